@@ -1,0 +1,156 @@
+//! Why a call did not give a result, in words an agent and a person can act on.
+
+use std::fmt;
+
+use serde_json::{Value, value::RawValue};
+
+/// A failed call. `message` is safe to show to an agent, `detail` is for the log only.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct CallError {
+    pub code: ErrorCode,
+    pub message: String,
+    /// For the log; may name paths and hosts, never secrets.
+    pub detail: Option<String>,
+    /// What to do next: a command that can be run, or a value to correct.
+    pub hint: Option<String>,
+    /// Machine-readable facts, such as schema errors and the expected signature.
+    pub data: Option<Value>,
+    /// The remote's own JSON-RPC error, kept whole so that it can pass through.
+    pub rpc: Option<Box<RpcFailure>>,
+}
+
+/// A JSON-RPC error as a remote MCP server sent it.
+#[derive(Debug, Clone)]
+pub struct RpcFailure {
+    pub code: i64,
+    pub message: String,
+    pub data: Option<Box<RawValue>>,
+}
+
+/// The closed list of reasons; each edge has one table from here to its own language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    NotFound,
+    BadInput,
+    Denied,
+    NeedsLogin,
+    Unavailable,
+    TimedOut,
+    Cancelled,
+    BackendFailed,
+    Unsupported,
+    Bug,
+}
+
+/// Stable error codes, named as existing Caplets clients know them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorCode {
+    ConfigInvalid,
+    RequestInvalid,
+    ServerNotFound,
+    ServerUnavailable,
+    ServerStartTimeout,
+    UnknownOperation,
+    UnsupportedOperation,
+    UnsupportedCapability,
+    ToolNotFound,
+    PromptNotFound,
+    ResourceNotFound,
+    ToolCallTimeout,
+    Cancelled,
+    Denied,
+    AuthRequired,
+    AuthFailed,
+    DownstreamProtocolError,
+    DownstreamToolError,
+    DownstreamResourceError,
+    DownstreamPromptError,
+    DownstreamCompletionError,
+    ContentTooLarge,
+    InternalError,
+}
+
+impl CallError {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), detail: None, hint: None, data: None, rpc: None }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn detail(mut self, detail: impl fmt::Display) -> Self {
+        self.detail = Some(detail.to_string());
+        self
+    }
+
+    #[must_use]
+    pub fn data(mut self, data: Value) -> Self {
+        self.data = Some(data);
+        self
+    }
+
+    pub fn kind(&self) -> ErrorKind {
+        self.code.kind()
+    }
+}
+
+impl ErrorCode {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ConfigInvalid => "CONFIG_INVALID",
+            Self::RequestInvalid => "REQUEST_INVALID",
+            Self::ServerNotFound => "SERVER_NOT_FOUND",
+            Self::ServerUnavailable => "SERVER_UNAVAILABLE",
+            Self::ServerStartTimeout => "SERVER_START_TIMEOUT",
+            Self::UnknownOperation => "UNKNOWN_OPERATION",
+            Self::UnsupportedOperation => "UNSUPPORTED_OPERATION",
+            Self::UnsupportedCapability => "UNSUPPORTED_CAPABILITY",
+            Self::ToolNotFound => "TOOL_NOT_FOUND",
+            Self::PromptNotFound => "PROMPT_NOT_FOUND",
+            Self::ResourceNotFound => "RESOURCE_NOT_FOUND",
+            Self::ToolCallTimeout => "TOOL_CALL_TIMEOUT",
+            Self::Cancelled => "CANCELLED",
+            Self::Denied => "DENIED",
+            Self::AuthRequired => "AUTH_REQUIRED",
+            Self::AuthFailed => "AUTH_FAILED",
+            Self::DownstreamProtocolError => "DOWNSTREAM_PROTOCOL_ERROR",
+            Self::DownstreamToolError => "DOWNSTREAM_TOOL_ERROR",
+            Self::DownstreamResourceError => "DOWNSTREAM_RESOURCE_ERROR",
+            Self::DownstreamPromptError => "DOWNSTREAM_PROMPT_ERROR",
+            Self::DownstreamCompletionError => "DOWNSTREAM_COMPLETION_ERROR",
+            Self::ContentTooLarge => "CONTENT_TOO_LARGE",
+            Self::InternalError => "INTERNAL_ERROR",
+        }
+    }
+
+    pub fn kind(self) -> ErrorKind {
+        match self {
+            Self::ServerNotFound
+            | Self::ToolNotFound
+            | Self::PromptNotFound
+            | Self::ResourceNotFound => ErrorKind::NotFound,
+            Self::RequestInvalid | Self::UnknownOperation => ErrorKind::BadInput,
+            Self::Denied => ErrorKind::Denied,
+            Self::AuthRequired => ErrorKind::NeedsLogin,
+            Self::ServerUnavailable | Self::ServerStartTimeout | Self::ConfigInvalid => {
+                ErrorKind::Unavailable
+            }
+            Self::ToolCallTimeout => ErrorKind::TimedOut,
+            Self::Cancelled => ErrorKind::Cancelled,
+            Self::AuthFailed
+            | Self::DownstreamProtocolError
+            | Self::DownstreamToolError
+            | Self::DownstreamResourceError
+            | Self::DownstreamPromptError
+            | Self::DownstreamCompletionError
+            | Self::ContentTooLarge => ErrorKind::BackendFailed,
+            Self::UnsupportedOperation | Self::UnsupportedCapability => ErrorKind::Unsupported,
+            Self::InternalError => ErrorKind::Bug,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The one trait every backend kind implements, and what travels through it.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use capdeck_catalog::{Discovery, RawObject};
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use crate::{CallError, ErrorCode};
+
+/// A live remote. Implemented once per backend kind; called only by the host.
+///
+/// Every method ends by the context's timeout at the latest and when its token is cancelled.
+#[async_trait]
+pub trait Connection: fmt::Debug + Send + Sync {
+    /// Asks for everything the remote offers, all pages.
+    async fn discover(&self, context: &CallContext) -> Result<Discovery, CallError>;
+
+    /// Calls one tool; the answer is an MCP `CallToolResult`, byte for byte for MCP servers.
+    async fn call_tool(
+        &self,
+        call: ToolCall<'_>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError>;
+
+    /// Sends any other MCP request (`resources/read`, `prompts/get`, `completion/complete`, …).
+    async fn request(
+        &self,
+        method: &str,
+        _params: Option<RawObject>,
+        _context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        Err(CallError::new(
+            ErrorCode::UnsupportedOperation,
+            format!("this backend has only tools; it cannot answer `{method}`"),
+        ))
+    }
+
+    /// Sends an MCP notification. Backends that are not MCP servers have nobody to tell.
+    async fn notify(&self, _method: &str, _params: Option<RawObject>) {}
+
+    /// Why the connection can no longer be used, once that is so.
+    fn ended(&self) -> Option<String> {
+        None
+    }
+
+    /// Ends the connection and every process behind it. Idempotent.
+    async fn close(&self);
+}
+
+/// One tool call as the host hands it down. Unknown members travel on in `rest`.
+#[derive(Debug, Clone)]
+pub struct ToolCall<'a> {
+    /// The backend's own name for the tool.
+    pub name: &'a str,
+    /// The arguments object, untouched. `None` when the caller sent none.
+    pub arguments: Option<&'a RawValue>,
+    /// The caller's `_meta` without its progress token, which is per hop.
+    pub meta: Option<RawObject>,
+    /// Other members of the request's `params`, passed through.
+    pub rest: RawObject,
+}
+
+/// What surrounds one call.
+#[derive(Clone)]
+pub struct CallContext {
+    /// Longest silence allowed; progress from the remote starts it again. `None` takes the definition's own.
+    pub timeout: Option<Duration>,
+    pub cancel: CancellationToken,
+    pub caller: Arc<dyn Caller>,
+}
+
+/// Whoever made the call, as far as a remote may reach them while it runs.
+#[async_trait]
+pub trait Caller: Send + Sync {
+    /// True when the caller asked to hear about progress.
+    fn wants_progress(&self) -> bool;
+
+    /// A progress notification's params, without the token.
+    fn progress(&self, params: RawObject);
+
+    /// A notification tied to this call, such as `notifications/message`.
+    fn notify(&self, method: &str, params: Option<RawObject>);
+
+    /// A request from the remote to the person's client: sampling, elicitation, roots.
+    async fn request(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+    ) -> Result<Box<RawValue>, CallError>;
+}
+
+/// A caller nobody can reach: the command line, a health check, discovery.
+#[derive(Debug, Clone, Copy)]
+pub struct NoCaller;
+
+#[async_trait]
+impl Caller for NoCaller {
+    fn wants_progress(&self) -> bool {
+        false
+    }
+
+    fn progress(&self, _params: RawObject) {}
+
+    fn notify(&self, _method: &str, _params: Option<RawObject>) {}
+
+    async fn request(
+        &self,
+        method: &str,
+        _params: Option<RawObject>,
+    ) -> Result<Box<RawValue>, CallError> {
+        Err(CallError::new(
+            ErrorCode::UnsupportedCapability,
+            format!("nobody is here to answer `{method}`"),
+        )
+        .hint("call the tool from a client that supports it"))
+    }
+}
+
+impl CallContext {
+    /// A context with no caller behind it and nothing to cancel it.
+    pub fn detached(timeout: Duration) -> Self {
+        Self {
+            timeout: Some(timeout),
+            cancel: CancellationToken::new(),
+            caller: Arc::new(NoCaller),
+        }
+    }
+}
+
+impl fmt::Debug for CallContext {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("CallContext")
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,56 @@
+//! One entry of the catalog: a definition plus what is known about it.
+
+use std::sync::Arc;
+
+use capdeck_definition::{Definition, Exposure, Source};
+
+use crate::Discovery;
+
+/// A capability as the host knows it.
+#[derive(Debug, Clone)]
+pub struct Capability {
+    pub definition: Arc<Definition>,
+    pub status: Status,
+    /// How it is offered: the definition's own exposure, else the deck's default.
+    pub exposure: Exposure,
+    /// Where the exposure in force was written down; `None` means nobody chose it.
+    pub exposure_is_explicit: bool,
+    /// Lower layers that declared the same id, nearest first.
+    pub shadows: Vec<Source>,
+    /// What the backend said it offers, once it has been asked.
+    pub discovery: Option<Arc<Discovery>>,
+}
+
+/// Whether a capability can be used, and if not, why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    Ready,
+    /// The file no longer loads; this is its last good form.
+    Stale {
+        reason: String,
+    },
+    Hidden {
+        reason: HiddenReason,
+    },
+    /// A project file in a folder the person has not trusted.
+    Untrusted {
+        reason: String,
+    },
+    Disabled,
+}
+
+/// Why a sound capability is not offered to agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HiddenReason {
+    /// `setup` is declared and has not been approved and verified.
+    SetupRequired,
+    /// `projectBinding` is declared and there is no project.
+    ProjectMissing,
+}
+
+impl Capability {
+    /// True when agents may see and call it.
+    pub fn is_usable(&self) -> bool {
+        matches!(self.status, Status::Ready | Status::Stale { .. })
+    }
+}

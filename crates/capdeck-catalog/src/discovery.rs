@@ -1,0 +1,103 @@
+//! What a backend said it offers: plain data, kept exactly as it was told.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::value::RawValue;
+
+/// A JSON object whose members keep their order and their exact text.
+pub type RawObject = IndexMap<String, Box<RawValue>>;
+
+/// One answer to "what do you offer?", all pages read. Cached on disk and fed into the next catalog.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Discovery {
+    pub tools: Vec<Arc<Tool>>,
+    #[serde(default)]
+    pub resources: Vec<RawObject>,
+    #[serde(default)]
+    pub resource_templates: Vec<RawObject>,
+    #[serde(default)]
+    pub prompts: Vec<RawObject>,
+    /// Set for MCP servers only.
+    #[serde(default)]
+    pub server: Option<ServerFacts>,
+}
+
+/// What an MCP server said about itself.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerFacts {
+    pub protocol_version: String,
+    pub capabilities: RawObject,
+    pub server_info: RawObject,
+    #[serde(default)]
+    pub instructions: Option<String>,
+}
+
+/// One callable, with its definition byte for byte as the backend sent it.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    name: String,
+    raw: RawObject,
+}
+
+impl Tool {
+    /// Wraps a tool definition. `None` when it has no string `name`.
+    pub fn new(raw: RawObject) -> Option<Self> {
+        let name = serde_json::from_str(raw.get("name")?.get()).ok()?;
+        Some(Self { name, raw })
+    }
+
+    /// The name the backend knows it by.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole definition, as sent.
+    pub fn raw(&self) -> &RawObject {
+        &self.raw
+    }
+
+    pub fn description(&self) -> Option<String> {
+        self.text("description")
+    }
+
+    pub fn title(&self) -> Option<String> {
+        self.text("title")
+    }
+
+    pub fn input_schema(&self) -> Option<&RawValue> {
+        self.raw.get("inputSchema").map(AsRef::as_ref)
+    }
+
+    pub fn output_schema(&self) -> Option<&RawValue> {
+        self.raw.get("outputSchema").map(AsRef::as_ref)
+    }
+
+    /// One boolean member of `annotations`, such as `readOnlyHint`.
+    pub fn annotation(&self, hint: &str) -> Option<bool> {
+        let annotations: IndexMap<String, serde_json::Value> =
+            serde_json::from_str(self.raw.get("annotations")?.get()).ok()?;
+        annotations.get(hint)?.as_bool()
+    }
+
+    /// One string member of the definition.
+    pub fn text(&self, key: &str) -> Option<String> {
+        serde_json::from_str(self.raw.get(key)?.get()).ok()
+    }
+}
+
+impl Serialize for Tool {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Tool {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(RawObject::deserialize(deserializer)?)
+            .ok_or_else(|| D::Error::custom("a tool needs a string `name`"))
+    }
+}

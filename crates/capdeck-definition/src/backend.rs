@@ -1,0 +1,73 @@
+//! The backend kinds, one module each. Adding a kind here makes `capdeck-backend` fail to compile until it has an arm.
+
+pub(crate) mod cli;
+pub(crate) mod google_discovery;
+pub(crate) mod graphql;
+pub(crate) mod http;
+pub(crate) mod mcp;
+pub(crate) mod openapi;
+pub(crate) mod set;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    CapletSet, CliTools, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, McpServer, OpenApiEndpoint,
+};
+
+/// What stands behind a capability.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+pub enum Backend {
+    Mcp(McpServer),
+    #[serde(rename = "openapi")]
+    OpenApi(OpenApiEndpoint),
+    GoogleDiscovery(GoogleDiscoveryApi),
+    #[serde(rename = "graphql")]
+    GraphQl(GraphQlEndpoint),
+    Http(HttpApi),
+    Cli(CliTools),
+    Caplets(CapletSet),
+}
+
+/// The name of a backend kind, as shown in listings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum BackendKind {
+    Mcp,
+    #[serde(rename = "openapi")]
+    OpenApi,
+    GoogleDiscovery,
+    #[serde(rename = "graphql")]
+    GraphQl,
+    Http,
+    Cli,
+    Caplets,
+}
+
+impl Backend {
+    pub fn kind(&self) -> BackendKind {
+        match self {
+            Self::Mcp(_) => BackendKind::Mcp,
+            Self::OpenApi(_) => BackendKind::OpenApi,
+            Self::GoogleDiscovery(_) => BackendKind::GoogleDiscovery,
+            Self::GraphQl(_) => BackendKind::GraphQl,
+            Self::Http(_) => BackendKind::Http,
+            Self::Cli(_) => BackendKind::Cli,
+            Self::Caplets(_) => BackendKind::Caplets,
+        }
+    }
+}
+
+impl BackendKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mcp => "mcp",
+            Self::OpenApi => "openapi",
+            Self::GoogleDiscovery => "googleDiscovery",
+            Self::GraphQl => "graphql",
+            Self::Http => "http",
+            Self::Cli => "cli",
+            Self::Caplets => "caplets",
+        }
+    }
+}

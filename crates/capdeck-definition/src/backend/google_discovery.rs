@@ -1,0 +1,29 @@
+//! `googleDiscoveryApi`: an HTTP API described by a Google Discovery document.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::openapi::{operation_cache_ttl_ms, request_timeout_ms};
+use crate::Auth;
+
+/// An API described by a document at `discoveryPath` or `discoveryUrl`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GoogleDiscoveryApi {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discovery_path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discovery_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    pub auth: Auth,
+    #[serde(default = "request_timeout_ms")]
+    #[schemars(range(min = 1))]
+    pub request_timeout_ms: u64,
+    #[serde(default = "operation_cache_ttl_ms")]
+    pub operation_cache_ttl_ms: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include_operations: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude_operations: Vec<String>,
+}

@@ -1,0 +1,54 @@
+//! `graphqlEndpoint`: a GraphQL API.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::openapi::{operation_cache_ttl_ms, request_timeout_ms};
+use crate::Auth;
+
+/// A GraphQL endpoint whose schema comes from a file, a URL or introspection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GraphQlEndpoint {
+    pub endpoint_url: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema_path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub introspection: Option<bool>,
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub operations: IndexMap<String, GraphQlOperation>,
+    pub auth: Auth,
+    #[serde(default = "request_timeout_ms")]
+    #[schemars(range(min = 1))]
+    pub request_timeout_ms: u64,
+    #[serde(default = "operation_cache_ttl_ms")]
+    pub operation_cache_ttl_ms: u64,
+    #[serde(default = "selection_depth")]
+    #[schemars(range(min = 1, max = 5))]
+    pub selection_depth: u8,
+}
+
+/// One configured operation, offered as one tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GraphQlOperation {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub use_when: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub avoid_when: Option<String>,
+}
+
+fn selection_depth() -> u8 {
+    2
+}

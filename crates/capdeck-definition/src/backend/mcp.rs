@@ -1,0 +1,75 @@
+//! `mcpServer`: a Model Context Protocol server, local or remote.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Auth;
+
+/// An MCP server, started by `command` or reached at `url`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct McpServer {
+    /// Downstream transport. Defaults to stdio with `command`, to http with `url`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<McpTransport>,
+    /// Program to start for a stdio server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Environment variables of the started program.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub env: IndexMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<Auth>,
+    #[serde(default = "startup_timeout_ms")]
+    #[schemars(range(min = 1))]
+    pub startup_timeout_ms: u64,
+    #[serde(default = "call_timeout_ms")]
+    #[schemars(range(min = 1))]
+    pub call_timeout_ms: u64,
+    /// How long a tool list stays fresh. 0 asks again every time.
+    #[serde(default = "tool_cache_ttl_ms")]
+    pub tool_cache_ttl_ms: u64,
+    /// Stop the server after this long without a call. Absent means it stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub idle_timeout_ms: Option<u64>,
+}
+
+/// How bytes reach an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum McpTransport {
+    Stdio,
+    Http,
+    Sse,
+}
+
+impl McpServer {
+    /// The transport in force: the declared one, else what `command` or `url` implies.
+    pub fn effective_transport(&self) -> McpTransport {
+        self.transport.unwrap_or(if self.command.is_some() {
+            McpTransport::Stdio
+        } else {
+            McpTransport::Http
+        })
+    }
+}
+
+fn startup_timeout_ms() -> u64 {
+    10_000
+}
+
+fn call_timeout_ms() -> u64 {
+    60_000
+}
+
+fn tool_cache_ttl_ms() -> u64 {
+    30_000
+}

@@ -1,0 +1,34 @@
+//! `capletSet`: another collection of definitions, nested as one capability.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A nested collection, loaded on its own from a config file, a folder, or both.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CapletSet {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caplets_root: Option<String>,
+    #[serde(default = "default_search_limit")]
+    #[schemars(range(min = 1, max = 50))]
+    pub default_search_limit: u32,
+    #[serde(default = "max_search_limit")]
+    #[schemars(range(min = 1, max = 50))]
+    pub max_search_limit: u32,
+    #[serde(default = "tool_cache_ttl_ms")]
+    pub tool_cache_ttl_ms: u64,
+}
+
+fn default_search_limit() -> u32 {
+    20
+}
+
+fn max_search_limit() -> u32 {
+    50
+}
+
+fn tool_cache_ttl_ms() -> u64 {
+    30_000
+}

@@ -1,0 +1,151 @@
+//! One capability as an author wrote it, after inheritance, before anything is connected.
+
+use std::{fmt, path::PathBuf, sync::Arc};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Backend, Exposure, Setup, Source};
+
+/// A capability as a file declares it. Plural files yield one of these per child.
+///
+/// Holds no secret: `${VAR}` and `$vault:NAME` are still text here and are resolved at connect time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    pub id: CapabilityId,
+    /// The file's own id when this is a child of a plural file.
+    pub parent: Option<CapabilityId>,
+    /// The set that nests this capability, when it came from one. Its id is then `<set>__<child>`.
+    pub member_of: Option<CapabilityId>,
+    pub name: String,
+    pub description: String,
+    pub tags: Vec<String>,
+    /// `None` means the host's default.
+    pub exposure: Option<Exposure>,
+    pub shadowing: Shadowing,
+    pub hints: Hints,
+    pub setup: Option<Setup>,
+    /// True when the capability only makes sense inside a project.
+    pub project_bound: bool,
+    pub runtime: Runtime,
+    /// `catalog.icon`, presentation only.
+    pub icon: Option<String>,
+    pub disabled: bool,
+    pub backend: Backend,
+    pub source: Source,
+    /// The folder relative paths were resolved against: the file's own.
+    pub base_dir: PathBuf,
+    /// SHA-256 (hex) of everything that changes behaviour; not of the Markdown body or presentation.
+    /// Keys the discovery cache and the set-up approval.
+    pub fingerprint: String,
+}
+
+/// A capability id: 1 to 64 of `[A-Za-z0-9_-]`. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CapabilityId(Arc<str>);
+
+/// The text is no capability id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an id: use 1 to 64 letters, digits, `_` or `-`")]
+pub struct InvalidId(pub String);
+
+impl CapabilityId {
+    /// Checks and wraps an id.
+    pub fn new(text: &str) -> Result<Self, InvalidId> {
+        let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if (1..=64).contains(&text.len()) && text.bytes().all(legal) {
+            Ok(Self(text.into()))
+        } else {
+            Err(InvalidId(text.to_owned()))
+        }
+    }
+
+    /// The id of a plural file's child: `parent__child`.
+    pub fn child(&self, child: &str) -> Result<Self, InvalidId> {
+        Self::new(&format!("{}__{child}", self.0))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CapabilityId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::borrow::Borrow<str> for CapabilityId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for CapabilityId {
+    type Error = InvalidId;
+    fn try_from(text: String) -> Result<Self, InvalidId> {
+        Self::new(&text)
+    }
+}
+
+impl From<CapabilityId> for String {
+    fn from(id: CapabilityId) -> Self {
+        id.0.as_ref().to_owned()
+    }
+}
+
+/// What an author tells agents about when to reach for a capability (the older file dialect).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hints {
+    pub use_when: Option<String>,
+    pub avoid_when: Option<String>,
+}
+
+/// What an attached local deck may do with a remote capability of the same id.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Shadowing {
+    #[default]
+    Forbid,
+    Allow,
+    Namespace,
+}
+
+/// What the capability expects of the machine. Advisory: shown, never enforced.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Runtime {
+    /// Runtime features this capability expects from the host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<RuntimeFeature>,
+    /// Resource needs of this capability.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<RuntimeResources>,
+}
+
+/// A feature of the machine a capability can ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RuntimeFeature {
+    Docker,
+    Browser,
+}
+
+/// How much of the machine a capability wants.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RuntimeResources {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<ResourceClass>,
+}
+
+/// A named amount of resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResourceClass {
+    Standard,
+    Large,
+    Heavy,
+}

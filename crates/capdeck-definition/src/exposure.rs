@@ -1,0 +1,22 @@
+//! How a capability is offered to agents.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a capability is offered. The first five are the Caplets names, the rest are Capdeck's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Exposure {
+    /// Every tool as `<id>__<tool>`, with resources, templates, prompts and completions.
+    Direct,
+    /// One wrapper tool named after the capability, with an `operation` argument.
+    Progressive,
+    /// Reached from sandboxed TypeScript.
+    CodeMode,
+    DirectAndCodeMode,
+    ProgressiveAndCodeMode,
+    /// Reached through `search`, `describe` and `call_tool`.
+    Search,
+    /// Not offered over MCP at all.
+    None,
+}

@@ -1,0 +1,35 @@
+//! Where a definition came from.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The file a definition came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    #[serde(rename = "kind")]
+    pub layer: Layer,
+    pub path: PathBuf,
+}
+
+/// The layers of a deck, lowest first: a later layer replaces an earlier one, whole capabilities at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// The deck built into the binary, used only when nothing else is configured.
+    Starter,
+    UserConfig,
+    UserFile,
+    ProjectConfig,
+    ProjectFile,
+    /// Loaded by a capability set, outside the deck's own layers.
+    SetConfig,
+    SetFile,
+}
+
+impl Layer {
+    /// Project layers do nothing until the person trusts the folder.
+    pub fn needs_trust(self) -> bool {
+        matches!(self, Self::ProjectConfig | Self::ProjectFile)
+    }
+}
