@@ -1,1 +1,27 @@
-//! placeholder
+//! What tests of other crates stand on: real programs that misbehave on request, isolated folders,
+//! and raw JSON-RPC clients that keep the text they receive.
+//!
+//! Read [`FakePlan`] for what the fake server can do, then [`TestDirs`] and [`Capdeck`] for running the
+//! binary without touching the person's own set-up.
+//!
+//! This crate never appears in the product: other crates name it under `dev-dependencies` only.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "this crate serves tests, and tests fail by panicking"
+)]
+
+mod binary;
+mod capdeck;
+pub mod fake;
+mod http_client;
+mod stdio_client;
+mod test_dirs;
+
+pub use binary::{built_binary, fake_mcp_server};
+pub use capdeck::{Capdeck, Finished, RunningHost};
+pub use fake::FakePlan;
+pub use http_client::{HttpClient, HttpReply};
+pub use stdio_client::StdioClient;
+pub use test_dirs::TestDirs;
