@@ -1,0 +1,206 @@
+//! Replaces references to variables in a definition's strings, at connect time and only then.
+//!
+//! One pass: what a variable holds is never looked at for references, so an outsider's value cannot
+//! reach further variables. All failures are reported at once.
+
+mod reference;
+#[cfg(test)]
+mod tests;
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use self::reference::{Piece, pieces};
+use crate::{Environment, Secret, is_secret_name};
+
+/// A value whose references have all been replaced.
+#[derive(Debug, Clone)]
+pub struct Resolved<T> {
+    pub value: T,
+    /// What was put in, for scrubbing logs, errors and results.
+    pub substitutions: Vec<Substitution>,
+}
+
+/// One replaced reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Substitution {
+    /// The variable's name.
+    pub name: String,
+    pub value: Secret,
+    /// True when its name or its place (`auth`, `headers`, a key that sounds secret) says it is a secret.
+    pub sensitive: bool,
+}
+
+/// A text whose references have all been replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolvedText {
+    pub text: String,
+    pub substitutions: Vec<Substitution>,
+}
+
+/// A reference nothing could be found for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct Unresolved {
+    /// The reference as written, such as `$env:GH_TOKEN`.
+    pub reference: String,
+    /// Where it stands, such as `env.GITHUB_TOKEN`; empty for a lone text.
+    pub place: String,
+    pub reason: MissingReason,
+}
+
+/// Why a reference has no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MissingReason {
+    #[error("environment variable `{name}` is not set")]
+    Variable { name: String },
+    #[error("vault entry `{name}` cannot be read: the vault is not available in this version")]
+    VaultUnavailable { name: String },
+}
+
+/// Why a value could not be resolved.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    #[error("{}", join(.unresolved))]
+    Unresolved { unresolved: Vec<Unresolved> },
+    /// The type does not survive a trip through JSON; no definition does this.
+    #[error("the value cannot be rebuilt after interpolation")]
+    Shape { source: serde_json::Error },
+}
+
+impl Unresolved {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match &self.reason {
+            MissingReason::Variable { name } => {
+                format!("set it where capdeck is started, for example `export {name}=…`")
+            }
+            MissingReason::VaultUnavailable { name } => format!("use `$env:{name}`"),
+        }
+    }
+}
+
+/// True when a text holds a reference that connecting would replace.
+pub fn has_reference(text: &str) -> bool {
+    pieces(text).iter().any(|piece| !matches!(piece, Piece::Literal(_)))
+}
+
+/// Resolves the references of one text.
+pub fn resolve_text(
+    text: &str,
+    environment: &Environment,
+) -> Result<ResolvedText, Vec<Unresolved>> {
+    let mut walk = Walk::new(environment);
+    let text = walk.text(text);
+    walk.finish().map(|substitutions| ResolvedText { text, substitutions })
+}
+
+/// Resolves every string at any depth, but no map key.
+pub fn resolve_value<T: Serialize + DeserializeOwned>(
+    value: &T,
+    environment: &Environment,
+) -> Result<Resolved<T>, ResolveError> {
+    let mut tree = serde_json::to_value(value).map_err(|source| ResolveError::Shape { source })?;
+    let mut walk = Walk::new(environment);
+    walk.tree(&mut tree);
+    let substitutions =
+        walk.finish().map_err(|unresolved| ResolveError::Unresolved { unresolved })?;
+    let value = serde_json::from_value(tree).map_err(|source| ResolveError::Shape { source })?;
+    Ok(Resolved { value, substitutions })
+}
+
+fn join(unresolved: &[Unresolved]) -> String {
+    let mut messages: Vec<String> = unresolved.iter().map(ToString::to_string).collect();
+    messages.dedup();
+    messages.join("; ")
+}
+
+struct Walk<'a> {
+    environment: &'a Environment,
+    place: Vec<String>,
+    substitutions: Vec<Substitution>,
+    unresolved: Vec<Unresolved>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(environment: &'a Environment) -> Self {
+        Self { environment, place: Vec::new(), substitutions: Vec::new(), unresolved: Vec::new() }
+    }
+
+    fn finish(self) -> Result<Vec<Substitution>, Vec<Unresolved>> {
+        if self.unresolved.is_empty() { Ok(self.substitutions) } else { Err(self.unresolved) }
+    }
+
+    fn tree(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.text(text),
+            Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.inside(index.to_string(), item);
+                }
+            }
+            Value::Object(members) => {
+                for (key, member) in members.iter_mut() {
+                    self.inside(key.clone(), member);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn inside(&mut self, step: String, value: &mut Value) {
+        self.place.push(step);
+        self.tree(value);
+        self.place.pop();
+    }
+
+    fn text(&mut self, text: &str) -> String {
+        let mut replaced = String::with_capacity(text.len());
+        for piece in pieces(text) {
+            match piece {
+                Piece::Literal(literal) => replaced.push_str(literal),
+                Piece::Variable { text, name, default } => match (self.variable(name), default) {
+                    (Some(value), None) => replaced.push_str(self.substitute(name, value)),
+                    (Some(value), Some(_)) if !value.is_empty() => {
+                        replaced.push_str(self.substitute(name, value));
+                    }
+                    // A default stands in the file for all to read, so it is no secret.
+                    (_, Some(default)) => replaced.push_str(default),
+                    (None, None) => {
+                        self.miss(text, MissingReason::Variable { name: name.to_owned() });
+                    }
+                },
+                Piece::Vault { text, name } => {
+                    self.miss(text, MissingReason::VaultUnavailable { name: name.to_owned() });
+                }
+            }
+        }
+        replaced
+    }
+
+    fn variable(&self, name: &str) -> Option<&'a str> {
+        self.environment.get(name)
+    }
+
+    fn substitute(&mut self, name: &str, value: &'a str) -> &'a str {
+        let secret_place =
+            |step: &String| step == "headers" || step == "auth" || is_secret_name(step);
+        let substitution = Substitution {
+            name: name.to_owned(),
+            value: Secret::new(value),
+            sensitive: is_secret_name(name) || self.place.iter().any(secret_place),
+        };
+        if !self.substitutions.contains(&substitution) {
+            self.substitutions.push(substitution);
+        }
+        value
+    }
+
+    fn miss(&mut self, reference: &str, reason: MissingReason) {
+        self.unresolved.push(Unresolved {
+            reference: reference.to_owned(),
+            place: self.place.join("."),
+            reason,
+        });
+    }
+}

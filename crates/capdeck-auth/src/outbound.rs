@@ -1,0 +1,165 @@
+//! How Capdeck signs in to a remote: the headers that go with every request.
+
+use crate::Secret;
+
+/// What a definition's `auth` block comes to once its references are resolved.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Credentials {
+    #[default]
+    None,
+    Bearer {
+        token: Secret,
+    },
+    Headers {
+        headers: Vec<(String, Secret)>,
+    },
+    /// A login the person has to go through in a browser.
+    Login {
+        kind: LoginKind,
+    },
+}
+
+/// The kinds of login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoginKind {
+    OAuth2,
+    Oidc,
+}
+
+/// One header to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthHeader {
+    pub name: String,
+    pub value: Secret,
+}
+
+/// Why there are no headers to send.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OutboundError {
+    #[error("signing in with `{}` is not connected yet in this version", .kind.as_str())]
+    NotConnectedYet { kind: LoginKind },
+    #[error("the bearer token is empty")]
+    EmptyToken,
+    #[error("the value of auth header `{name}` is empty")]
+    EmptyHeader { name: String },
+    #[error("`{name}` cannot be sent as an auth header")]
+    ForbiddenHeader { name: String },
+    #[error("the value of auth header `{name}` holds a line break or another control character")]
+    IllegalValue { name: String },
+}
+
+/// Headers the transport itself sets, so nothing configured may set them.
+const TRANSPORT_HEADERS: [&str; 15] = [
+    "accept",
+    "authorization",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "keep-alive",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+impl Credentials {
+    /// The headers for a request.
+    pub fn headers(&self) -> Result<Vec<AuthHeader>, OutboundError> {
+        match self {
+            Self::None => Ok(Vec::new()),
+            Self::Bearer { token } => {
+                if token.expose().is_empty() {
+                    return Err(OutboundError::EmptyToken);
+                }
+                let value = Secret::new(format!("Bearer {}", token.expose()));
+                Ok(vec![checked("authorization", value)?])
+            }
+            Self::Headers { headers } => headers
+                .iter()
+                .map(|(name, value)| {
+                    if is_transport_header(name) {
+                        return Err(OutboundError::ForbiddenHeader { name: name.clone() });
+                    }
+                    if value.expose().is_empty() {
+                        return Err(OutboundError::EmptyHeader { name: name.clone() });
+                    }
+                    checked(name, value.clone())
+                })
+                .collect(),
+            Self::Login { kind } => Err(OutboundError::NotConnectedYet { kind: *kind }),
+        }
+    }
+}
+
+/// True for headers that only the transport may set, whatever their case.
+pub fn is_transport_header(name: &str) -> bool {
+    TRANSPORT_HEADERS.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+impl LoginKind {
+    /// The `auth.type` it is declared with.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OAuth2 => "oauth2",
+            Self::Oidc => "oidc",
+        }
+    }
+}
+
+/// Refuses values that would end the header line and start another.
+fn checked(name: &str, value: Secret) -> Result<AuthHeader, OutboundError> {
+    if value.expose().chars().any(|letter| letter.is_control() && letter != '\t') {
+        return Err(OutboundError::IllegalValue { name: name.to_owned() });
+    }
+    Ok(AuthHeader { name: name.to_owned(), value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&str, &str)]) -> Credentials {
+        let headers =
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(*value))).collect();
+        Credentials::Headers { headers }
+    }
+
+    #[test]
+    fn static_credentials_become_headers() {
+        assert_eq!(Credentials::None.headers(), Ok(Vec::new()));
+        let bearer = Credentials::Bearer { token: Secret::new("canary-1") };
+        let [header] = bearer.headers().unwrap().try_into().unwrap();
+        assert_eq!(
+            (header.name.as_str(), header.value.expose()),
+            ("authorization", "Bearer canary-1")
+        );
+        let sent = headers(&[("X-Api-Key", "canary-2"), ("X-Org", "acme")]).headers().unwrap();
+        let sent: Vec<_> = sent.iter().map(|one| (one.name.as_str(), one.value.expose())).collect();
+        assert_eq!(sent, [("X-Api-Key", "canary-2"), ("X-Org", "acme")]);
+    }
+
+    #[test]
+    fn bad_credentials_are_refused_without_showing_them() {
+        for (credentials, message) in [
+            (Credentials::Bearer { token: Secret::new("") }, "the bearer token is empty"),
+            (headers(&[("X-Key", "")]), "the value of auth header `X-Key` is empty"),
+            (headers(&[("Host", "x")]), "`Host` cannot be sent as an auth header"),
+            (
+                headers(&[("X-Key", "canary\r\nHost: y")]),
+                "the value of auth header `X-Key` holds a line break or another control character",
+            ),
+            (
+                Credentials::Login { kind: LoginKind::Oidc },
+                "signing in with `oidc` is not connected yet in this version",
+            ),
+        ] {
+            assert_eq!(credentials.headers().unwrap_err().to_string(), message);
+            assert!(!format!("{credentials:?}").contains("canary"));
+        }
+    }
+}

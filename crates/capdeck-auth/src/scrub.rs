@@ -1,0 +1,157 @@
+//! Takes known secret values out of text and byte streams.
+
+#[cfg(test)]
+mod tests;
+
+use std::{borrow::Cow, fmt};
+
+use crate::{Secret, Substitution, secret::REDACTED};
+
+/// Shorter values are left alone: replacing every `1` or `true` would hide the message, not a secret.
+const MIN_LENGTH: usize = 6;
+
+/// Replaces secret values by `[redacted]`. Cheap when it knows none.
+#[derive(Clone, Default)]
+pub struct Scrubber {
+    /// Longest first, so that a value holding another one goes as a whole.
+    values: Vec<Secret>,
+}
+
+/// Scrubs a stream chunk by chunk, also where a value lies across two chunks.
+pub struct ScrubStream {
+    scrubber: Scrubber,
+    pending: Vec<u8>,
+}
+
+impl Scrubber {
+    /// A scrubber for these values.
+    pub fn new<'a>(values: impl IntoIterator<Item = &'a Secret>) -> Self {
+        let mut kept: Vec<Secret> = Vec::new();
+        for value in values {
+            // Programs print a JSON body or a URL, so the escaped forms are known as well.
+            let plain = value.expose();
+            for form in [plain.to_owned(), json_escaped(plain), percent_encoded(plain)] {
+                let form = Secret::new(form);
+                if form.expose().len() >= MIN_LENGTH && !kept.contains(&form) {
+                    kept.push(form);
+                }
+            }
+        }
+        kept.sort_by_key(|value| std::cmp::Reverse(value.expose().len()));
+        Self { values: kept }
+    }
+
+    /// For logs and errors: every value that came from outside the file.
+    pub fn of_all(substitutions: &[Substitution]) -> Self {
+        Self::new(substitutions.iter().map(|one| &one.value))
+    }
+
+    /// For results: only what is a secret, so that an organisation's name stays readable in data.
+    pub fn of_sensitive(substitutions: &[Substitution]) -> Self {
+        Self::new(substitutions.iter().filter(|one| one.sensitive).map(|one| &one.value))
+    }
+
+    /// True when there is nothing to look for.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The text without secrets.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut scrubbed = Cow::Borrowed(text);
+        for value in &self.values {
+            if scrubbed.contains(value.expose()) {
+                scrubbed = Cow::Owned(scrubbed.replace(value.expose(), REDACTED));
+            }
+        }
+        scrubbed
+    }
+
+    /// Starts scrubbing a stream.
+    pub fn stream(&self) -> ScrubStream {
+        ScrubStream { scrubber: self.clone(), pending: Vec::new() }
+    }
+
+    /// Scrubs bytes, and says how many of them were dealt with.
+    ///
+    /// With more to come, bytes that may be the beginning of a value are left for the next time.
+    fn bytes(&self, bytes: &[u8], more_to_come: MoreToCome) -> (Vec<u8>, usize) {
+        let mut passed = Vec::with_capacity(bytes.len());
+        let mut rest = bytes;
+        while let Some((first, tail)) = rest.split_first() {
+            if more_to_come == MoreToCome::Yes && self.is_open_beginning(rest) {
+                break;
+            }
+            let found = self.values.iter().find(|one| rest.starts_with(one.expose().as_bytes()));
+            if let Some(value) = found {
+                passed.extend_from_slice(REDACTED.as_bytes());
+                rest = rest.get(value.expose().len()..).unwrap_or_default();
+            } else {
+                passed.push(*first);
+                rest = tail;
+            }
+        }
+        (passed, bytes.len() - rest.len())
+    }
+
+    /// True when the bytes are the first part of a longer value.
+    fn is_open_beginning(&self, bytes: &[u8]) -> bool {
+        self.values.iter().any(|value| {
+            value.expose().len() > bytes.len() && value.expose().as_bytes().starts_with(bytes)
+        })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MoreToCome {
+    Yes,
+    No,
+}
+
+impl ScrubStream {
+    /// Takes a chunk and gives what is safe to pass on now.
+    pub fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
+        if self.scrubber.is_empty() {
+            return chunk.to_vec();
+        }
+        self.pending.extend_from_slice(chunk);
+        let (passed, used) = self.scrubber.bytes(&self.pending, MoreToCome::Yes);
+        self.pending.drain(..used);
+        passed
+    }
+
+    /// Gives what was held back.
+    pub fn finish(self) -> Vec<u8> {
+        self.scrubber.bytes(&self.pending, MoreToCome::No).0
+    }
+}
+
+impl fmt::Debug for Scrubber {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Scrubber({} values)", self.values.len())
+    }
+}
+
+impl fmt::Debug for ScrubStream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The pending bytes may be half a secret.
+        formatter.debug_struct("ScrubStream").finish_non_exhaustive()
+    }
+}
+
+fn json_escaped(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text).to_owned()
+}
+
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}

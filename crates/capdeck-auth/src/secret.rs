@@ -1,0 +1,108 @@
+//! A string that does not show itself.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use zeroize::Zeroize;
+
+/// What is shown in place of a secret.
+pub(crate) const REDACTED: &str = "[redacted]";
+
+/// A secret value. Debug, Display and Serialize all give `[redacted]`; the memory is wiped on drop.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a value.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
+    /// The value itself. Call it only where the value leaves for its destination.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+/// True when a variable, header or parameter of this name usually holds a secret.
+pub fn is_secret_name(name: &str) -> bool {
+    const PARTS: [&str; 12] = [
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "KEY",
+        "AUTH",
+        "CREDENTIAL",
+        "PRIVATE",
+        "COOKIE",
+        "BEARER",
+        "SIGNATURE",
+    ];
+    // Short words are matched whole: `PATH` holds `PAT` and `COMPASS` holds `PASS`.
+    const WORDS: [&str; 5] = ["PAT", "PASS", "PW", "JWT", "DSN"];
+    let upper = name.to_ascii_uppercase();
+    PARTS.iter().any(|part| upper.contains(part))
+        || upper
+            .split(|letter: char| !letter.is_ascii_alphanumeric())
+            .any(|word| WORDS.contains(&word))
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(REDACTED)
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(REDACTED)
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(REDACTED)
+    }
+}
+
+impl From<String> for Secret {
+    fn from(value: String) -> Self {
+        Self(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_of_showing_a_secret_redacts_it() {
+        let secret = Secret::new("canary-4711");
+        let shown = format!(
+            "{secret} {secret:?} {:#?} {}",
+            Some(&secret),
+            serde_json::to_string(&secret).unwrap()
+        );
+        assert!(!shown.contains("canary"), "{shown}");
+        assert_eq!(secret.expose(), "canary-4711");
+    }
+
+    #[test]
+    fn secret_names_are_told_from_plain_ones() {
+        for name in ["GH_TOKEN", "api_key", "X-Api-Key", "DB_PASSWORD", "GITHUB_PAT", "SENTRY_DSN"]
+        {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in ["PATH", "HOME", "ORG", "COMPASS_URL", "PATTERN", "LANG"] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
+}
