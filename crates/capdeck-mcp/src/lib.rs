@@ -1,1 +1,27 @@
-//! placeholder
+//! The MCP wire: raw JSON framing, request ids, protocol revisions, and the client and server halves.
+//!
+//! Read [`Message`] first, then [`client::Client`] and [`server::Service`]. Messages are parsed only as deep as
+//! their envelope; what a tool, a result or a schema says travels through as the exact text that was sent.
+//!
+//! This crate never knows what a tool means, what is in a catalog, or where a file is.
+
+mod encode;
+mod line;
+mod message;
+mod raw;
+mod request_id;
+mod revision;
+mod rpc_error;
+mod sse;
+
+pub mod client;
+pub mod server;
+
+pub use message::{Incoming, Malformed, Message};
+pub use raw::RawObject;
+pub use request_id::RequestId;
+pub use revision::Revision;
+pub use rpc_error::RpcError;
+
+/// The largest single message either half accepts unless told otherwise.
+pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;

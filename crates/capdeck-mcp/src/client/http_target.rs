@@ -1,0 +1,26 @@
+//! Where an HTTP server is and how it is asked.
+
+use std::fmt;
+
+use http::HeaderMap;
+use url::Url;
+
+/// An address, the headers every request to it carries, and the HTTP client to use.
+///
+/// The client must not follow redirects: they would carry credentials elsewhere.
+#[derive(Clone)]
+pub struct HttpTarget {
+    pub url: Url,
+    pub headers: HeaderMap,
+    pub http: reqwest::Client,
+}
+
+impl fmt::Debug for HttpTarget {
+    /// Shows neither headers nor query: both may hold a credential.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("HttpTarget")
+            .field("origin", &self.url.origin().ascii_serialization())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,259 @@
+//! Where everything a server sends is sorted: answers to calls, progress, requests, notifications.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::{ClientError, ClientHandler, call::Call, transport::Transport};
+use crate::{Incoming, Malformed, Message, RawObject, RequestId, RpcError, encode, raw};
+
+/// How many requests of a server are worked on at once; a flood of them is refused.
+const MAX_SERVER_REQUESTS: usize = 64;
+
+/// How many unreadable messages of one connection reach the log.
+const MAX_LOGGED: u32 = 10;
+
+/// The state one connection's tasks share.
+pub(super) struct Hub {
+    handler: Arc<dyn ClientHandler>,
+    calls: Mutex<HashMap<u64, Arc<Call>>>,
+    server_requests: Mutex<HashMap<RequestId, CancellationToken>>,
+    ended: OnceLock<String>,
+    stop: CancellationToken,
+    unreadable: AtomicU32,
+}
+
+/// Where a message came in.
+#[derive(Clone, Copy)]
+pub(super) enum Origin<'a> {
+    /// A stream that carries everything.
+    Connection,
+    /// A stream that is not about any request.
+    Session,
+    /// The answer stream of one request.
+    Call(&'a Arc<Call>),
+}
+
+impl Hub {
+    pub(super) fn new(handler: Arc<dyn ClientHandler>) -> Arc<Self> {
+        Arc::new(Self {
+            handler,
+            calls: Mutex::default(),
+            server_requests: Mutex::default(),
+            ended: OnceLock::new(),
+            stop: CancellationToken::new(),
+            unreadable: AtomicU32::new(0),
+        })
+    }
+
+    pub(super) fn add_call(&self, call: Arc<Call>) {
+        self.calls.lock().insert(call.id, call);
+    }
+
+    pub(super) fn remove_call(&self, id: u64) -> Option<Arc<Call>> {
+        self.calls.lock().remove(&id)
+    }
+
+    /// Fails what is waiting now; the connection goes on.
+    pub(super) fn fail_calls(&self, error: &ClientError) {
+        let calls: Vec<_> = self.calls.lock().drain().map(|(_, call)| call).collect();
+        for call in calls {
+            call.settle(Err(error.clone()));
+        }
+    }
+
+    /// Ends the connection. Only the first reason is kept.
+    pub(super) fn end(&self, reason: impl Into<String>) {
+        self.ended.set(reason.into()).ok();
+        self.stop.cancel();
+    }
+
+    pub(super) fn ended(&self) -> Option<String> {
+        self.ended.get().cloned()
+    }
+
+    pub(super) fn closed_error(&self) -> ClientError {
+        let reason = self.ended().unwrap_or_else(|| "the connection is closed".to_owned());
+        ClientError::Closed { reason }
+    }
+
+    pub(super) fn check_open(&self) -> Result<(), ClientError> {
+        if self.stop.is_cancelled() { Err(self.closed_error()) } else { Ok(()) }
+    }
+
+    pub(super) async fn stopped(&self) {
+        self.stop.cancelled().await;
+    }
+
+    /// Takes one frame. What cannot be read is logged and passed over; whoever waits has a deadline.
+    pub(super) fn receive(
+        self: &Arc<Self>,
+        frame: &[u8],
+        origin: Origin<'_>,
+        transport: &Arc<dyn Transport>,
+    ) {
+        match Incoming::parse(frame) {
+            Ok(Incoming::Single(message)) => self.receive_message(message, origin, transport),
+            Ok(Incoming::Batch(parts)) => {
+                for part in parts {
+                    match part {
+                        Ok(message) => self.receive_message(message, origin, transport),
+                        Err(malformed) => self.report_unreadable(&malformed, frame),
+                    }
+                }
+            }
+            Err(malformed) => self.report_unreadable(&malformed, frame),
+        }
+    }
+
+    pub(super) fn receive_message(
+        self: &Arc<Self>,
+        message: Message,
+        origin: Origin<'_>,
+        transport: &Arc<dyn Transport>,
+    ) {
+        match message {
+            Message::Response { id, outcome } => {
+                match id.as_counter().and_then(|id| self.remove_call(id)) {
+                    Some(call) => call.settle(outcome.map_err(ClientError::Rpc)),
+                    None => tracing::debug!(%id, "an answer to no open request was dropped"),
+                }
+            }
+            Message::Notification { method, params } => {
+                let params = raw::parse_params(params.as_deref()).unwrap_or_default();
+                self.receive_notification(&method, params, origin);
+            }
+            Message::Request { id, method, params } => {
+                let receiver = self.receiver(&method, origin);
+                self.serve_request(id, method, params, receiver, transport);
+            }
+        }
+    }
+
+    fn receive_notification(&self, method: &str, params: Option<RawObject>, origin: Origin<'_>) {
+        match method {
+            "notifications/progress" => {
+                let Some(mut params) = params else { return };
+                let token = params.shift_remove("progressToken");
+                let call = token
+                    .and_then(|token| serde_json::from_str::<u64>(token.get()).ok())
+                    .and_then(|id| self.calls.lock().get(&id).cloned());
+                match call {
+                    Some(call) => call.progress(params),
+                    None => tracing::debug!("progress for no open request was dropped"),
+                }
+            }
+            "notifications/cancelled" => {
+                let id = params.as_ref().and_then(|params| {
+                    serde_json::from_str::<RequestId>(params.get("requestId")?.get()).ok()
+                });
+                if let Some(cancel) = id.and_then(|id| self.server_requests.lock().remove(&id)) {
+                    cancel.cancel();
+                }
+            }
+            _ => self.receiver(method, origin).notification(method, params),
+        }
+    }
+
+    /// Who takes a message: the request it belongs to, as far as that can be known, else the connection's owner.
+    fn receiver(&self, method: &str, origin: Origin<'_>) -> Arc<dyn ClientHandler> {
+        let of_call = match origin {
+            _ if concerns_everyone(method) => None,
+            Origin::Session => None,
+            Origin::Call(call) => call.events.clone(),
+            Origin::Connection => {
+                let calls = self.calls.lock();
+                let mut candidates = calls.values().filter_map(|call| call.events.as_ref());
+                // With two candidates a guess could show one caller's question to another.
+                match (candidates.next(), candidates.next()) {
+                    (Some(only), None) => Some(Arc::clone(only)),
+                    _ => None,
+                }
+            }
+        };
+        of_call.unwrap_or_else(|| Arc::clone(&self.handler))
+    }
+
+    fn serve_request(
+        self: &Arc<Self>,
+        id: RequestId,
+        method: String,
+        params: Option<Box<RawValue>>,
+        receiver: Arc<dyn ClientHandler>,
+        transport: &Arc<dyn Transport>,
+    ) {
+        if method == "ping" {
+            transport.send_detached(encode::response(&id, &Ok(raw::empty_object())));
+            return;
+        }
+        let params = match raw::parse_params(params.as_deref()) {
+            Ok(params) => params,
+            Err(error) => {
+                transport.send_detached(encode::failure(Some(&id), &error));
+                return;
+            }
+        };
+        let cancel = CancellationToken::new();
+        {
+            let mut open = self.server_requests.lock();
+            if open.len() >= MAX_SERVER_REQUESTS {
+                let error = RpcError::internal("too many requests to the client at once");
+                transport.send_detached(encode::failure(Some(&id), &error));
+                return;
+            }
+            open.insert(id.clone(), cancel.clone());
+        }
+        let (hub, transport) = (Arc::clone(self), Arc::clone(transport));
+        tokio::spawn(async move {
+            let outcome = tokio::select! {
+                outcome = receiver.request(&method, params) => Some(outcome),
+                () = cancel.cancelled() => None,
+                () = hub.stopped() => None,
+            };
+            hub.server_requests.lock().remove(&id);
+            if let Some(outcome) = outcome {
+                let reply = transport.send(encode::response(&id, &outcome)).await;
+                if let Err(error) = reply {
+                    tracing::debug!(%error, "a reply to the server could not be sent");
+                }
+            }
+        });
+    }
+
+    fn report_unreadable(&self, malformed: &Malformed, frame: &[u8]) {
+        if self.unreadable.fetch_add(1, Ordering::Relaxed) < MAX_LOGGED {
+            let excerpt = excerpt(frame);
+            let error = &malformed.error;
+            tracing::warn!(%error, excerpt, "the server sent something that is no message");
+        }
+    }
+}
+
+/// Changes of what a server offers are for everyone, also when they arrive during one call.
+fn concerns_everyone(method: &str) -> bool {
+    method.ends_with("/list_changed") || method == "notifications/resources/updated"
+}
+
+/// The first part of a text from outside, on one line, for a message.
+pub(super) fn excerpt(text: &[u8]) -> String {
+    const LENGTH: usize = 200;
+    let head = text.get(..LENGTH * 4).unwrap_or(text);
+    let clean: String = String::from_utf8_lossy(head)
+        .trim()
+        .chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .collect();
+    if clean.chars().count() > LENGTH {
+        clean.chars().take(LENGTH).chain(['…']).collect()
+    } else {
+        clean
+    }
+}

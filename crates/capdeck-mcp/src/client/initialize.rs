@@ -1,0 +1,74 @@
+//! The handshake, as the side that starts it.
+
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use super::{Client, ClientError, RequestOptions};
+use crate::{RawObject, Revision, raw};
+
+/// How we introduce ourselves.
+#[derive(Debug, Clone, Default)]
+pub struct ClientHello {
+    /// `clientInfo`.
+    pub info: RawObject,
+    pub capabilities: RawObject,
+}
+
+/// What the server said about itself.
+#[derive(Debug, Clone)]
+pub struct ServerHello {
+    pub revision: Revision,
+    pub capabilities: RawObject,
+    pub server_info: RawObject,
+    pub instructions: Option<String>,
+    /// The whole answer, as sent.
+    pub raw: Box<RawValue>,
+}
+
+impl Client {
+    /// Opens the session. May be called again when the server has forgotten it.
+    pub async fn initialize(
+        &self,
+        hello: ClientHello,
+        timeout: Duration,
+    ) -> Result<ServerHello, ClientError> {
+        let transport = &self.inner.transport;
+        transport.reset();
+        let params = [
+            ("protocolVersion".to_owned(), raw::raw(Revision::LATEST_LEGACY.as_str())),
+            ("capabilities".to_owned(), raw::raw(&hello.capabilities)),
+            ("clientInfo".to_owned(), raw::raw(&hello.info)),
+        ];
+        let options = RequestOptions::within(timeout);
+        let answer =
+            self.request("initialize", Some(params.into_iter().collect()), options).await?;
+        let hello = read_hello(answer)?;
+        transport.negotiated(hello.revision);
+        let initialized = self.notify("notifications/initialized", None);
+        tokio::time::timeout(timeout, initialized).await.map_err(|_| ClientError::Timeout {
+            method: "notifications/initialized".to_owned(),
+            after: timeout,
+        })??;
+        transport.opened();
+        Ok(hello)
+    }
+}
+
+fn read_hello(raw: Box<RawValue>) -> Result<ServerHello, ClientError> {
+    let result: RawObject = serde_json::from_str(raw.get())
+        .map_err(|_| ClientError::protocol("the answer to `initialize` is not an object"))?;
+    let Some(version) = raw::text_member(&result, "protocolVersion") else {
+        return Err(ClientError::protocol("the answer to `initialize` has no `protocolVersion`"));
+    };
+    let revision = Revision::parse(&version).ok_or_else(|| {
+        ClientError::protocol(format!("the server speaks an unknown protocol version: `{version}`"))
+    })?;
+    Ok(ServerHello {
+        revision,
+        capabilities: raw::object_member(&result, "capabilities").unwrap_or_default(),
+        server_info: raw::object_member(&result, "serverInfo").unwrap_or_default(),
+        instructions: raw::text_member(&result, "instructions"),
+        raw,
+    })
+}

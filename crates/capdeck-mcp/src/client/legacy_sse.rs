@@ -1,0 +1,173 @@
+//! The older HTTP transport: one stream to listen on, another address to post to.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::Response;
+use serde_json::value::RawValue;
+use url::Url;
+
+use super::{
+    ClientError, HttpTarget,
+    call::Call,
+    hub::{Hub, Origin},
+    streamable_http::{check_status, deliver_detached},
+    transport::Transport,
+};
+use crate::{
+    MAX_MESSAGE_BYTES,
+    sse::{Event, Parser},
+};
+
+struct LegacySse {
+    hub: Arc<Hub>,
+    target: HttpTarget,
+    /// Where the server told us to post.
+    endpoint: Url,
+}
+
+/// Reads the stream's events one by one.
+struct Events {
+    response: Response,
+    parser: Parser,
+}
+
+/// Opens the stream, waits for the endpoint, and starts the reading task.
+pub(super) async fn open(
+    target: HttpTarget,
+    hub: &Arc<Hub>,
+) -> Result<Arc<dyn Transport>, ClientError> {
+    let request = target.http.get(target.url.clone()).headers(target.headers.clone());
+    let response = request
+        .header(ACCEPT, "text/event-stream")
+        .send()
+        .await
+        .map_err(ClientError::unreachable)?;
+    let response = check_status(response).await?;
+    let mut events = Events { response, parser: Parser::new(MAX_MESSAGE_BYTES) };
+    let endpoint = loop {
+        match events.next().await? {
+            Some(event) if event.name.as_deref() == Some("endpoint") => {
+                break parse_endpoint(&target.url, &event.data)?;
+            }
+            Some(_) => {}
+            None => {
+                let message = "the event stream ended before the `endpoint` event";
+                return Err(ClientError::protocol(message));
+            }
+        }
+    };
+    let transport: Arc<dyn Transport> =
+        Arc::new(LegacySse { hub: Arc::clone(hub), target, endpoint });
+    let (hub, replies) = (Arc::clone(hub), Arc::clone(&transport));
+    tokio::spawn(async move {
+        loop {
+            let event = tokio::select! {
+                event = events.next() => event,
+                () = hub.stopped() => return,
+            };
+            match event {
+                Ok(Some(event)) if event.is_message() => {
+                    hub.receive(&event.data, Origin::Connection, &replies);
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => return hub.end("the server closed the event stream"),
+                Err(error) => {
+                    hub.fail_calls(&error);
+                    return hub.end(error.to_string());
+                }
+            }
+        }
+    });
+    Ok(transport)
+}
+
+impl Events {
+    async fn next(&mut self) -> Result<Option<Event>, ClientError> {
+        loop {
+            if let Some(event) = self.parser.pop() {
+                return Ok(Some(event));
+            }
+            let chunk = self.response.chunk().await.map_err(ClientError::unreachable)?;
+            let Some(chunk) = chunk else { return Ok(None) };
+            self.parser
+                .push(&chunk)
+                .map_err(|_| ClientError::TooLarge { limit: MAX_MESSAGE_BYTES })?;
+        }
+    }
+}
+
+/// An endpoint elsewhere would let the server send our credentials to another site.
+fn parse_endpoint(base: &Url, data: &[u8]) -> Result<Url, ClientError> {
+    let endpoint = std::str::from_utf8(data)
+        .ok()
+        .and_then(|text| base.join(text.trim()).ok())
+        .ok_or_else(|| ClientError::protocol("the `endpoint` event holds no address"))?;
+    if endpoint.origin() != base.origin() {
+        let message = format!(
+            "the `endpoint` event points to another origin: `{}`",
+            endpoint.origin().ascii_serialization()
+        );
+        return Err(ClientError::protocol(message));
+    }
+    Ok(endpoint)
+}
+
+impl LegacySse {
+    fn post(&self, body: Vec<u8>) -> reqwest::RequestBuilder {
+        self.target
+            .http
+            .post(self.endpoint.clone())
+            .headers(self.target.headers.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .body(Bytes::from(body))
+    }
+}
+
+#[async_trait]
+impl Transport for LegacySse {
+    async fn exchange(
+        &self,
+        call: &Arc<Call>,
+        body: Vec<u8>,
+    ) -> Result<Box<RawValue>, ClientError> {
+        let outcome = call.outcome();
+        tokio::pin!(outcome);
+        // The answer may overtake the receipt of the post.
+        let sent = self.send(body);
+        tokio::pin!(sent);
+        tokio::select! {
+            biased;
+            outcome = &mut outcome => return outcome.unwrap_or_else(|_| Err(self.hub.closed_error())),
+            sent = &mut sent => sent?,
+        }
+        outcome.await.unwrap_or_else(|_| Err(self.hub.closed_error()))
+    }
+
+    async fn send(&self, body: Vec<u8>) -> Result<(), ClientError> {
+        let response = self.post(body).send().await.map_err(ClientError::unreachable)?;
+        check_status(response).await.map(drop)
+    }
+
+    fn send_detached(&self, body: Vec<u8>) {
+        deliver_detached(self.post(body));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_relative_or_of_the_same_origin() {
+        let base = Url::parse("http://127.0.0.1:1/a/sse").unwrap();
+        let found = |text: &str| parse_endpoint(&base, text.as_bytes()).map(String::from);
+        assert_eq!(found("/message?s=1").unwrap(), "http://127.0.0.1:1/message?s=1");
+        assert_eq!(found("http://127.0.0.1:1/m\n").unwrap(), "http://127.0.0.1:1/m");
+        for elsewhere in ["http://127.0.0.1:2/m", "https://127.0.0.1:1/m", "//evil.example/m"] {
+            assert!(found(elsewhere).is_err(), "{elsewhere}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Newline-framed JSON over a pair of pipes.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::value::RawValue;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::mpsc,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    ClientError,
+    call::Call,
+    hub::{Hub, Origin},
+    transport::Transport,
+};
+use crate::line::{Line, LineReader, write_lines};
+
+/// How many messages may wait for a server that does not read.
+const QUEUE: usize = 64;
+
+/// A pipe pair. One task writes, so that a request given up half-way never leaves half a line.
+struct Stdio {
+    hub: Arc<Hub>,
+    lines: mpsc::Sender<Vec<u8>>,
+}
+
+/// Starts the reading and the writing task. Both end with the connection.
+pub(super) fn open(
+    reader: impl AsyncRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+    hub: &Arc<Hub>,
+    limit: usize,
+) -> Arc<dyn Transport> {
+    let (lines, queue) = mpsc::channel(QUEUE);
+    let transport: Arc<dyn Transport> = Arc::new(Stdio { hub: Arc::clone(hub), lines });
+    let writing = Arc::clone(hub);
+    tokio::spawn(async move {
+        tokio::select! {
+            written = write_lines(writer, queue, CancellationToken::new()) => {
+                // The reading side knows better why a server ended; a broken pipe is only its echo.
+                if let Err(error) = written {
+                    tracing::debug!(%error, "the server no longer reads");
+                }
+            }
+            () = writing.stopped() => {}
+        }
+    });
+    let (hub, replies) = (Arc::clone(hub), Arc::clone(&transport));
+    tokio::spawn(async move {
+        let mut lines = LineReader::new(reader, limit);
+        loop {
+            let line = tokio::select! {
+                line = lines.next() => line,
+                () = hub.stopped() => return,
+            };
+            match line {
+                Ok(Some(Line::Text(line))) => hub.receive(&line, Origin::Connection, &replies),
+                Ok(Some(Line::TooLong)) => hub.fail_calls(&ClientError::TooLarge { limit }),
+                Ok(None) => return hub.end("the server closed its output"),
+                Err(error) => return hub.end(format!("reading from the server failed: {error}")),
+            }
+        }
+    });
+    transport
+}
+
+impl Stdio {
+    fn gone(&self) -> ClientError {
+        match self.hub.ended() {
+            Some(reason) => ClientError::Closed { reason },
+            None => ClientError::Closed { reason: "the server closed its input".to_owned() },
+        }
+    }
+}
+
+#[async_trait]
+impl Transport for Stdio {
+    async fn exchange(
+        &self,
+        call: &Arc<Call>,
+        body: Vec<u8>,
+    ) -> Result<Box<RawValue>, ClientError> {
+        let outcome = call.outcome();
+        self.send(body).await?;
+        outcome.await.unwrap_or_else(|_| Err(self.hub.closed_error()))
+    }
+
+    async fn send(&self, mut body: Vec<u8>) -> Result<(), ClientError> {
+        body.push(b'\n');
+        self.lines.send(body).await.map_err(|_| self.gone())
+    }
+
+    fn send_detached(&self, mut body: Vec<u8>) {
+        body.push(b'\n');
+        if self.lines.try_send(body).is_err() {
+            tracing::debug!("a message to a server that does not read was dropped");
+        }
+    }
+}

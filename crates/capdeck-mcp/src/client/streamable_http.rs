@@ -1,0 +1,153 @@
+//! Streamable HTTP: every message is a POST, answered by JSON or by an event stream of its own.
+
+mod listen;
+mod response;
+mod stream;
+
+use std::{sync::Arc, sync::Weak, time::Duration};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{
+    HeaderName, HeaderValue, Method, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE},
+};
+use parking_lot::Mutex;
+use reqwest::RequestBuilder;
+use serde_json::value::RawValue;
+
+use super::{ClientError, HttpTarget, call::Call, hub::Hub, transport::Transport};
+use crate::Revision;
+
+pub(super) use response::check_status;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// How long a message nobody waits for may take.
+const DETACHED_TIMEOUT: Duration = Duration::from_secs(10);
+
+struct StreamableHttp {
+    hub: Arc<Hub>,
+    target: HttpTarget,
+    session: Mutex<SessionHeaders>,
+    /// For handing ourselves to tasks that reply to the server.
+    this: Weak<Self>,
+}
+
+/// What the handshake settled; sent with every request after it.
+#[derive(Debug, Clone, Default)]
+struct SessionHeaders {
+    id: Option<HeaderValue>,
+    revision: Option<Revision>,
+    /// Counts handshakes, so that a stream of an earlier session knows that it is over.
+    generation: u64,
+}
+
+/// Nothing is sent until the first request.
+pub(super) fn open(target: HttpTarget, hub: &Arc<Hub>) -> Arc<dyn Transport> {
+    Arc::new_cyclic(|this| StreamableHttp {
+        hub: Arc::clone(hub),
+        target,
+        session: Mutex::default(),
+        this: this.clone(),
+    })
+}
+
+/// Sends a message in a task of its own; its answer matters to nobody.
+pub(super) fn deliver_detached(request: RequestBuilder) {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    runtime.spawn(async move {
+        if let Err(error) = request.timeout(DETACHED_TIMEOUT).send().await {
+            let error = error.without_url();
+            tracing::debug!(%error, "a message to the server could not be sent");
+        }
+    });
+}
+
+impl StreamableHttp {
+    fn request(&self, method: Method) -> RequestBuilder {
+        let session = self.session.lock().clone();
+        let mut request = self.target.http.request(method, self.target.url.clone());
+        request = request.headers(self.target.headers.clone());
+        if let Some(id) = session.id {
+            request = request.header(SESSION, id);
+        }
+        if let Some(revision) = session.revision {
+            request = request.header(PROTOCOL_VERSION, revision.as_str());
+        }
+        request
+    }
+
+    fn post(&self, body: Vec<u8>) -> RequestBuilder {
+        self.request(Method::POST)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream")
+            .body(Bytes::from(body))
+    }
+
+    fn has_session(&self) -> bool {
+        self.session.lock().id.is_some()
+    }
+
+    fn as_transport(&self) -> Option<Arc<dyn Transport>> {
+        self.this.upgrade().map(|this| this as Arc<dyn Transport>)
+    }
+}
+
+#[async_trait]
+impl Transport for StreamableHttp {
+    async fn exchange(
+        &self,
+        call: &Arc<Call>,
+        body: Vec<u8>,
+    ) -> Result<Box<RawValue>, ClientError> {
+        let had_session = self.has_session();
+        let response = self.post(body).send().await.map_err(ClientError::unreachable)?;
+        if response.status() == StatusCode::NOT_FOUND && had_session {
+            return Err(ClientError::SessionExpired);
+        }
+        if call.method == "initialize" && response.status().is_success() {
+            self.session.lock().id = response.headers().get(SESSION).cloned();
+        }
+        self.read_answer(call, response).await
+    }
+
+    async fn send(&self, body: Vec<u8>) -> Result<(), ClientError> {
+        let had_session = self.has_session();
+        let response = self.post(body).send().await.map_err(ClientError::unreachable)?;
+        if response.status() == StatusCode::NOT_FOUND && had_session {
+            return Err(ClientError::SessionExpired);
+        }
+        check_status(response).await.map(drop)
+    }
+
+    fn send_detached(&self, body: Vec<u8>) {
+        deliver_detached(self.post(body));
+    }
+
+    fn reset(&self) {
+        let mut session = self.session.lock();
+        let generation = session.generation + 1;
+        *session = SessionHeaders { generation, ..SessionHeaders::default() };
+    }
+
+    fn negotiated(&self, revision: Revision) {
+        self.session.lock().revision = Some(revision);
+    }
+
+    fn opened(&self) {
+        if let Some(this) = self.this.upgrade() {
+            tokio::spawn(this.listen());
+        }
+    }
+
+    async fn close(&self) {
+        if self.has_session() {
+            let farewell = self.request(Method::DELETE).timeout(DETACHED_TIMEOUT / 2);
+            // Servers may refuse to end a session early; it then idles out.
+            farewell.send().await.ok();
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The stream on which a server speaks without being asked.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{Method, StatusCode, header::ACCEPT};
+use reqwest::Response;
+
+use super::{
+    LAST_EVENT_ID, StreamableHttp,
+    response::{Form, form},
+    stream::Position,
+};
+use crate::{MAX_MESSAGE_BYTES, client::hub::Origin, sse::Parser};
+
+/// The longest wait between two attempts to listen.
+const MAX_DELAY: Duration = Duration::from_secs(60);
+
+impl StreamableHttp {
+    /// Listens for as long as this session lasts. A server that has nothing to say on its own refuses, and that is fine.
+    pub(super) async fn listen(self: Arc<Self>) {
+        let generation = self.session.lock().generation;
+        let mut position = Position::default();
+        let mut failures = 0_u32;
+        while self.session.lock().generation == generation {
+            let mut request = self.request(Method::GET).header(ACCEPT, "text/event-stream");
+            if let Some(id) = &position.last_event {
+                request = request.header(LAST_EVENT_ID, id.clone());
+            }
+            let response = tokio::select! {
+                response = request.send() => response,
+                () = self.hub.stopped() => return,
+            };
+            match response {
+                Ok(response)
+                    if response.status() == StatusCode::OK && form(&response) == Form::Events =>
+                {
+                    failures = 0;
+                    tokio::select! {
+                        () = self.read_session_stream(response, &mut position) => {}
+                        () = self.hub.stopped() => return,
+                    }
+                }
+                Ok(response) if !response.status().is_server_error() => {
+                    tracing::debug!(status = %response.status(), "the server offers no stream to listen on");
+                    return;
+                }
+                Ok(_) | Err(_) => failures = failures.saturating_add(1),
+            }
+            let delay = position.retry().saturating_mul(2_u32.saturating_pow(failures.min(6)));
+            tokio::select! {
+                () = tokio::time::sleep(delay.min(MAX_DELAY)) => {}
+                () = self.hub.stopped() => return,
+            }
+        }
+    }
+
+    async fn read_session_stream(
+        self: &Arc<Self>,
+        mut response: Response,
+        position: &mut Position,
+    ) {
+        let Some(transport) = self.as_transport() else { return };
+        let mut parser = Parser::new(MAX_MESSAGE_BYTES);
+        while let Ok(Some(chunk)) = response.chunk().await {
+            if parser.push(&chunk).is_err() {
+                tracing::warn!("the server sent a message over the limit on its own stream");
+                return;
+            }
+            while let Some(event) = parser.pop() {
+                position.note(&event);
+                if event.is_message() {
+                    self.hub.receive(&event.data, Origin::Session, &transport);
+                }
+            }
+        }
+    }
+}

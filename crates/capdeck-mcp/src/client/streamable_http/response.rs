@@ -1,0 +1,96 @@
+//! What the head of an HTTP answer says, and bodies read within bounds.
+
+use http::{
+    StatusCode,
+    header::{CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE},
+};
+use reqwest::Response;
+use url::Url;
+
+use crate::{
+    MAX_MESSAGE_BYTES, Message,
+    client::{ClientError, hub::excerpt},
+};
+
+/// How much of an error page is read.
+const ERROR_BODY: usize = 64 * 1024;
+
+/// The forms an answer comes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Json,
+    Events,
+    Other,
+}
+
+/// The form a response declares.
+pub(super) fn form(response: &Response) -> Form {
+    let declared = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = declared.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        Form::Json
+    } else if essence.eq_ignore_ascii_case("text/event-stream") {
+        Form::Events
+    } else {
+        Form::Other
+    }
+}
+
+/// Passes good answers on and turns the others into an error that says what the server said.
+pub(in crate::client) async fn check_status(response: Response) -> Result<Response, ClientError> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    if status.is_redirection() {
+        return Err(ClientError::Http {
+            status: status.as_u16(),
+            excerpt: redirect_refused(&response),
+            www_authenticate: None,
+        });
+    }
+    let challenge = response.headers().get(WWW_AUTHENTICATE);
+    let www_authenticate = challenge.and_then(|value| value.to_str().ok()).map(ToOwned::to_owned);
+    let body = read_head(response, ERROR_BODY).await;
+    let is_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    // Some servers put the JSON-RPC error of a request under an HTTP error status.
+    if !is_login && let Ok(Message::Response { outcome: Err(error), .. }) = Message::parse(&body) {
+        return Err(ClientError::Rpc(error));
+    }
+    Err(ClientError::Http { status: status.as_u16(), excerpt: excerpt(&body), www_authenticate })
+}
+
+/// Reads a whole body that has to fit one message, counted after decompression.
+pub(super) async fn read_message(mut response: Response) -> Result<Vec<u8>, ClientError> {
+    let declared = response.content_length().unwrap_or(0);
+    let mut body = Vec::with_capacity(usize::try_from(declared).unwrap_or(0).min(1024 * 1024));
+    while let Some(chunk) = response.chunk().await.map_err(ClientError::unreachable)? {
+        if body.len() + chunk.len() > MAX_MESSAGE_BYTES {
+            return Err(ClientError::TooLarge { limit: MAX_MESSAGE_BYTES });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+async fn read_head(mut response: Response, limit: usize) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        body.extend_from_slice(chunk.get(..limit - body.len()).unwrap_or(&chunk));
+        if body.len() >= limit {
+            break;
+        }
+    }
+    body
+}
+
+fn redirect_refused(response: &Response) -> String {
+    let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+    let place = location
+        .and_then(|text| response.url().join(text).ok())
+        .map(|url: Url| format!("{}{}", url.origin().ascii_serialization(), url.path()));
+    match place {
+        Some(place) => format!("redirects are not followed; the server moved to `{place}`"),
+        None => "redirects are not followed".to_owned(),
+    }
+}

@@ -1,0 +1,196 @@
+//! Reads the answer to one request: JSON, or an event stream that may break and be taken up again.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderValue, Method, StatusCode, header::ACCEPT};
+use reqwest::Response;
+use serde_json::value::RawValue;
+
+use super::{
+    LAST_EVENT_ID, StreamableHttp,
+    response::{Form, check_status, form, read_message},
+};
+use crate::{
+    Incoming, MAX_MESSAGE_BYTES, Message,
+    client::{
+        ClientError,
+        call::Call,
+        hub::{Origin, excerpt},
+    },
+    sse::{Event, Parser},
+};
+
+/// The wait before a broken stream is taken up, unless the server names another.
+pub(super) const DEFAULT_RETRY: Duration = Duration::from_secs(1);
+
+/// How often in a row taking a stream up may bring nothing at all.
+const FRUITLESS_TRIES: u32 = 3;
+
+/// Where a stream stands, for taking it up again.
+#[derive(Debug, Default)]
+pub(super) struct Position {
+    pub(super) last_event: Option<HeaderValue>,
+    pub(super) retry: Option<Duration>,
+}
+
+impl Position {
+    pub(super) fn note(&mut self, event: &Event) {
+        if let Some(id) = &event.id {
+            self.last_event = HeaderValue::from_str(id).ok().filter(|id| !id.is_empty());
+        }
+        self.retry = event.retry.or(self.retry);
+    }
+
+    pub(super) fn retry(&self) -> Duration {
+        self.retry.unwrap_or(DEFAULT_RETRY)
+    }
+}
+
+/// What reading a stream to its end brought.
+enum Reading {
+    Answer(Result<Box<RawValue>, ClientError>),
+    /// The stream ended first; true when it brought at least one event.
+    Ended(bool),
+}
+
+impl StreamableHttp {
+    pub(super) async fn read_answer(
+        &self,
+        call: &Arc<Call>,
+        response: Response,
+    ) -> Result<Box<RawValue>, ClientError> {
+        let response = check_status(response).await?;
+        match form(&response) {
+            Form::Events => self.read_events(call, response).await,
+            Form::Json => {
+                let body = read_message(response).await?;
+                self.take_messages(call, &body)?.unwrap_or_else(|| {
+                    Err(ClientError::protocol(format!(
+                        "the answer to `{}` is for another request: {}",
+                        call.method,
+                        excerpt(&body)
+                    )))
+                })
+            }
+            Form::Other if response.status() == StatusCode::ACCEPTED => Err(ClientError::protocol(
+                format!("`{}` was accepted like a notification, without an answer", call.method),
+            )),
+            Form::Other => Err(ClientError::protocol(format!(
+                "the answer to `{}` is neither JSON nor an event stream",
+                call.method
+            ))),
+        }
+    }
+
+    async fn read_events(
+        &self,
+        call: &Arc<Call>,
+        response: Response,
+    ) -> Result<Box<RawValue>, ClientError> {
+        let mut position = Position::default();
+        let mut fruitless = 0;
+        let mut reading = self.read_stream(call, response, &mut position).await;
+        loop {
+            match reading {
+                Reading::Answer(outcome) => return outcome,
+                Reading::Ended(true) => fruitless = 0,
+                Reading::Ended(false) => fruitless += 1,
+            }
+            let Some(last_event) = position.last_event.clone() else {
+                return Err(ClientError::protocol(format!(
+                    "the event stream ended before the answer to `{}`",
+                    call.method
+                )));
+            };
+            if fruitless >= FRUITLESS_TRIES {
+                return Err(ClientError::protocol(format!(
+                    "the event stream broke before the answer to `{}` and could not be taken up again",
+                    call.method
+                )));
+            }
+            tokio::time::sleep(position.retry()).await;
+            reading = match self.resume(last_event).await {
+                Ok(response) => self.read_stream(call, response, &mut position).await,
+                Err(ClientError::Unreachable { .. }) => Reading::Ended(false),
+                Err(error) => return Err(error),
+            };
+        }
+    }
+
+    async fn resume(&self, last_event: HeaderValue) -> Result<Response, ClientError> {
+        let request = self.request(Method::GET).header(ACCEPT, "text/event-stream");
+        let response = request
+            .header(LAST_EVENT_ID, last_event)
+            .send()
+            .await
+            .map_err(ClientError::unreachable)?;
+        let response = check_status(response).await?;
+        if form(&response) == Form::Events {
+            Ok(response)
+        } else {
+            Err(ClientError::protocol("a stream taken up again is no event stream"))
+        }
+    }
+
+    async fn read_stream(
+        &self,
+        call: &Arc<Call>,
+        mut response: Response,
+        position: &mut Position,
+    ) -> Reading {
+        let mut parser = Parser::new(MAX_MESSAGE_BYTES);
+        let mut any = false;
+        // A cut connection is taken up like an ended one.
+        while let Ok(Some(chunk)) = response.chunk().await {
+            if parser.push(&chunk).is_err() {
+                return Reading::Answer(Err(ClientError::TooLarge { limit: MAX_MESSAGE_BYTES }));
+            }
+            while let Some(event) = parser.pop() {
+                any = true;
+                position.note(&event);
+                if !event.is_message() {
+                    continue;
+                }
+                match self.take_messages(call, &event.data) {
+                    Ok(Some(outcome)) => return Reading::Answer(outcome),
+                    Ok(None) => {}
+                    Err(error) => return Reading::Answer(Err(error)),
+                }
+            }
+        }
+        Reading::Ended(any)
+    }
+
+    /// Hands everything to the hub but the answer to our own call, which is given back.
+    fn take_messages(
+        &self,
+        call: &Arc<Call>,
+        frame: &[u8],
+    ) -> Result<Option<Result<Box<RawValue>, ClientError>>, ClientError> {
+        let transport = self.as_transport().ok_or_else(|| self.hub.closed_error())?;
+        let messages = match Incoming::parse(frame) {
+            Ok(Incoming::Single(message)) => vec![Ok(message)],
+            Ok(Incoming::Batch(parts)) => parts,
+            Err(malformed) => vec![Err(malformed)],
+        };
+        let mut answer = None;
+        for message in messages {
+            match message {
+                Ok(Message::Response { id, outcome }) if id.as_counter() == Some(call.id) => {
+                    answer = Some(outcome.map_err(ClientError::Rpc));
+                }
+                Ok(message) => self.hub.receive_message(message, Origin::Call(call), &transport),
+                Err(malformed) => {
+                    let message = format!(
+                        "the answer to `{}` cannot be read: {}: {}",
+                        call.method,
+                        malformed.error.message,
+                        excerpt(frame)
+                    );
+                    return Err(ClientError::Protocol { message });
+                }
+            }
+        }
+        Ok(answer)
+    }
+}

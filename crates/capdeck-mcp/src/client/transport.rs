@@ -1,0 +1,35 @@
+//! What each way of moving bytes has to offer the client.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::value::RawValue;
+
+use super::{ClientError, call::Call};
+use crate::Revision;
+
+/// Moves messages. Implemented once per transport; called by the client and by the reading task for replies.
+#[async_trait]
+pub(super) trait Transport: Send + Sync {
+    /// Sends a request and waits for its answer. The caller brings the deadline by dropping the future.
+    async fn exchange(&self, call: &Arc<Call>, body: Vec<u8>)
+    -> Result<Box<RawValue>, ClientError>;
+
+    /// Sends a notification or a response.
+    async fn send(&self, body: Vec<u8>) -> Result<(), ClientError>;
+
+    /// Sends as far as that goes without waiting for it.
+    fn send_detached(&self, body: Vec<u8>);
+
+    /// A handshake is about to start; any earlier session is forgotten.
+    fn reset(&self) {}
+
+    /// The handshake settled on a revision.
+    fn negotiated(&self, _revision: Revision) {}
+
+    /// The server was told that the handshake is done.
+    fn opened(&self) {}
+
+    /// Says goodbye where the transport has a way to.
+    async fn close(&self) {}
+}

@@ -1,0 +1,121 @@
+//! Newline framing: whole lines in, whole lines out, with a bound on what one line may hold.
+
+use std::io;
+
+use bytes::{Bytes, BytesMut};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    sync::mpsc,
+};
+use tokio_util::sync::CancellationToken;
+
+/// One read from a line-framed stream.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    Text(Bytes),
+    /// A line passed the limit. Reported once, as soon as it is known; the rest of it is thrown away.
+    TooLong,
+}
+
+/// Splits a byte stream into lines. `next` may be dropped and called again without loss.
+#[derive(Debug)]
+pub(crate) struct LineReader<R> {
+    reader: R,
+    buffer: BytesMut,
+    /// How far the buffer is known to hold no line break.
+    searched: usize,
+    skipping: bool,
+    limit: usize,
+}
+
+const CHUNK: usize = 16 * 1024;
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    pub(crate) fn new(reader: R, limit: usize) -> Self {
+        Self { reader, buffer: BytesMut::with_capacity(CHUNK), searched: 0, skipping: false, limit }
+    }
+
+    /// The next line that is not blank, without its line break. `None` at the end of the stream.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            if let Some(line) = self.take_line() {
+                return Ok(Some(line));
+            }
+            self.buffer.reserve(CHUNK);
+            if self.reader.read_buf(&mut self.buffer).await? == 0 {
+                let rest = self.buffer.split().freeze();
+                self.searched = 0;
+                let rest = trim(rest);
+                // A last line without its line break is still a line.
+                return Ok((!rest.is_empty() && !self.skipping).then_some(Line::Text(rest)));
+            }
+        }
+    }
+
+    fn take_line(&mut self) -> Option<Line> {
+        loop {
+            let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
+            let Some(found) = unsearched.iter().position(|byte| *byte == b'\n') else {
+                self.searched = self.buffer.len();
+                if self.skipping {
+                    self.buffer.clear();
+                    self.searched = 0;
+                } else if self.buffer.len() > self.limit {
+                    self.buffer = BytesMut::with_capacity(CHUNK);
+                    self.searched = 0;
+                    self.skipping = true;
+                    return Some(Line::TooLong);
+                }
+                return None;
+            };
+            let end = self.searched + found;
+            let line = self.buffer.split_to(end + 1).freeze();
+            self.searched = 0;
+            if std::mem::take(&mut self.skipping) {
+                continue;
+            }
+            let line = trim(line);
+            if line.len() > self.limit {
+                return Some(Line::TooLong);
+            }
+            if !line.is_empty() {
+                return Some(Line::Text(line));
+            }
+        }
+    }
+}
+
+/// Writes queued lines, each already ended by its line break, until the queue closes or the peer is gone.
+///
+/// After `finish` no more lines are taken, and those already queued are written.
+pub(crate) async fn write_lines<W: AsyncWrite + Unpin>(
+    mut writer: W,
+    mut lines: mpsc::Receiver<Vec<u8>>,
+    finish: CancellationToken,
+) -> io::Result<()> {
+    let mut ready = Vec::new();
+    loop {
+        let count = tokio::select! {
+            count = lines.recv_many(&mut ready, 32) => count,
+            () = finish.cancelled(), if !lines.is_closed() => {
+                lines.close();
+                continue;
+            }
+        };
+        if count == 0 {
+            return writer.shutdown().await;
+        }
+        for line in ready.drain(..) {
+            writer.write_all(&line).await?;
+        }
+        writer.flush().await?;
+    }
+}
+
+fn trim(line: Bytes) -> Bytes {
+    let text = line.trim_ascii();
+    if text.len() == line.len() { line } else { line.slice_ref(text) }
+}
+
+#[cfg(test)]
+mod tests;

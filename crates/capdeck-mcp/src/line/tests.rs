@@ -1,0 +1,85 @@
+//! Framing with every split of the input, and the size limit.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use proptest::prelude::*;
+use tokio::io::ReadBuf;
+
+use super::*;
+
+/// Hands out its bytes in pieces of the given sizes.
+struct Pieces {
+    bytes: Vec<u8>,
+    sizes: Vec<usize>,
+    turn: usize,
+    given: usize,
+}
+
+impl AsyncRead for Pieces {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let rest = &self.bytes[self.given..];
+        let size = self.sizes[self.turn % self.sizes.len()].min(rest.len()).min(buffer.remaining());
+        buffer.put_slice(&rest[..size]);
+        self.turn += 1;
+        self.given += size;
+        Poll::Ready(Ok(()))
+    }
+}
+
+async fn lines(bytes: &[u8], sizes: &[usize], limit: usize) -> Vec<Line> {
+    let pieces = Pieces { bytes: bytes.to_vec(), sizes: sizes.to_vec(), turn: 0, given: 0 };
+    let mut reader = LineReader::new(pieces, limit);
+    let mut all = Vec::new();
+    while let Some(line) = reader.next().await.unwrap() {
+        all.push(line);
+    }
+    all
+}
+
+fn text(line: &str) -> Line {
+    Line::Text(Bytes::copy_from_slice(line.as_bytes()))
+}
+
+#[tokio::test]
+async fn blank_lines_and_carriage_returns_are_dropped_and_a_last_line_counts() {
+    let found = lines(b"a\r\n\n  \nb\nc", &[3], 100).await;
+    assert_eq!(found, [text("a"), text("b"), text("c")]);
+}
+
+#[tokio::test]
+async fn a_long_line_is_reported_once_and_the_next_one_is_read() {
+    for size in [1, 7, 1000] {
+        let mut bytes = vec![b'x'; 500];
+        bytes.extend_from_slice(b"\nnext\n");
+        assert_eq!(lines(&bytes, &[size], 100).await, [Line::TooLong, text("next")]);
+    }
+}
+
+#[tokio::test]
+async fn a_long_line_is_not_kept() {
+    let pieces = Pieces { bytes: vec![b'x'; 20_000_000], sizes: vec![60_000], turn: 0, given: 0 };
+    let mut reader = LineReader::new(pieces, 1_000_000);
+    assert_eq!(reader.next().await.unwrap(), Some(Line::TooLong));
+    assert_eq!(reader.next().await.unwrap(), None);
+    assert!(reader.buffer.capacity() < 200_000, "{}", reader.buffer.capacity());
+}
+
+proptest! {
+    #[test]
+    fn how_the_bytes_arrive_does_not_matter(
+        parts in proptest::collection::vec("[a-z]{1,30}", 0..12),
+        sizes in proptest::collection::vec(1usize..40, 1..8),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let joined = parts.iter().map(|part| format!("{part}\n")).collect::<String>();
+        let found = runtime.block_on(lines(joined.as_bytes(), &sizes, 100));
+        prop_assert_eq!(found, parts.iter().map(|part| text(part)).collect::<Vec<_>>());
+    }
+}

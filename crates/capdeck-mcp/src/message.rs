@@ -1,0 +1,150 @@
+//! One JSON-RPC message, parsed only as deep as its envelope.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::{RequestId, RpcError};
+
+/// A message with its payload as the exact text that was sent.
+#[derive(Debug, Clone)]
+pub enum Message {
+    Request { id: RequestId, method: String, params: Option<Box<RawValue>> },
+    Notification { method: String, params: Option<Box<RawValue>> },
+    Response { id: RequestId, outcome: Result<Box<RawValue>, RpcError> },
+}
+
+/// What one frame can hold: a message, or a batch in the revisions that have them.
+#[derive(Debug)]
+pub enum Incoming {
+    Single(Message),
+    Batch(Vec<Result<Message, Malformed>>),
+}
+
+/// A frame that is no message; `id` names the request to answer when it could be read.
+#[derive(Debug, Clone)]
+pub struct Malformed {
+    pub id: Option<RequestId>,
+    pub error: RpcError,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct ErrorBody<'a> {
+    code: i64,
+    #[serde(borrow, default)]
+    message: Cow<'a, str>,
+    #[serde(default)]
+    data: Option<Box<RawValue>>,
+}
+
+impl Incoming {
+    /// Parses one frame.
+    pub fn parse(text: &[u8]) -> Result<Self, Malformed> {
+        if text.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'[') {
+            return Message::parse(text).map(Self::Single);
+        }
+        let parts: Vec<&RawValue> = serde_json::from_slice(text).map_err(|e| not_json(&e))?;
+        if parts.is_empty() {
+            return Err(Malformed::invalid("an empty batch holds no message"));
+        }
+        Ok(Self::Batch(
+            parts.into_iter().map(|part| Message::parse(part.get().as_bytes())).collect(),
+        ))
+    }
+}
+
+impl Message {
+    /// Parses one message. The `jsonrpc` member is not insisted on; every other rule is.
+    pub fn parse(text: &[u8]) -> Result<Self, Malformed> {
+        let envelope: Envelope<'_> = match serde_json::from_slice(text) {
+            Ok(envelope) => envelope,
+            Err(error) if error.is_data() => {
+                return Err(Malformed::invalid("a message has to be one JSON object"));
+            }
+            Err(error) => return Err(not_json(&error)),
+        };
+        let id = match envelope.id {
+            None => None,
+            Some(raw) => match serde_json::from_str::<RequestId>(raw.get()) {
+                Ok(id) => Some(id),
+                Err(_) if raw.get() == "null" && envelope.method.is_none() => None,
+                Err(_) => {
+                    return Err(Malformed::invalid("`id` has to be a string or a number"));
+                }
+            },
+        };
+        if let Some(method) = envelope.method {
+            let Ok(method) = serde_json::from_str::<String>(method.get()) else {
+                let error = RpcError::invalid_request("`method` has to be a string");
+                return Err(Malformed { id, error });
+            };
+            let params = envelope.params.map(ToOwned::to_owned);
+            return Ok(match id {
+                Some(id) => Self::Request { id, method, params },
+                None => Self::Notification { method, params },
+            });
+        }
+        let outcome = match (envelope.error, envelope.result) {
+            (Some(error), _) if error.get() != "null" => Err(parse_error_body(error)),
+            (_, Some(result)) => Ok(result.to_owned()),
+            _ => {
+                let error = RpcError::invalid_request(
+                    "a message needs `method`, or `id` with `result` or `error`",
+                );
+                return Err(Malformed { id, error });
+            }
+        };
+        match (id, outcome) {
+            (Some(id), outcome) => Ok(Self::Response { id, outcome }),
+            (None, Err(error)) => Err(Malformed { id: None, error }),
+            (None, Ok(_)) => Err(Malformed::invalid("a response needs the `id` it answers")),
+        }
+    }
+}
+
+impl Malformed {
+    fn invalid(message: &str) -> Self {
+        Self { id: None, error: RpcError::invalid_request(message) }
+    }
+}
+
+/// Keeps `null` apart from absent: `"result": null` is an answer.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+fn not_json(error: &serde_json::Error) -> Malformed {
+    let message =
+        format!("the message is not JSON (line {}, column {})", error.line(), error.column());
+    Malformed { id: None, error: RpcError::parse_error(message) }
+}
+
+/// Reads an error object, and keeps a malformed one whole instead of losing what the peer meant.
+fn parse_error_body(raw: &RawValue) -> RpcError {
+    match serde_json::from_str::<ErrorBody<'_>>(raw.get()) {
+        Ok(body) => {
+            RpcError { code: body.code, message: body.message.into_owned(), data: body.data }
+        }
+        Err(_) => {
+            RpcError::internal("the peer answered with a malformed error").with_data(raw.to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! A JSON-RPC error, ours or a peer's.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// The `error` member of a JSON-RPC response.
+#[derive(Debug, Clone, thiserror::Error, Serialize)]
+#[error("{message} (code {code})")]
+pub struct RpcError {
+    pub code: i64,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Box<RawValue>>,
+}
+
+impl RpcError {
+    pub const PARSE_ERROR: i64 = -32700;
+    pub const INVALID_REQUEST: i64 = -32600;
+    pub const METHOD_NOT_FOUND: i64 = -32601;
+    pub const INVALID_PARAMS: i64 = -32602;
+    pub const INTERNAL_ERROR: i64 = -32603;
+    /// The receiver gave up on a request because its sender cancelled it.
+    pub const REQUEST_CANCELLED: i64 = -32800;
+    /// A Streamable HTTP request the transport itself refuses.
+    pub const REFUSED: i64 = -32000;
+    /// The named session does not exist (any more).
+    pub const SESSION_NOT_FOUND: i64 = -32001;
+
+    /// An error with a code and a message and no data.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    /// The text was not JSON.
+    pub fn parse_error(message: impl Into<String>) -> Self {
+        Self::new(Self::PARSE_ERROR, message)
+    }
+
+    /// The JSON was not a request that can be taken now.
+    pub fn invalid_request(message: impl Into<String>) -> Self {
+        Self::new(Self::INVALID_REQUEST, message)
+    }
+
+    /// Nobody here answers this method.
+    pub fn method_not_found(method: &str) -> Self {
+        Self::new(Self::METHOD_NOT_FOUND, format!("method not found: `{method}`"))
+    }
+
+    /// The method exists, its parameters are wrong.
+    pub fn invalid_params(message: impl Into<String>) -> Self {
+        Self::new(Self::INVALID_PARAMS, message)
+    }
+
+    /// Our own failure.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(Self::INTERNAL_ERROR, message)
+    }
+
+    /// Adds machine-readable facts.
+    #[must_use]
+    pub fn with_data(mut self, data: Box<RawValue>) -> Self {
+        self.data = Some(data);
+        self
+    }
+}

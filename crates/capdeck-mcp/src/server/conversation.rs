@@ -1,0 +1,209 @@
+//! One client's requests, notifications and answers, whatever transport brings them.
+
+use std::{
+    collections::HashMap,
+    panic::AssertUnwindSafe,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use futures_util::FutureExt;
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Exchange, Session,
+    outlet::Outlet,
+    peer::{Peer, Questions},
+};
+use crate::{RawObject, RequestId, RpcError, raw};
+
+/// How many requests of one client are worked on at once.
+const MAX_IN_FLIGHT: usize = 1024;
+
+/// How long a cancelled request may take to clean up before it is dropped.
+const CLEAN_UP: Duration = Duration::from_secs(5);
+
+/// The state of one session that requests share.
+pub(super) struct Conversation {
+    session: OnceLock<Arc<dyn Session>>,
+    questions: Arc<Questions>,
+    in_flight: Mutex<HashMap<RequestId, CancellationToken>>,
+    ended: CancellationToken,
+}
+
+/// A request as it came off the wire.
+pub(super) struct Request {
+    pub(super) id: RequestId,
+    pub(super) method: String,
+    pub(super) params: Option<Box<RawValue>>,
+}
+
+/// How a request ended.
+pub(super) enum Answer {
+    Outcome(Result<Box<RawValue>, RpcError>),
+    /// The client cancelled it and no longer waits for anything.
+    Cancelled,
+}
+
+impl Conversation {
+    pub(super) fn new() -> Arc<Self> {
+        let ended = CancellationToken::new();
+        Arc::new(Self {
+            session: OnceLock::new(),
+            questions: Questions::new(ended.clone()),
+            in_flight: Mutex::default(),
+            ended,
+        })
+    }
+
+    /// The client, reached through `outlet`.
+    pub(super) fn peer(&self, outlet: Outlet) -> Peer {
+        Peer::new(Arc::clone(&self.questions), outlet)
+    }
+
+    /// Called once, when the handshake is through.
+    pub(super) fn begin(&self, session: Arc<dyn Session>) {
+        self.session.set(session).ok();
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        !self.in_flight.lock().is_empty()
+    }
+
+    /// Answers one request. A panic in the session is that request's error and nothing else's.
+    pub(super) async fn answer(self: &Arc<Self>, request: Request, outlet: Outlet) -> Answer {
+        let Request { id, method, params } = request;
+        if method == "ping" {
+            return Answer::Outcome(Ok(raw::empty_object()));
+        }
+        let Some(session) = self.session.get() else {
+            return Answer::failed(RpcError::invalid_request(format!(
+                "`{method}` came before `initialize`"
+            )));
+        };
+        if method == "initialize" {
+            return Answer::failed(RpcError::invalid_request(
+                "this session is initialized already",
+            ));
+        }
+        let params = match raw::parse_params(params.as_deref()) {
+            Ok(params) => params,
+            Err(error) => return Answer::failed(error),
+        };
+        let cancel = match self.start(&id) {
+            Ok(cancel) => cancel,
+            Err(error) => return Answer::failed(error),
+        };
+        let _started = Started { conversation: self, id: &id };
+        let exchange = Exchange {
+            id: id.clone(),
+            progress_token: params.as_ref().and_then(progress_token),
+            cancel: cancel.clone(),
+            peer: self.peer(outlet),
+        };
+        let session = Arc::clone(session);
+        let mut work = Box::pin(async move {
+            let work = AssertUnwindSafe(session.request(&method, params, exchange)).catch_unwind();
+            work.await.unwrap_or_else(|_| {
+                Err(RpcError::internal(format!("a fault in this server ended `{method}`")))
+            })
+        });
+        tokio::select! {
+            biased;
+            outcome = &mut work => Answer::Outcome(outcome),
+            () = cancel.cancelled() => {
+                tokio::spawn(tokio::time::timeout(CLEAN_UP, work));
+                Answer::Cancelled
+            }
+        }
+    }
+
+    pub(super) async fn notification(&self, method: &str, params: Option<Box<RawValue>>) {
+        let params = match raw::parse_params(params.as_deref()) {
+            Ok(params) => params,
+            Err(error) => {
+                tracing::debug!(%error, method, "a notification was dropped");
+                return;
+            }
+        };
+        if method == "notifications/cancelled" {
+            let id = params.as_ref().and_then(|params| {
+                serde_json::from_str::<RequestId>(params.get("requestId")?.get()).ok()
+            });
+            if let Some(cancel) = id.and_then(|id| self.in_flight.lock().get(&id).cloned()) {
+                cancel.cancel();
+            }
+            return;
+        }
+        if let Some(session) = self.session.get() {
+            let handled = AssertUnwindSafe(session.notification(method, params)).catch_unwind();
+            if handled.await.is_err() {
+                tracing::error!(method, "a fault in this server lost a notification");
+            }
+        }
+    }
+
+    /// Takes the client's answer to a request of ours.
+    pub(super) fn response(&self, id: &RequestId, outcome: Result<Box<RawValue>, RpcError>) {
+        self.questions.answer(id.as_counter(), outcome);
+    }
+
+    /// Cancels what is running and tells the session. Later calls do nothing.
+    pub(super) async fn end(&self) {
+        if self.ended.is_cancelled() {
+            return;
+        }
+        self.ended.cancel();
+        if let Some(session) = self.session.get() {
+            let closed = AssertUnwindSafe(session.closed()).catch_unwind();
+            if closed.await.is_err() {
+                tracing::error!("a fault in this server disturbed the end of a session");
+            }
+        }
+    }
+
+    /// Cancels what is running, for when there is no time to wait.
+    pub(super) fn abort(&self) {
+        self.ended.cancel();
+    }
+
+    fn start(&self, id: &RequestId) -> Result<CancellationToken, RpcError> {
+        let mut in_flight = self.in_flight.lock();
+        if in_flight.contains_key(id) {
+            return Err(RpcError::invalid_request(format!("request id {id} is in use")));
+        }
+        if in_flight.len() >= MAX_IN_FLIGHT {
+            return Err(RpcError::internal(format!(
+                "{MAX_IN_FLIGHT} requests are unanswered; wait for some of them"
+            )));
+        }
+        let cancel = self.ended.child_token();
+        in_flight.insert(id.clone(), cancel.clone());
+        Ok(cancel)
+    }
+}
+
+impl Answer {
+    fn failed(error: RpcError) -> Self {
+        Self::Outcome(Err(error))
+    }
+}
+
+/// Takes a request out of the table when it ends in any way.
+struct Started<'a> {
+    conversation: &'a Conversation,
+    id: &'a RequestId,
+}
+
+impl Drop for Started<'_> {
+    fn drop(&mut self) {
+        self.conversation.in_flight.lock().remove(self.id);
+    }
+}
+
+fn progress_token(params: &RawObject) -> Option<Box<RawValue>> {
+    // Most requests have no `_meta`; only those that do are opened a level deeper.
+    raw::object_member(params, "_meta")?.shift_remove("progressToken")
+}

@@ -1,0 +1,226 @@
+//! One stream of events to a client: queue, replay buffer and resumption point in one.
+//!
+//! Messages are numbered as they are added. A reader follows from any number on; when a connection breaks, the next reader
+//! starts after the last number its client saw. Only one reader follows at a time: a newer one ends the older.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+/// What a stream keeps at most of what was read already, and of notifications nobody reads.
+const MAX_EVENTS: usize = 1024;
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// An ordered, numbered, bounded sequence of messages.
+#[derive(Debug)]
+pub(super) struct EventStream {
+    /// Tells the streams of one session apart.
+    pub(super) key: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    events: VecDeque<Stored>,
+    bytes: usize,
+    /// The number of the newest event; the first has number 1.
+    newest: u64,
+    /// The newest number a reader was given.
+    delivered: u64,
+    /// How many answers are still to come; the stream ends with the last.
+    answers_due: usize,
+    ended: Option<Instant>,
+    /// Counts readers; only the newest is served.
+    reader: u64,
+    attached: bool,
+    waker: Option<Waker>,
+}
+
+#[derive(Debug)]
+struct Stored {
+    number: u64,
+    message: Bytes,
+    is_answer: bool,
+}
+
+/// What a stream holds when it is first looked at.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// Every answer, and nothing beside.
+    AnswersOnly(Vec<Bytes>),
+    /// Something came before the last answer.
+    Mixed,
+}
+
+impl EventStream {
+    /// A stream that ends with its last answer.
+    pub(super) fn for_answers(key: u64, answers_due: usize) -> Arc<Self> {
+        Arc::new(Self {
+            key,
+            state: Mutex::new(State {
+                events: VecDeque::new(),
+                bytes: 0,
+                newest: 0,
+                delivered: 0,
+                answers_due,
+                ended: None,
+                reader: 0,
+                attached: false,
+                waker: None,
+            }),
+        })
+    }
+
+    /// A stream that ends with its session.
+    pub(super) fn for_session(key: u64) -> Arc<Self> {
+        Self::for_answers(key, usize::MAX)
+    }
+
+    /// Adds a message that may be lost. False when there is no room for it.
+    pub(super) fn offer(&self, message: Bytes) -> bool {
+        let mut state = self.state.lock();
+        state.forget_delivered();
+        if state.events.len() >= MAX_EVENTS || state.bytes >= MAX_BYTES {
+            return false;
+        }
+        state.add(message, false)
+    }
+
+    /// Adds a message that must not be lost. Their number is bounded by whoever makes them.
+    pub(super) fn push(&self, message: Bytes) -> bool {
+        let mut state = self.state.lock();
+        state.forget_delivered();
+        state.add(message, false)
+    }
+
+    /// Adds an answer. The last one ends the stream.
+    pub(super) fn push_answer(&self, message: Bytes) {
+        let mut state = self.state.lock();
+        state.forget_delivered();
+        state.answers_due = state.answers_due.saturating_sub(1);
+        state.add(message, true);
+        if state.answers_due == 0 {
+            state.end();
+        }
+    }
+
+    pub(super) fn end(&self) {
+        self.state.lock().end();
+    }
+
+    /// When the stream ended, if it has.
+    pub(super) fn ended_at(&self) -> Option<Instant> {
+        self.state.lock().ended
+    }
+
+    pub(super) fn is_attached(&self) -> bool {
+        self.state.lock().attached
+    }
+
+    /// Waits for all answers, or for the first message that is none.
+    pub(super) fn poll_beginning(&self, context: &mut Context<'_>) -> Poll<Beginning> {
+        let mut state = self.state.lock();
+        if state.events.iter().any(|event| !event.is_answer) {
+            return Poll::Ready(Beginning::Mixed);
+        }
+        if state.ended.is_some() {
+            let answers = state.events.iter().map(|event| event.message.clone()).collect();
+            return Poll::Ready(Beginning::AnswersOnly(answers));
+        }
+        state.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+
+    /// Makes the caller the stream's reader and gives its ticket.
+    pub(super) fn attach(&self) -> u64 {
+        let mut state = self.state.lock();
+        state.reader += 1;
+        state.attached = true;
+        state.wake();
+        state.reader
+    }
+
+    /// Gives the ticket back.
+    pub(super) fn detach(&self, ticket: u64) {
+        let mut state = self.state.lock();
+        if state.reader == ticket {
+            state.attached = false;
+            state.waker = None;
+        }
+    }
+
+    /// The newest number a reader was given: where a reader without a position of its own begins.
+    pub(super) fn delivered(&self) -> u64 {
+        self.state.lock().delivered
+    }
+
+    /// The next event after `position`. `None` at the end, and for a reader that was replaced.
+    pub(super) fn poll_after(
+        &self,
+        position: u64,
+        ticket: u64,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<(u64, Bytes)>> {
+        let mut state = self.state.lock();
+        if state.reader != ticket {
+            return Poll::Ready(None);
+        }
+        let next = state.events.partition_point(|event| event.number <= position);
+        if let Some(event) = state.events.get(next) {
+            let found = (event.number, event.message.clone());
+            state.delivered = state.delivered.max(found.0);
+            return Poll::Ready(Some(found));
+        }
+        if state.ended.is_some() {
+            return Poll::Ready(None);
+        }
+        state.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl State {
+    fn add(&mut self, message: Bytes, is_answer: bool) -> bool {
+        if self.ended.is_some() {
+            return false;
+        }
+        self.newest += 1;
+        self.bytes += message.len();
+        self.events.push_back(Stored { number: self.newest, message, is_answer });
+        self.wake();
+        true
+    }
+
+    fn end(&mut self) {
+        self.ended.get_or_insert_with(Instant::now);
+        self.wake();
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Keeps the replay buffer within its bounds.
+    fn forget_delivered(&mut self) {
+        while self.events.len() >= MAX_EVENTS || self.bytes >= MAX_BYTES {
+            match self.events.front() {
+                Some(oldest) if oldest.number <= self.delivered => {
+                    self.bytes -= oldest.message.len();
+                    self.events.pop_front();
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! The handshake, as the side that answers it.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt;
+use serde_json::value::RawValue;
+
+use super::{ClientHello, Service, conversation::Conversation, outlet::Outlet};
+use crate::{RawObject, Revision, RpcError, raw};
+
+/// A finished handshake.
+pub(super) struct Greeting {
+    pub(super) revision: Revision,
+    /// The answer to `initialize`.
+    pub(super) result: Box<RawValue>,
+}
+
+/// Negotiates the revision, has the service open a session, and begins the conversation with it.
+pub(super) async fn open(
+    service: &Arc<dyn Service>,
+    conversation: &Arc<Conversation>,
+    outlet: Outlet,
+    params: Option<Box<RawValue>>,
+    extensions: http::Extensions,
+) -> Result<Greeting, RpcError> {
+    let params = raw::parse_params(params.as_deref())?.unwrap_or_default();
+    let requested = raw::text_member(&params, "protocolVersion").ok_or_else(|| {
+        RpcError::invalid_params("`initialize` needs a `protocolVersion`, such as `2025-11-25`")
+    })?;
+    let revision = Revision::negotiate(&requested);
+    let hello = ClientHello {
+        requested,
+        revision,
+        info: raw::object_member(&params, "clientInfo").unwrap_or_default(),
+        capabilities: raw::object_member(&params, "capabilities").unwrap_or_default(),
+        extensions,
+    };
+    let opening = AssertUnwindSafe(service.open(hello, conversation.peer(outlet))).catch_unwind();
+    let opened = opening.await.unwrap_or_else(|_| {
+        Err(RpcError::internal("a fault in this server ended the handshake"))
+    })?;
+    conversation.begin(opened.session);
+    let mut result = RawObject::with_capacity(opened.result.len() + 1);
+    result.insert("protocolVersion".to_owned(), raw::raw(revision.as_str()));
+    result.extend(opened.result);
+    Ok(Greeting { revision, result: raw::raw(&result) })
+}

@@ -1,0 +1,151 @@
+//! Streamable HTTP, as the side that is asked. One endpoint serves any number of sessions.
+//!
+//! Who may connect, from which host and origin, is decided before a request comes here.
+
+mod get;
+mod headers;
+mod post;
+mod reply;
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header::ALLOW, request::Parts};
+
+use super::{
+    Service, http_session::HttpSession, response_body::ResponseBody, session_table::SessionTable,
+};
+use crate::MAX_MESSAGE_BYTES;
+use reply::Refusal;
+
+/// Limits and delays of an HTTP endpoint.
+#[derive(Debug, Clone, Copy)]
+pub struct HttpOptions {
+    /// The largest body taken.
+    pub max_body: usize,
+    /// How many sessions may be open. The one idle longest makes room for the next.
+    pub max_sessions: usize,
+    /// How long a session lives without being used.
+    pub session_idle: Duration,
+    /// How long an answer may take and still be plain JSON; after that a stream is opened.
+    pub json_grace: Duration,
+    /// How long a stream may be silent before a comment is sent.
+    pub keep_alive: Duration,
+    /// How long clients are told to wait before they take a broken stream up again.
+    pub retry: Duration,
+}
+
+/// An endpoint to mount under a path of any HTTP server.
+#[derive(Clone)]
+pub struct HttpEndpoint {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    service: Arc<dyn Service>,
+    options: HttpOptions,
+    sessions: SessionTable,
+    sweeping: AtomicBool,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            max_body: MAX_MESSAGE_BYTES,
+            max_sessions: 1024,
+            session_idle: Duration::from_secs(30 * 60),
+            json_grace: Duration::from_millis(150),
+            keep_alive: Duration::from_secs(15),
+            retry: Duration::from_secs(1),
+        }
+    }
+}
+
+impl HttpEndpoint {
+    /// An endpoint without sessions yet.
+    pub fn new(service: Arc<dyn Service>, options: HttpOptions) -> Self {
+        let sessions = SessionTable::default();
+        let sweeping = AtomicBool::new(false);
+        Self { inner: Arc::new(Inner { service, options, sessions, sweeping }) }
+    }
+
+    /// Answers one HTTP request. What earlier layers put into its extensions reaches [`Service::open`].
+    pub async fn handle(&self, request: Request<Bytes>) -> Response<ResponseBody> {
+        let (parts, body) = request.into_parts();
+        let answer = match parts.method {
+            Method::POST => self.inner.post(parts, body).await,
+            Method::GET => self.inner.get(&parts),
+            Method::DELETE => self.inner.delete(&parts).await,
+            _ => {
+                let mut response = Response::new(ResponseBody::empty());
+                *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+                let allow = http::HeaderValue::from_static("GET, POST, DELETE");
+                response.headers_mut().insert(ALLOW, allow);
+                Ok(response)
+            }
+        };
+        answer.unwrap_or_else(Refusal::into_response)
+    }
+
+    /// Ends every session. Requests in flight are cancelled.
+    pub async fn shutdown(&self) {
+        for session in self.inner.sessions.drain() {
+            session.end().await;
+        }
+    }
+}
+
+impl Inner {
+    async fn delete(&self, parts: &Parts) -> Result<Response<ResponseBody>, Refusal> {
+        let session = self.session(parts)?;
+        self.sessions.remove(&session.id);
+        session.end().await;
+        let mut response = Response::new(ResponseBody::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        Ok(response)
+    }
+
+    /// The session a request names, with its version header checked.
+    fn session(&self, parts: &Parts) -> Result<Arc<HttpSession>, Refusal> {
+        let id = headers::session_id(&parts.headers)?;
+        headers::check_revision(&parts.headers)?;
+        let session = self.sessions.get(id).ok_or_else(Refusal::session_not_found)?;
+        session.touch();
+        Ok(session)
+    }
+
+    /// Starts the task that ends idle sessions. It lives as long as the endpoint does.
+    fn start_sweeping(self: &Arc<Self>) {
+        if self.sweeping.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let period = (self.options.session_idle / 4)
+            .clamp(Duration::from_millis(10), Duration::from_secs(15));
+        let endpoint = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(period).await;
+                let Some(endpoint) = endpoint.upgrade() else { return };
+                for session in endpoint.sessions.sweep(endpoint.options.session_idle) {
+                    session.end().await;
+                }
+            }
+        });
+    }
+}
+
+impl fmt::Debug for HttpEndpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("HttpEndpoint")
+            .field("options", &self.inner.options)
+            .finish_non_exhaustive()
+    }
+}

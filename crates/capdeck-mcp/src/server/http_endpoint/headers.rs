@@ -1,0 +1,106 @@
+//! What a request's headers must say.
+
+use http::{
+    HeaderMap, HeaderName, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE},
+};
+
+use super::reply::Refusal;
+use crate::Revision;
+
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The session named by a request that needs one.
+pub(super) fn session_id(headers: &HeaderMap) -> Result<&str, Refusal> {
+    let Some(value) = headers.get(SESSION) else {
+        return Err(Refusal::bad_request(
+            "the `Mcp-Session-Id` header is missing; send `initialize` first and repeat the id it answers with",
+        ));
+    };
+    value.to_str().map_err(|_| Refusal::session_not_found())
+}
+
+/// A version header has to name a revision spoken here. Without one the oldest with this transport is meant.
+pub(super) fn check_revision(headers: &HeaderMap) -> Result<Revision, Refusal> {
+    let Some(value) = headers.get(PROTOCOL_VERSION) else {
+        return Ok(Revision::ASSUMED_OVER_HTTP);
+    };
+    value.to_str().ok().and_then(Revision::parse).ok_or_else(|| {
+        let supported: Vec<&str> = Revision::SUPPORTED.map(Revision::as_str).to_vec();
+        Refusal::bad_request(format!(
+            "unsupported protocol version in `MCP-Protocol-Version`; supported: {}",
+            supported.join(", ")
+        ))
+    })
+}
+
+/// The event after which a client wants to go on.
+pub(super) fn last_event_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get(LAST_EVENT_ID)?.to_str().ok().filter(|id| !id.is_empty())
+}
+
+/// A body has to be declared as JSON.
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = declared.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "`Content-Type` has to be `application/json`",
+    ))
+}
+
+/// A client has to take every form an answer may have.
+pub(super) fn check_accept(headers: &HeaderMap, forms: &[&str]) -> Result<(), Refusal> {
+    if forms.iter().all(|form| accepts(headers, form)) {
+        return Ok(());
+    }
+    let listed: Vec<String> = forms.iter().map(|form| format!("`{form}`")).collect();
+    Err(Refusal::new(
+        StatusCode::NOT_ACCEPTABLE,
+        format!("`Accept` has to name {}", listed.join(" and ")),
+    ))
+}
+
+/// True when `Accept` names the form or a pattern that covers it. No header at all means anything.
+fn accepts(headers: &HeaderMap, form: &str) -> bool {
+    let (kind, _) = form.split_once('/').unwrap_or((form, ""));
+    let mut any = false;
+    for range in headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()) {
+        for range in range.split(',') {
+            any = true;
+            let range = range.split(';').next().unwrap_or_default().trim();
+            let covers_kind =
+                range.strip_suffix("/*").is_some_and(|of| of.eq_ignore_ascii_case(kind));
+            if range == "*/*" || covers_kind || range.eq_ignore_ascii_case(form) {
+                return true;
+            }
+        }
+    }
+    !any
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accept(value: &str) -> HeaderMap {
+        [(ACCEPT, value.parse().unwrap())].into_iter().collect()
+    }
+
+    #[test]
+    fn accept_takes_patterns_parameters_and_absence() {
+        let both = ["application/json", "text/event-stream"];
+        for good in ["*/*", "application/json;q=0.9, text/event-stream", "Application/*, TEXT/*"] {
+            assert!(check_accept(&accept(good), &both).is_ok(), "{good}");
+        }
+        for bad in ["application/json", "text/event-stream", "text/html", ""] {
+            assert!(check_accept(&accept(bad), &both).is_err(), "{bad}");
+        }
+        assert!(check_accept(&HeaderMap::new(), &both).is_ok());
+    }
+}

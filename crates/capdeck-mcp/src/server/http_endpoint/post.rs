@@ -1,0 +1,204 @@
+//! POST: a message comes in, and its answer goes out as JSON or as a stream.
+
+use std::{future::poll_fn, sync::Arc};
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, request::Parts};
+
+use super::{
+    Inner, headers,
+    reply::{self, Refusal},
+};
+use crate::{
+    Incoming, Malformed, Message, RequestId, Revision, RpcError, encode,
+    server::{
+        conversation::{Answer, Conversation, Request},
+        event_stream::{Beginning, EventStream},
+        handshake,
+        http_session::HttpSession,
+        outlet::Outlet,
+        response_body::{EventReader, ResponseBody},
+        session_table::new_session_id,
+    },
+};
+
+/// The stream key of what is not tied to a request; answer streams count from one.
+const UNASKED: u64 = 0;
+
+impl Inner {
+    pub(super) async fn post(
+        self: &Arc<Self>,
+        parts: Parts,
+        body: Bytes,
+    ) -> Result<Response<ResponseBody>, Refusal> {
+        headers::check_content_type(&parts.headers)?;
+        headers::check_accept(&parts.headers, &["application/json", "text/event-stream"])?;
+        if body.len() > self.options.max_body {
+            let message = format!("the body is over the limit of {} bytes", self.options.max_body);
+            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message));
+        }
+        let incoming = Incoming::parse(&body)
+            .map_err(|Malformed { id, error }| Refusal::malformed(id, error))?;
+        match incoming {
+            Incoming::Single(Message::Request { id, method, params })
+                if method == "initialize" && !parts.headers.contains_key(headers::SESSION) =>
+            {
+                self.initialize(Request { id, method, params }, parts.extensions).await
+            }
+            Incoming::Single(message) => {
+                let session = self.session(&parts).map_err(|refusal| match &message {
+                    Message::Request { id, .. } => refusal.of(id.clone()),
+                    Message::Notification { .. } | Message::Response { .. } => refusal,
+                })?;
+                self.answer(&session, vec![Ok(message)], Shape::Single).await
+            }
+            Incoming::Batch(messages) => {
+                let session = self.session(&parts)?;
+                if !session.revision.has_batches() {
+                    let message = "batches are not part of this protocol revision";
+                    return Err(Refusal::malformed(None, RpcError::invalid_request(message)));
+                }
+                self.answer(&session, messages, Shape::Batch).await
+            }
+        }
+    }
+
+    async fn initialize(
+        self: &Arc<Self>,
+        request: Request,
+        extensions: http::Extensions,
+    ) -> Result<Response<ResponseBody>, Refusal> {
+        let id = request.id;
+        let session_id = new_session_id().map_err(|error| {
+            tracing::error!(%error, "no randomness for a session id");
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "a session cannot be opened now")
+        })?;
+        let conversation = Conversation::new();
+        let unasked = EventStream::for_session(UNASKED);
+        let outlet = Outlet::Events(Arc::clone(&unasked));
+        let opened =
+            handshake::open(&self.service, &conversation, outlet, request.params, extensions).await;
+        let greeting = match opened {
+            Ok(greeting) => greeting,
+            Err(error) => {
+                return Ok(reply::json(StatusCode::OK, encode::failure(Some(&id), &error)));
+            }
+        };
+        let revision: Revision = greeting.revision;
+        let session = HttpSession::new(session_id.clone(), revision, conversation, unasked);
+        match self.sessions.insert(Arc::clone(&session), self.options.max_sessions) {
+            Ok(None) => {}
+            Ok(Some(evicted)) => {
+                tracing::info!("the session idle longest was ended to make room for another");
+                tokio::spawn(async move { evicted.end().await });
+            }
+            Err(_) => {
+                session.end().await;
+                let message = "too many sessions are in use; try again later";
+                return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).of(id));
+            }
+        }
+        self.start_sweeping();
+        let mut response = reply::json(StatusCode::OK, encode::response(&id, &Ok(greeting.result)));
+        if let Ok(value) = HeaderValue::from_str(&session_id) {
+            response.headers_mut().insert(headers::SESSION, value);
+        }
+        Ok(response)
+    }
+
+    /// Takes the messages of one POST and answers its requests together.
+    async fn answer(
+        &self,
+        session: &Arc<HttpSession>,
+        messages: Vec<Result<Message, Malformed>>,
+        shape: Shape,
+    ) -> Result<Response<ResponseBody>, Refusal> {
+        let mut requests = Vec::new();
+        let mut malformed = Vec::new();
+        for message in messages {
+            match message {
+                Ok(Message::Request { id, method, params }) => {
+                    requests.push(Request { id, method, params });
+                }
+                Ok(Message::Notification { method, params }) => {
+                    session.conversation.notification(&method, params).await;
+                }
+                Ok(Message::Response { id, outcome }) => {
+                    session.conversation.response(&id, outcome);
+                }
+                Err(part) => malformed.push(part),
+            }
+        }
+        let answers = requests.len() + malformed.len();
+        if answers == 0 {
+            return Ok(reply::accepted());
+        }
+        let stream = session.new_stream(answers);
+        for Malformed { id, error } in malformed {
+            stream.push_answer(encode::failure(id.as_ref(), &error).into());
+        }
+        for request in requests {
+            run(session, request, Arc::clone(&stream));
+        }
+        Ok(self.respond(session, stream, shape).await)
+    }
+
+    /// Plain JSON when the answers are there soon and alone, else a stream that can be taken up again.
+    async fn respond(
+        &self,
+        session: &Arc<HttpSession>,
+        stream: Arc<EventStream>,
+        shape: Shape,
+    ) -> Response<ResponseBody> {
+        let beginning = poll_fn(|context| stream.poll_beginning(context));
+        let soon = tokio::time::timeout(self.options.json_grace, beginning).await;
+        if let Ok(Beginning::AnswersOnly(answers)) = soon {
+            return reply::json(StatusCode::OK, shape.body(answers));
+        }
+        session.keep_stream(Arc::clone(&stream));
+        let mut reader = EventReader::new(stream, 0, self.options.keep_alive);
+        if session.revision.has_priming_event() {
+            reader = reader.primed(self.options.retry);
+        }
+        reply::events(reader)
+    }
+}
+
+/// How the messages came, which is how a JSON answer goes.
+#[derive(Debug, Clone, Copy)]
+enum Shape {
+    Single,
+    Batch,
+}
+
+impl Shape {
+    fn body(self, mut answers: Vec<Bytes>) -> Bytes {
+        match self {
+            Self::Single => answers.pop().unwrap_or_default(),
+            Self::Batch => {
+                let mut body = Vec::from(b"[");
+                body.extend_from_slice(&answers.join(b",".as_slice()));
+                body.push(b']');
+                body.into()
+            }
+        }
+    }
+}
+
+/// Answers a request in a task of its own: a client that hangs up may come back for the answer.
+fn run(session: &Arc<HttpSession>, request: Request, stream: Arc<EventStream>) {
+    let session = Arc::clone(session);
+    tokio::spawn(async move {
+        let id: RequestId = request.id.clone();
+        let outlet = Outlet::Events(Arc::clone(&stream));
+        let outcome = match session.conversation.answer(request, outlet).await {
+            Answer::Outcome(outcome) => outcome,
+            // An open HTTP request has to end somehow, also when nobody cares how.
+            Answer::Cancelled => {
+                Err(RpcError::new(RpcError::REQUEST_CANCELLED, "the request was cancelled"))
+            }
+        };
+        stream.push_answer(encode::response(&id, &outcome).into());
+        session.touch();
+    });
+}

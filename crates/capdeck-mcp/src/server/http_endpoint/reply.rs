@@ -1,0 +1,76 @@
+//! Answers as HTTP responses, good ones and refusals.
+
+use bytes::Bytes;
+use http::{
+    HeaderValue, Response, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE},
+};
+
+use crate::{
+    RequestId, RpcError, encode,
+    server::response_body::{EventReader, ResponseBody},
+};
+
+/// A request that is not served: an HTTP status with a JSON-RPC error in the body.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    status: StatusCode,
+    id: Option<RequestId>,
+    error: RpcError,
+}
+
+impl Refusal {
+    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, id: None, error: RpcError::new(RpcError::REFUSED, message) }
+    }
+
+    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    pub(super) fn session_not_found() -> Self {
+        let message = "this session does not exist; send `initialize` to open a new one";
+        let error = RpcError::new(RpcError::SESSION_NOT_FOUND, message);
+        Self { status: StatusCode::NOT_FOUND, id: None, error }
+    }
+
+    pub(super) fn malformed(id: Option<RequestId>, error: RpcError) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, id, error }
+    }
+
+    /// Names the request that is refused.
+    #[must_use]
+    pub(super) fn of(mut self, id: RequestId) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    pub(super) fn into_response(self) -> Response<ResponseBody> {
+        json(self.status, encode::failure(self.id.as_ref(), &self.error))
+    }
+}
+
+/// A JSON body.
+pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::full(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// The receipt for messages that have no answer.
+pub(super) fn accepted() -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::empty());
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
+}
+
+/// A live event stream, marked so that no proxy holds it back.
+pub(super) fn events(reader: EventReader) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::events(reader));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}

@@ -1,0 +1,106 @@
+//! One client's session over HTTP: its conversation and its streams.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+
+use super::{conversation::Conversation, event_stream::EventStream};
+use crate::Revision;
+
+/// How many answer streams of one session can be taken up again.
+const MAX_STREAMS: usize = 64;
+
+/// How long a finished stream can still be read by a client whose connection broke.
+const REPLAY_WINDOW: Duration = Duration::from_secs(60);
+
+/// A session and what its client can come back to.
+pub(super) struct HttpSession {
+    pub(super) id: String,
+    pub(super) revision: Revision,
+    pub(super) conversation: Arc<Conversation>,
+    /// What is not tied to a request waits here for the client to listen.
+    pub(super) unasked: Arc<EventStream>,
+    streams: Mutex<VecDeque<Arc<EventStream>>>,
+    next_key: AtomicU64,
+    last_used: Mutex<Instant>,
+}
+
+impl HttpSession {
+    pub(super) fn new(
+        id: String,
+        revision: Revision,
+        conversation: Arc<Conversation>,
+        unasked: Arc<EventStream>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            revision,
+            conversation,
+            unasked,
+            streams: Mutex::default(),
+            next_key: AtomicU64::new(1),
+            last_used: Mutex::new(Instant::now()),
+        })
+    }
+
+    /// A stream for the answers to one POST. It cannot be taken up again until it is kept.
+    pub(super) fn new_stream(&self, answers: usize) -> Arc<EventStream> {
+        EventStream::for_answers(self.next_key.fetch_add(1, Ordering::Relaxed), answers)
+    }
+
+    /// Makes a stream one that the client can come back to.
+    pub(super) fn keep_stream(&self, stream: Arc<EventStream>) {
+        let mut streams = self.streams.lock();
+        if streams.len() >= MAX_STREAMS {
+            // A finished stream is the one least likely to be missed.
+            let victim = streams.iter().position(|stream| stream.ended_at().is_some()).unwrap_or(0);
+            streams.remove(victim);
+        }
+        streams.push_back(stream);
+    }
+
+    /// The stream an event id belongs to, and the event's number in it.
+    pub(super) fn find_stream(&self, event_id: &str) -> Option<(Arc<EventStream>, u64)> {
+        let (key, number) = event_id.split_once('-')?;
+        let (key, number) = (key.parse::<u64>().ok()?, number.parse().ok()?);
+        if key == self.unasked.key {
+            return Some((Arc::clone(&self.unasked), number));
+        }
+        let streams = self.streams.lock();
+        let stream = streams.iter().find(|stream| stream.key == key)?;
+        Some((Arc::clone(stream), number))
+    }
+
+    /// Drops streams that ended too long ago to be missed.
+    pub(super) fn sweep(&self) {
+        self.streams.lock().retain(|stream| {
+            stream.is_attached()
+                || stream.ended_at().is_none_or(|ended| ended.elapsed() < REPLAY_WINDOW)
+        });
+    }
+
+    pub(super) fn touch(&self) {
+        *self.last_used.lock() = Instant::now();
+    }
+
+    /// How long nothing has happened; `None` while something is going on.
+    pub(super) fn idle_for(&self) -> Option<Duration> {
+        if self.conversation.is_busy() || self.unasked.is_attached() {
+            return None;
+        }
+        Some(self.last_used.lock().elapsed())
+    }
+
+    /// Ends everything that belongs to the session.
+    pub(super) async fn end(&self) {
+        self.conversation.end().await;
+        self.unasked.end();
+    }
+}

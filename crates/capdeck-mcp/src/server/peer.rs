@@ -1,0 +1,131 @@
+//! The client, as a session or a request can reach it.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::outlet::Outlet;
+use crate::{RawObject, RpcError, encode};
+
+type Answer = Result<Box<RawValue>, RpcError>;
+
+/// How many questions to one client may be open.
+const MAX_OPEN: usize = 256;
+
+/// Sends to the client. Messages go out on the stream this peer was made for.
+#[derive(Clone)]
+pub struct Peer {
+    questions: Arc<Questions>,
+    outlet: Outlet,
+}
+
+/// Requests of ours that a client has not answered.
+#[derive(Debug)]
+pub(super) struct Questions {
+    next_id: AtomicU64,
+    open: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
+    /// Cancelled with the session.
+    ended: CancellationToken,
+}
+
+/// Takes a question out of the table, and tells the client when it is no longer wanted.
+struct Asking<'a> {
+    peer: &'a Peer,
+    id: u64,
+    answered: bool,
+}
+
+impl Peer {
+    pub(super) fn new(questions: Arc<Questions>, outlet: Outlet) -> Self {
+        Self { questions, outlet }
+    }
+
+    /// Sends a notification. It is dropped when the client does not read and too much is waiting already.
+    pub fn notify(&self, method: &str, params: Option<RawObject>) {
+        self.outlet.offer(encode::notification(method, params.as_ref()));
+    }
+
+    /// Sends a request and waits for its answer. Dropping the future cancels it.
+    pub async fn request(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+        timeout: Duration,
+    ) -> Result<Box<RawValue>, RpcError> {
+        let (id, answer) = self.questions.ask()?;
+        let mut asking = Asking { peer: self, id, answered: false };
+        let work = async {
+            if !self.outlet.send(encode::request(&id.into(), method, params.as_ref())).await {
+                return Err(RpcError::internal("the client is gone"));
+            }
+            answer.await.unwrap_or_else(|_| Err(RpcError::internal("the client is gone")))
+        };
+        tokio::select! {
+            outcome = tokio::time::timeout(timeout, work) => match outcome {
+                Ok(outcome) => {
+                    asking.answered = true;
+                    outcome
+                }
+                Err(_) => Err(RpcError::internal(format!(
+                    "the client did not answer `{method}` within {} ms",
+                    timeout.as_millis()
+                ))),
+            },
+            () = self.questions.ended.cancelled() => {
+                asking.answered = true;
+                Err(RpcError::internal("the client's session ended"))
+            }
+        }
+    }
+}
+
+impl Questions {
+    pub(super) fn new(ended: CancellationToken) -> Arc<Self> {
+        Arc::new(Self { next_id: AtomicU64::new(1), open: Mutex::default(), ended })
+    }
+
+    fn ask(&self) -> Result<(u64, oneshot::Receiver<Answer>), RpcError> {
+        let (sender, receiver) = oneshot::channel();
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut open = self.open.lock();
+        if open.len() >= MAX_OPEN {
+            return Err(RpcError::internal("too many requests to the client are unanswered"));
+        }
+        open.insert(id, sender);
+        Ok((id, receiver))
+    }
+
+    /// Takes a client's answer. One that nobody waits for is dropped.
+    pub(super) fn answer(&self, id: Option<u64>, outcome: Answer) {
+        match id.and_then(|id| self.open.lock().remove(&id)) {
+            Some(waiting) => drop(waiting.send(outcome)),
+            None => tracing::debug!("an answer to no open request was dropped"),
+        }
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.peer.questions.open.lock().remove(&self.id);
+        if !self.answered {
+            self.peer.outlet.offer(encode::cancelled(&self.id.into(), "no longer needed"));
+        }
+    }
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Peer").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,133 @@
+//! The body of an HTTP answer: a piece of JSON, or an event stream that follows its source live.
+
+use std::{
+    convert::Infallible,
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::event_stream::EventStream;
+use crate::sse;
+
+/// What [`super::HttpEndpoint::handle`] answers with.
+pub struct ResponseBody(Kind);
+
+enum Kind {
+    Full(Option<Bytes>),
+    Events(EventReader),
+}
+
+/// Follows one event stream.
+pub(super) struct EventReader {
+    stream: Arc<EventStream>,
+    ticket: u64,
+    position: u64,
+    /// Sent first, once.
+    priming: Option<Bytes>,
+    keep_alive: Duration,
+    silence: Pin<Box<Sleep>>,
+}
+
+impl ResponseBody {
+    pub(super) fn empty() -> Self {
+        Self(Kind::Full(None))
+    }
+
+    pub(super) fn full(bytes: impl Into<Bytes>) -> Self {
+        Self(Kind::Full(Some(bytes.into())))
+    }
+
+    pub(super) fn events(reader: EventReader) -> Self {
+        Self(Kind::Events(reader))
+    }
+}
+
+impl EventReader {
+    /// Becomes the stream's reader, from after `position` on.
+    pub(super) fn new(stream: Arc<EventStream>, position: u64, keep_alive: Duration) -> Self {
+        let ticket = stream.attach();
+        let silence = Box::pin(sleep(keep_alive));
+        Self { stream, ticket, position, priming: None, keep_alive, silence }
+    }
+
+    /// Begins with an event that only tells the client how to come back.
+    #[must_use]
+    pub(super) fn primed(mut self, retry: Duration) -> Self {
+        self.priming = Some(sse::encode_priming(&self.event_id(self.position), retry));
+        self
+    }
+
+    fn event_id(&self, number: u64) -> String {
+        format!("{}-{number}", self.stream.key)
+    }
+
+    fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(priming) = self.priming.take() {
+            return Poll::Ready(Some(priming));
+        }
+        if let Poll::Ready(next) = self.stream.poll_after(self.position, self.ticket, context) {
+            return Poll::Ready(next.map(|(number, message)| {
+                self.position = number;
+                self.silence.as_mut().reset(Instant::now() + self.keep_alive);
+                sse::encode_event(&self.event_id(number), &message)
+            }));
+        }
+        // A comment keeps proxies from closing a quiet stream, and shows us a client that is gone.
+        if self.silence.as_mut().poll(context).is_ready() {
+            self.silence.as_mut().reset(Instant::now() + self.keep_alive);
+            return Poll::Ready(Some(Bytes::from_static(b": keep-alive\n\n")));
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for EventReader {
+    fn drop(&mut self) {
+        self.stream.detach(self.ticket);
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let bytes = match &mut self.0 {
+            Kind::Full(bytes) => Poll::Ready(bytes.take()),
+            Kind::Events(reader) => reader.poll_bytes(context),
+        };
+        bytes.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, Kind::Full(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Full(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            Kind::Events(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl fmt::Debug for ResponseBody {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Full(bytes) => formatter.debug_tuple("Full").field(bytes).finish(),
+            Kind::Events(_) => formatter.debug_tuple("Events").finish_non_exhaustive(),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! All open HTTP sessions, within a bound.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use parking_lot::Mutex;
+
+use super::http_session::HttpSession;
+
+/// Sessions by id.
+#[derive(Default)]
+pub(super) struct SessionTable {
+    sessions: Mutex<HashMap<String, Arc<HttpSession>>>,
+}
+
+/// There is no room, and every session is at work.
+#[derive(Debug)]
+pub(super) struct Full;
+
+impl SessionTable {
+    pub(super) fn get(&self, id: &str) -> Option<Arc<HttpSession>> {
+        self.sessions.lock().get(id).cloned()
+    }
+
+    /// Adds a session. Beyond the cap the one idle longest makes room and is given back to be ended.
+    pub(super) fn insert(
+        &self,
+        session: Arc<HttpSession>,
+        cap: usize,
+    ) -> Result<Option<Arc<HttpSession>>, Full> {
+        let mut sessions = self.sessions.lock();
+        let mut evicted = None;
+        if sessions.len() >= cap {
+            let idlest = sessions
+                .values()
+                .filter_map(|session| Some((session.idle_for()?, session.id.clone())))
+                .max()
+                .ok_or(Full)?;
+            evicted = sessions.remove(&idlest.1);
+        }
+        sessions.insert(session.id.clone(), session);
+        Ok(evicted)
+    }
+
+    pub(super) fn remove(&self, id: &str) -> Option<Arc<HttpSession>> {
+        self.sessions.lock().remove(id)
+    }
+
+    /// Takes out every session that was idle for too long, and lets the others tidy up.
+    pub(super) fn sweep(&self, idle_limit: Duration) -> Vec<Arc<HttpSession>> {
+        let mut sessions = self.sessions.lock();
+        let stale: Vec<String> = sessions
+            .values()
+            .filter(|session| session.idle_for().is_some_and(|idle| idle >= idle_limit))
+            .map(|session| session.id.clone())
+            .collect();
+        let removed = stale.iter().filter_map(|id| sessions.remove(id)).collect();
+        for session in sessions.values() {
+            session.sweep();
+        }
+        removed
+    }
+
+    pub(super) fn drain(&self) -> Vec<Arc<HttpSession>> {
+        self.sessions.lock().drain().map(|(_, session)| session).collect()
+    }
+}
+
+/// A session id nobody can guess, in visible ASCII.
+pub(super) fn new_session_id() -> Result<String, getrandom::Error> {
+    let mut bytes = [0_u8; 24];
+    getrandom::fill(&mut bytes)?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}

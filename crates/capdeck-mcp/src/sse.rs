@@ -1,0 +1,164 @@
+//! Server-sent events: an incremental parser with a size limit, and the writer's side.
+
+use std::{collections::VecDeque, time::Duration};
+
+use bytes::Bytes;
+
+/// One event, or a bare change of `id` or `retry` that came without data.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// The event's name; `None` means `message`.
+    pub(crate) name: Option<String>,
+    pub(crate) data: Vec<u8>,
+    pub(crate) id: Option<String>,
+    pub(crate) retry: Option<Duration>,
+}
+
+/// An event passed the limit; the stream cannot be trusted after that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooLarge;
+
+/// Takes bytes as they arrive and gives events as they complete.
+#[derive(Debug)]
+pub(crate) struct Parser {
+    line: Vec<u8>,
+    event: Event,
+    has_data: bool,
+    ready: VecDeque<Event>,
+    /// The last byte was a carriage return, so a line feed right after it belongs to it.
+    after_return: bool,
+    at_start: bool,
+    limit: usize,
+}
+
+impl Event {
+    /// True when the event carries a protocol message.
+    pub(crate) fn is_message(&self) -> bool {
+        !self.data.is_empty() && self.name.as_deref().is_none_or(|name| name == "message")
+    }
+}
+
+impl Parser {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            line: Vec::new(),
+            event: Event::default(),
+            has_data: false,
+            ready: VecDeque::new(),
+            after_return: false,
+            at_start: true,
+            limit,
+        }
+    }
+
+    /// Takes the next bytes of the stream.
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<(), TooLarge> {
+        if self.after_return && bytes.first() == Some(&b'\n') {
+            bytes = bytes.get(1..).unwrap_or_default();
+        }
+        if !bytes.is_empty() {
+            self.after_return = false;
+        }
+        while let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+            let (head, tail) = bytes.split_at(end);
+            self.extend_line(head)?;
+            self.end_line();
+            let returned = tail.first() == Some(&b'\r');
+            bytes = tail.get(1..).unwrap_or_default();
+            if returned {
+                match bytes.first() {
+                    Some(b'\n') => bytes = bytes.get(1..).unwrap_or_default(),
+                    None => self.after_return = true,
+                    Some(_) => {}
+                }
+            }
+        }
+        self.extend_line(bytes)
+    }
+
+    /// The next complete event.
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        self.ready.pop_front()
+    }
+
+    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+        if self.line.len() + bytes.len() + self.event.data.len() > self.limit {
+            return Err(TooLarge);
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let mut text = line.as_slice();
+        if std::mem::take(&mut self.at_start) {
+            text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+        }
+        if text.is_empty() {
+            self.end_event();
+        } else {
+            self.take_field(text);
+            // The allocation is kept for the next line, unless it was an unusually long one.
+            if line.capacity() <= 64 * 1024 {
+                self.line = line;
+                self.line.clear();
+            }
+        }
+    }
+
+    fn take_field(&mut self, line: &[u8]) {
+        let (name, value) = match line.iter().position(|byte| *byte == b':') {
+            Some(colon) => {
+                let value = line.get(colon + 1..).unwrap_or_default();
+                (line.get(..colon).unwrap_or_default(), value.strip_prefix(b" ").unwrap_or(value))
+            }
+            None => (line, b"".as_slice()),
+        };
+        match name {
+            b"data" => {
+                if self.has_data {
+                    self.event.data.push(b'\n');
+                }
+                self.has_data = true;
+                self.event.data.extend_from_slice(value);
+            }
+            b"event" => self.event.name = Some(String::from_utf8_lossy(value).into_owned()),
+            b"id" if !value.contains(&0) => {
+                self.event.id = Some(String::from_utf8_lossy(value).into_owned());
+            }
+            b"retry" => {
+                let millis = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+                self.event.retry = millis.map(Duration::from_millis).or(self.event.retry);
+            }
+            _ => {}
+        }
+    }
+
+    fn end_event(&mut self) {
+        let event = std::mem::take(&mut self.event);
+        let has_data = std::mem::take(&mut self.has_data);
+        if has_data || event.id.is_some() || event.retry.is_some() {
+            self.ready.push_back(event);
+        }
+    }
+}
+
+/// One event with an id, around data that has no line breaks.
+pub(crate) fn encode_event(id: &str, data: &[u8]) -> Bytes {
+    let mut frame = Vec::with_capacity(data.len() + id.len() + 32);
+    frame.extend_from_slice(b"event: message\nid: ");
+    frame.extend_from_slice(id.as_bytes());
+    frame.extend_from_slice(b"\ndata: ");
+    frame.extend_from_slice(data);
+    frame.extend_from_slice(b"\n\n");
+    frame.into()
+}
+
+/// An event that only gives a client the id and the delay it needs to come back.
+pub(crate) fn encode_priming(id: &str, retry: Duration) -> Bytes {
+    format!("id: {id}\nretry: {}\ndata: \n\n", retry.as_millis()).into()
+}
+
+#[cfg(test)]
+mod tests;
