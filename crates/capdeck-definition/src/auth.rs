@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Auth {
+    /// Requests carry no credentials.
     None {},
     /// `Authorization: Bearer <token>`.
     Bearer {
@@ -16,10 +17,20 @@ pub enum Auth {
     },
     /// Fixed headers on every request.
     Headers {
+        #[schemars(extend("additionalProperties" = { "type": "string", "minLength": 1 }))]
         headers: IndexMap<String, String>,
     },
+    /// OAuth 2: a person signs in once, tokens are refreshed.
     OAuth2(OAuth),
+    /// OpenID Connect: OAuth 2 with a verified identity.
     Oidc(OAuth),
+}
+
+impl Default for Auth {
+    /// A backend that declares no `auth` is public.
+    fn default() -> Self {
+        Self::None {}
+    }
 }
 
 /// What `oauth2` and `oidc` share. Everything is optional: the rest is discovered.
@@ -27,25 +38,36 @@ pub enum Auth {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OAuth {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub authorization_url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub token_url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub issuer: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub resource_metadata_url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub authorization_server_metadata_url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub openid_configuration_url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub client_metadata_url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub client_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub client_secret: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(length(min = 1)))]
     pub scopes: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub redirect_uri: Option<String>,
 }

@@ -71,3 +71,45 @@ impl BackendKind {
         }
     }
 }
+
+impl From<McpServer> for Backend {
+    fn from(server: McpServer) -> Self {
+        Self::Mcp(server)
+    }
+}
+
+impl From<OpenApiEndpoint> for Backend {
+    fn from(api: OpenApiEndpoint) -> Self {
+        Self::OpenApi(api)
+    }
+}
+
+impl From<GoogleDiscoveryApi> for Backend {
+    fn from(api: GoogleDiscoveryApi) -> Self {
+        Self::GoogleDiscovery(api)
+    }
+}
+
+impl From<GraphQlEndpoint> for Backend {
+    fn from(api: GraphQlEndpoint) -> Self {
+        Self::GraphQl(api)
+    }
+}
+
+impl From<HttpApi> for Backend {
+    fn from(api: HttpApi) -> Self {
+        Self::Http(api)
+    }
+}
+
+impl From<CliTools> for Backend {
+    fn from(tools: CliTools) -> Self {
+        Self::Cli(tools)
+    }
+}
+
+impl From<CapletSet> for Backend {
+    fn from(set: CapletSet) -> Self {
+        Self::Caplets(set)
+    }
+}

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Backend, Exposure, Setup, Source};
 
+/// The rule of [`CapabilityId`] as the published schemas state it.
+pub(crate) const ID_PATTERN: &str = "^[a-zA-Z0-9_-]{1,64}$";
+
 /// A capability as a file declares it. Plural files yield one of these per child.
 ///
 /// Holds no secret: `${VAR}` and `$vault:NAME` are still text here and are resolved at connect time.
@@ -96,6 +99,11 @@ impl From<CapabilityId> for String {
     }
 }
 
+/// The JSON Schema of an id, for the names in a map of capabilities or actions.
+pub(crate) fn id_pattern() -> serde_json::Value {
+    serde_json::json!({ "pattern": ID_PATTERN })
+}
+
 /// What an author tells agents about when to reach for a capability (the older file dialect).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hints {
@@ -119,6 +127,7 @@ pub enum Shadowing {
 pub struct Runtime {
     /// Runtime features this capability expects from the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("uniqueItems" = true))]
     pub features: Vec<RuntimeFeature>,
     /// Resource needs of this capability.
     #[serde(default, skip_serializing_if = "Option::is_none")]

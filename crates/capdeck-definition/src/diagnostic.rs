@@ -1,6 +1,6 @@
 //! A problem in a file, told the way a compiler would.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -25,4 +25,88 @@ pub struct Diagnostic {
 pub enum Severity {
     Warning,
     Error,
+}
+
+/// A place in a text. Lines and columns count from 1; the default, 0, means the whole file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+/// The problems found so far in one file.
+#[derive(Debug)]
+pub(crate) struct Findings {
+    file: PathBuf,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Diagnostic {
+    /// An error about a whole file, until [`Diagnostic::at`] and [`Findings::add`] place it.
+    pub(crate) fn error(code: &str, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, code, message.into())
+    }
+
+    pub(crate) fn warning(code: &str, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, code, message.into())
+    }
+
+    pub(crate) fn at(mut self, place: Place) -> Self {
+        self.line = place.line;
+        self.column = place.column;
+        self
+    }
+
+    pub(crate) fn with_fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
+        self
+    }
+
+    pub(crate) fn in_file(mut self, file: &Path) -> Self {
+        self.file = file.to_owned();
+        self
+    }
+
+    fn new(severity: Severity, code: &str, message: String) -> Self {
+        Self {
+            file: PathBuf::new(),
+            line: 0,
+            column: 0,
+            severity,
+            code: code.to_owned(),
+            message,
+            fix: None,
+        }
+    }
+}
+
+impl Findings {
+    pub(crate) fn new(file: &Path) -> Self {
+        Self { file: file.to_owned(), diagnostics: Vec::new() }
+    }
+
+    /// Records a problem of this file.
+    pub(crate) fn add(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic.in_file(&self.file));
+    }
+
+    /// How many problems are recorded, to ask [`Findings::first_error_since`] later.
+    pub(crate) fn mark(&self) -> usize {
+        self.diagnostics.len()
+    }
+
+    /// The message of the first error recorded after `mark`, if there is one.
+    pub(crate) fn first_error_since(&self, mark: usize) -> Option<&str> {
+        self.diagnostics
+            .iter()
+            .skip(mark)
+            .find(|diagnostic| diagnostic.severity == Severity::Error)
+            .map(|diagnostic| diagnostic.message.as_str())
+    }
+
+    /// The problems in reading order.
+    pub(crate) fn into_diagnostics(mut self) -> Vec<Diagnostic> {
+        self.diagnostics.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
+        self.diagnostics
+    }
 }

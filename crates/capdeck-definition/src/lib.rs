@@ -1,17 +1,38 @@
 //! The file formats: text in, [`Definition`]s and [`Diagnostic`]s out.
 //!
-//! Read [`Definition`] first, then [`load`] (files on disk) and [`parse`] (text to definitions).
+//! Read [`Definition`] first, then [`Deck`], which holds everything that was read from a deck's roots.
 //!
 //! This crate never runs anything, never opens a socket, never looks at the environment and knows
 //! nothing of what is connected. A broken file is a value, not an error.
 
 mod auth;
 mod backend;
+mod broken_entries;
+mod caplet;
+mod check;
+mod client_block;
+mod config;
+mod deck;
+mod deck_config;
 mod definition;
 mod diagnostic;
+mod document;
+mod draft;
 mod exposure;
+mod fingerprint;
+mod frontmatter;
+mod load;
+mod parsed;
+mod project;
+mod reference;
+mod rules;
+mod schema;
+mod set;
 mod setup;
+mod shape;
 mod source;
+mod suggest;
+mod violation;
 
 pub use auth::{Auth, OAuth};
 pub use backend::cli::{CliAction, CliAnnotations, CliOutput, CliOutputType, CliTools};
@@ -22,11 +43,18 @@ pub use backend::mcp::{McpServer, McpTransport};
 pub use backend::openapi::OpenApiEndpoint;
 pub use backend::set::CapletSet;
 pub use backend::{Backend, BackendKind};
+pub use check::check_paths;
+pub use deck::{Deck, Quarantined};
+pub use deck_config::{DeckConfig, ServeConfig};
 pub use definition::{
     CapabilityId, Definition, Hints, InvalidId, ResourceClass, Runtime, RuntimeFeature,
     RuntimeResources, Shadowing,
 };
 pub use diagnostic::{Diagnostic, Severity};
 pub use exposure::Exposure;
+pub use load::{Format, Owner, Root, SourceFile};
+pub use project::{Project, find_project};
+pub use schema::{caplet_schema, config_schema};
 pub use setup::{Setup, SetupStep};
+pub use shape::config_file::NamespaceAliases;
 pub use source::{Layer, Source};

@@ -30,6 +30,7 @@ pub struct SetupStep {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub env: IndexMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub cwd: Option<String>,
     #[serde(default = "timeout_ms")]
     #[schemars(range(min = 1))]

@@ -5,13 +5,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::definition::id_pattern;
+
 /// Command-line actions and their shared defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CliTools {
-    #[schemars(length(min = 1))]
+    #[schemars(extend("propertyNames" = id_pattern(), "minProperties" = 1))]
     pub actions: IndexMap<String, CliAction>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub cwd: Option<String>,
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub env: IndexMap<String, String>,
@@ -28,6 +31,7 @@ pub struct CliTools {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CliAction {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub use_when: Option<String>,
@@ -44,6 +48,7 @@ pub struct CliAction {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub env: IndexMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub cwd: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
@@ -61,7 +66,7 @@ pub struct CliAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CliOutput {
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default)]
     pub kind: CliOutputType,
 }
 

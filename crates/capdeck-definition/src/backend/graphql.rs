@@ -5,21 +5,27 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::openapi::{operation_cache_ttl_ms, request_timeout_ms};
-use crate::Auth;
+use crate::{Auth, definition::id_pattern};
 
 /// A GraphQL endpoint whose schema comes from a file, a URL or introspection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GraphQlEndpoint {
+    #[schemars(length(min = 1))]
     pub endpoint_url: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub schema_path: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub schema_url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("const" = true))]
     pub introspection: Option<bool>,
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("propertyNames" = id_pattern()))]
     pub operations: IndexMap<String, GraphQlOperation>,
+    #[serde(default)]
     pub auth: Auth,
     #[serde(default = "request_timeout_ms")]
     #[schemars(range(min = 1))]
@@ -36,12 +42,16 @@ pub struct GraphQlEndpoint {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GraphQlOperation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub document: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub document_path: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub operation_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub use_when: Option<String>,

@@ -2,19 +2,21 @@
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::openapi::request_timeout_ms;
-use crate::Auth;
+use crate::{Auth, definition::id_pattern};
 
 /// HTTP actions below one base URL.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HttpApi {
-    pub base_url: String,
-    pub auth: Auth,
     #[schemars(length(min = 1))]
+    pub base_url: String,
+    #[serde(default)]
+    pub auth: Auth,
+    #[schemars(extend("propertyNames" = id_pattern(), "minProperties" = 1))]
     pub actions: IndexMap<String, HttpAction>,
     #[serde(default = "request_timeout_ms")]
     #[schemars(range(min = 1))]
@@ -30,8 +32,10 @@ pub struct HttpApi {
 pub struct HttpAction {
     pub method: HttpMethod,
     /// Starts with `/`; `{name}` takes the argument `name`.
+    #[schemars(length(min = 1), regex(pattern = "^/"))]
     pub path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub use_when: Option<String>,
@@ -43,11 +47,14 @@ pub struct HttpAction {
     pub output_schema: Option<Map<String, Value>>,
     /// Query parameters: strings, numbers or booleans.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("additionalProperties" = { "type": ["string", "number", "boolean"] }))]
     pub query: IndexMap<String, Value>,
     /// Request headers: strings, numbers or booleans.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("additionalProperties" = { "type": ["string", "number", "boolean"] }))]
     pub headers: IndexMap<String, Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The body to send. A written `null` is a body too, so it is kept apart from no body at all.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub json_body: Option<Value>,
 }
 
@@ -64,4 +71,8 @@ pub enum HttpMethod {
 
 fn max_response_bytes() -> u64 {
     200_000
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }

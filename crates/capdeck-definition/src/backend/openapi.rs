@@ -10,11 +10,15 @@ use crate::Auth;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OpenApiEndpoint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub spec_path: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub spec_url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub base_url: Option<String>,
+    #[serde(default)]
     pub auth: Auth,
     #[serde(default = "request_timeout_ms")]
     #[schemars(range(min = 1))]
@@ -22,8 +26,10 @@ pub struct OpenApiEndpoint {
     #[serde(default = "operation_cache_ttl_ms")]
     pub operation_cache_ttl_ms: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(length(min = 1, max = 160)))]
     pub include_operations: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(length(min = 1, max = 160)))]
     pub exclude_operations: Vec<String>,
 }
 

@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CapletSet {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub config_path: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub caplets_root: Option<String>,
     #[serde(default = "default_search_limit")]
-    #[schemars(range(min = 1, max = 50))]
+    #[schemars(range(min = 1))]
     pub default_search_limit: u32,
     #[serde(default = "max_search_limit")]
     #[schemars(range(min = 1, max = 50))]

@@ -1,0 +1,40 @@
+//! The entries of a file's maps that a schema violation rules out, so that the rest of the file can be used.
+
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use crate::{document::Step, shape::PLURAL_KEYS, violation::Violation};
+
+/// Broken entries by map and id, each with its first problem.
+#[derive(Debug, Default)]
+pub(crate) struct BrokenEntries(IndexMap<(String, String), String>);
+
+impl BrokenEntries {
+    /// Notes the entry a violation is about. False when it is about no single entry.
+    pub(crate) fn note(&mut self, violation: &Violation) -> bool {
+        let [Step::Key(map), Step::Key(id), ..] = violation.steps.as_slice() else { return false };
+        if !PLURAL_KEYS.contains(&map.as_str()) {
+            return false;
+        }
+        self.add(map, id, &violation.diagnostic.message);
+        true
+    }
+
+    pub(crate) fn add(&mut self, map: &str, id: &str, reason: &str) {
+        self.0.entry((map.to_owned(), id.to_owned())).or_insert_with(|| reason.to_owned());
+    }
+
+    /// Takes the broken entries out of the document.
+    pub(crate) fn remove_from(&self, json: &mut Value) {
+        for (map, id) in self.0.keys() {
+            if let Some(map) = json.get_mut(map).and_then(Value::as_object_mut) {
+                map.shift_remove(id);
+            }
+        }
+    }
+
+    /// Each broken id with its first problem, in file order.
+    pub(crate) fn reasons(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|((_, id), reason)| (id.as_str(), reason.as_str()))
+    }
+}

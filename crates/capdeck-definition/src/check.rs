@@ -1,0 +1,91 @@
+//! Checking files and folders that a person names, wherever they are.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    Deck, Diagnostic, Owner, Root,
+    deck::{Assembly, Scope},
+    load::Loaded,
+};
+
+/// Reads what each path is: a `.md` file is a Caplet, a folder with `CAPLET.md` one capability, any other folder a
+/// root, and a `.json`, `.yaml` or `.yml` file a config. The result is a deck like any other, for its diagnostics.
+pub fn check_paths(paths: &[PathBuf]) -> Deck {
+    let mut assembly = Assembly::default();
+    for path in paths {
+        let layers = Owner::User.layers();
+        let is_dir = match fs::metadata(path) {
+            Ok(metadata) => metadata.is_dir(),
+            Err(error) => {
+                assembly.report(
+                    Diagnostic::error("unreadable", format!("this cannot be read: {error}"))
+                        .with_fix("check the path")
+                        .in_file(path),
+                );
+                continue;
+            }
+        };
+        let root = Root { dir: folder_of(path, is_dir), owner: Owner::User };
+        let scope = Scope::of_root(&root);
+        let loaded = if is_dir {
+            let capability = path.join("CAPLET.md");
+            if capability.is_file() {
+                Loaded::caplet(&capability, name_of(path), layers.file)
+            } else {
+                Loaded::root(path, layers)
+            }
+        } else {
+            match extension(path).as_str() {
+                "md" if path.file_name().is_some_and(|name| name == "CAPLET.md") => {
+                    Loaded::caplet(path, name_of(&root.dir), layers.file)
+                }
+                "md" => Loaded::caplet(path, stem(path), layers.file),
+                "json" | "yaml" | "yml" => Loaded::config(path, layers.config),
+                _ => {
+                    assembly.report(
+                        Diagnostic::error(
+                            "not-a-definition",
+                            "this is not a kind of file that is read",
+                        )
+                        .with_fix("name a `.md`, `.json` or `.yaml` file, or a folder")
+                        .in_file(path),
+                    );
+                    continue;
+                }
+            }
+        };
+        assembly.add(loaded, &scope);
+    }
+    let mut deck = assembly.finish();
+    deck.project_hash = None;
+    deck
+}
+
+fn folder_of(path: &Path, is_dir: bool) -> PathBuf {
+    if is_dir {
+        return path.to_owned();
+    }
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// A folder's own name, also for `.` and paths that end in `..`.
+fn name_of(dir: &Path) -> String {
+    let real = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn extension(path: &Path) -> String {
+    path.extension()
+        .map(|extension| extension.to_string_lossy().to_ascii_lowercase())
+        .unwrap_or_default()
+}

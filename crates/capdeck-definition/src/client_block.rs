@@ -1,0 +1,284 @@
+//! `mcpServers` entries as other MCP clients write them: no name, no description, `headers` and `type` of their own.
+//!
+//! They are rewritten in place into full entries before the schema sees them, so everything after this knows one form.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+
+use crate::{
+    broken_entries::BrokenEntries,
+    diagnostic::{Diagnostic, Findings, Place},
+    document::{Content, Entry, Node},
+    suggest::nearest,
+};
+
+/// An MCP server as other clients write it. Keys of a single client are ignored.
+#[derive(JsonSchema)]
+#[schemars(
+    rename_all = "camelCase",
+    extend("not" = { "anyOf": [{ "required": ["name"] }, { "required": ["description"] }] }),
+)]
+#[expect(dead_code, reason = "only its schema is used; entries are rewritten, not deserialised")]
+pub(crate) struct ClientServer {
+    /// Program to start.
+    command: Option<String>,
+    args: Option<Vec<String>>,
+    env: Option<IndexMap<String, String>>,
+    cwd: Option<String>,
+    /// Address of a remote server.
+    url: Option<String>,
+    http_url: Option<String>,
+    server_url: Option<String>,
+    /// Headers of every request. `Authorization` must be a bearer token.
+    headers: Option<IndexMap<String, String>>,
+    /// `stdio`, `http`, `streamable-http` or `sse`.
+    #[schemars(extend("enum" = TRANSPORTS.map(|(name, _)| name)))]
+    r#type: Option<String>,
+    disabled: Option<bool>,
+}
+
+/// What clients call the transports, and what we do.
+const TRANSPORTS: [(&str, &str); 6] = [
+    ("stdio", "stdio"),
+    ("http", "http"),
+    ("sse", "sse"),
+    ("streamable-http", "http"),
+    ("streamableHttp", "http"),
+    ("streamable_http", "http"),
+];
+
+/// Keys that mean the same in a full entry.
+const KEPT: [&str; 20] = [
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "disabled",
+    "transport",
+    "auth",
+    "startupTimeoutMs",
+    "callTimeoutMs",
+    "toolCacheTtlMs",
+    "idleTimeoutMs",
+    "tags",
+    "exposure",
+    "shadowing",
+    "useWhen",
+    "avoidWhen",
+    "setup",
+    "projectBinding",
+    "runtime",
+];
+
+/// Programs that run a package, whose name then says what the server is.
+const RUNNERS: [&str; 5] = ["npx", "bunx", "pnpx", "uvx", "pipx"];
+
+/// Rewrites every client entry under `mcpServers`. Entries that cannot be rewritten are noted as broken.
+pub(crate) fn adopt(root: &mut Node, findings: &mut Findings, broken: &mut BrokenEntries) {
+    let Content::Map(keys) = &mut root.content else { return };
+    let Some(servers) = keys.iter_mut().find(|entry| entry.key == "mcpServers") else { return };
+    let Content::Map(servers) = &mut servers.value.content else { return };
+    let mut taken: Vec<String> = servers.iter().map(|entry| entry.key.clone()).collect();
+    for server in servers {
+        let full = ["name", "description"].iter().any(|key| server.value.get(key).is_some());
+        if full || !server.value.is_map() {
+            continue;
+        }
+        let name = server.key.clone();
+        adopt_id(server, &mut taken, findings, broken);
+        let mark = findings.mark();
+        rewrite(server, &name, findings);
+        if let Some(reason) = findings.first_error_since(mark) {
+            broken.add("mcpServers", &server.key, reason);
+        }
+    }
+}
+
+/// Makes an id of a name that is none, such as `My Server`.
+fn adopt_id(
+    server: &mut Entry,
+    taken: &mut Vec<String>,
+    findings: &mut Findings,
+    broken: &mut BrokenEntries,
+) {
+    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if server.key.chars().all(legal) && (1..=64).contains(&server.key.len()) {
+        return;
+    }
+    let spaced: String = server.key.chars().map(|c| if legal(c) { c } else { ' ' }).collect();
+    let joined = spaced.split_whitespace().collect::<Vec<_>>().join("-");
+    let id: String = joined.chars().take(64).collect();
+    if id.is_empty() || taken.contains(&id) {
+        // The schema reports an illegal id; a clash is only visible here.
+        if !id.is_empty() {
+            let message =
+                format!("`{}` would get the id `{id}`, which another entry has", server.key);
+            broken.add("mcpServers", &server.key, &message);
+            findings.add(
+                Diagnostic::error("duplicate-id", message)
+                    .with_fix("rename one of the two")
+                    .at(server.place),
+            );
+        }
+        return;
+    }
+    findings.add(
+        Diagnostic::warning(
+            "renamed-id",
+            format!("`{}` is not an id and is read as `{id}`", server.key),
+        )
+        .with_fix(format!("rename it to `{id}`"))
+        .at(server.place),
+    );
+    taken.push(id.clone());
+    server.key = id;
+}
+
+fn rewrite(server: &mut Entry, name: &str, findings: &mut Findings) {
+    let place = server.value.place;
+    let Content::Map(written) = &mut server.value.content else { return };
+    let mut entries: Vec<Entry> = Vec::new();
+    for mut entry in std::mem::take(written) {
+        plain_references(&mut entry.value);
+        match entry.key.as_str() {
+            "type" => entries.extend(transport(entry, findings)),
+            "headers" => entries.extend(auth(entry, findings)),
+            "httpUrl" | "serverUrl" => entries.push(Entry { key: "url".to_owned(), ..entry }),
+            "enabled" | "isActive" => {
+                if let Content::Bool(on) = entry.value.content {
+                    let value = Node { content: Content::Bool(!on), ..entry.value };
+                    entries.push(Entry { key: "disabled".to_owned(), value, ..entry });
+                }
+            }
+            key if KEPT.contains(&key) => entries.push(entry),
+            key => {
+                let fix = match nearest(key, KEPT) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "remove it, or leave it for the other client".to_owned(),
+                };
+                findings.add(
+                    Diagnostic::warning("ignored-key", format!("`{key}` in `{name}` is ignored"))
+                        .with_fix(fix)
+                        .at(entry.place),
+                );
+            }
+        }
+    }
+    let described = description(&entries, name);
+    let shown: String = name.chars().take(80).collect();
+    entries.insert(0, text_entry("name", &shown, place));
+    entries.insert(1, text_entry("description", &described, place));
+    *written = entries;
+}
+
+fn transport(entry: Entry, findings: &mut Findings) -> Option<Entry> {
+    let known = |name: &str| TRANSPORTS.iter().find(|(written, _)| *written == name);
+    match entry.value.text().map(known) {
+        // Not a text: the schema says so under the key it becomes.
+        None => Some(Entry { key: "transport".to_owned(), ..entry }),
+        Some(Some((_, transport))) => {
+            let value = text_node(transport, entry.value.place);
+            Some(Entry { key: "transport".to_owned(), value, ..entry })
+        }
+        Some(None) => {
+            findings.add(
+                Diagnostic::error("unknown-value", "`type` is not a transport that is known here")
+                    .with_fix("use `stdio`, `http`, `streamable-http` or `sse`")
+                    .at(entry.value.place),
+            );
+            None
+        }
+    }
+}
+
+/// A lone bearer token becomes `bearer`; anything else stays a set of headers.
+fn auth(entry: Entry, findings: &mut Findings) -> Option<Entry> {
+    let place = entry.value.place;
+    let headers = entry.value.entries();
+    if headers.is_empty() && entry.value.is_map() {
+        return None;
+    }
+    let mut bearer = None;
+    for header in headers {
+        if !header.key.eq_ignore_ascii_case("authorization") {
+            continue;
+        }
+        match header.value.text().and_then(bearer_token) {
+            Some(token) => bearer = Some(text_node(token, header.value.place)),
+            None => findings.add(
+                Diagnostic::error(
+                    "forbidden-header",
+                    "`Authorization` must be `Bearer` with a token",
+                )
+                .with_fix("use a bearer token, or another header if the server takes one")
+                .at(header.value.place),
+            ),
+        }
+    }
+    let fields = match bearer {
+        Some(token) if headers.len() == 1 => vec![
+            text_entry("type", "bearer", place),
+            Entry { key: "token".to_owned(), place, value: token },
+        ],
+        _ => vec![
+            text_entry("type", "headers", place),
+            Entry { key: "headers".to_owned(), place: entry.place, value: entry.value },
+        ],
+    };
+    let value = Node { content: Content::Map(fields), place };
+    Some(Entry { key: "auth".to_owned(), place: entry.place, value })
+}
+
+/// The token of `Bearer <token>`, whatever the case of the scheme.
+pub(crate) fn bearer_token(value: &str) -> Option<&str> {
+    let (scheme, token) = value.trim().split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// What a server is, as far as its entry tells. Arguments may hold secrets, so only a package name is shown.
+fn description(entries: &[Entry], name: &str) -> String {
+    let value = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
+    if let Some(host) = value("url").and_then(Node::text).and_then(host_of) {
+        return format!("MCP server `{name}` at {host}");
+    }
+    let Some(command) = value("command").and_then(Node::text) else {
+        return format!("MCP server `{name}`");
+    };
+    let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
+    let package = match value("args").map(|args| &args.content) {
+        Some(Content::List(args)) if RUNNERS.contains(&program) => {
+            args.iter().filter_map(Node::text).find(|arg| !arg.starts_with('-') && *arg != "run")
+        }
+        _ => None,
+    };
+    match package {
+        Some(package) => format!("MCP server `{name}`, the package {package} run by {program}"),
+        None => format!("MCP server `{name}`, started with {program}"),
+    }
+}
+
+fn host_of(address: &str) -> Option<String> {
+    url::Url::parse(address).ok()?.host_str().map(str::to_owned)
+}
+
+/// `${env:NAME}` is how some clients write `${NAME}`.
+fn plain_references(node: &mut Node) {
+    match &mut node.content {
+        Content::Text(text) if text.contains("${env:") => *text = text.replace("${env:", "${"),
+        Content::List(items) => items.iter_mut().for_each(plain_references),
+        Content::Map(entries) => {
+            entries.iter_mut().for_each(|entry| plain_references(&mut entry.value));
+        }
+        Content::Text(_) | Content::Null | Content::Bool(_) | Content::Number(_) => {}
+    }
+}
+
+fn text_entry(key: &str, text: &str, place: Place) -> Entry {
+    Entry { key: key.to_owned(), place, value: text_node(text, place) }
+}
+
+fn text_node(text: &str, place: Place) -> Node {
+    Node { content: Content::Text(text.to_owned()), place }
+}

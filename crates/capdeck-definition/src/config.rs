@@ -1,0 +1,215 @@
+//! A config file: host options and maps of capabilities, in JSON or YAML.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::{
+    broken_entries::BrokenEntries,
+    client_block,
+    diagnostic::{Diagnostic, Findings, Place},
+    document::{Content, Node, Step, json, yaml},
+    draft::{Draft, Origin, Shared},
+    parsed::Parsed,
+    rules::{self, Declaration, DeclaredIn, SharedAuth},
+    schema,
+    shape::{
+        PLURAL_KEYS,
+        config_file::{ConfigFile, EntryDraft},
+    },
+    violation::{self, Violation},
+};
+
+/// Keys that only the user's own config decides.
+const USER_ONLY_KEYS: [&str; 3] = ["serve", "telemetry", "storage"];
+
+/// Parses a config file. A broken entry is quarantined, a broken option ignored; only a text that cannot be read at
+/// all loses the whole file.
+pub(crate) fn parse_config(
+    text: &str,
+    file_name: &str,
+    origin: &Origin<'_>,
+    findings: &mut Findings,
+) -> Parsed {
+    let mut parsed = Parsed::default();
+    if read(text, file_name, origin, findings, &mut parsed).is_none() {
+        let reason = findings.first_error_since(0).unwrap_or("the file cannot be used");
+        parsed.quarantined.push(origin.quarantine(file_name, reason));
+    }
+    parsed
+}
+
+fn read(
+    text: &str,
+    file_name: &str,
+    origin: &Origin<'_>,
+    findings: &mut Findings,
+    parsed: &mut Parsed,
+) -> Option<()> {
+    let mut root = parse_text(text, file_name, findings)?;
+    let mut broken = BrokenEntries::default();
+    client_block::adopt(&mut root, findings, &mut broken);
+    if origin.source.layer.needs_trust() {
+        drop_user_only_keys(&mut root, findings);
+    }
+    note_repeated_ids(&root, findings, &mut broken);
+    let mut json = root.to_json();
+    for violation in violation::check(&schema::CONFIG, &json, &root) {
+        if !broken.note(&violation) {
+            drop_option(&mut json, &violation);
+        }
+        findings.add(violation.diagnostic);
+    }
+    broken.remove_from(&mut json);
+    for (id, reason) in broken.reasons() {
+        parsed.quarantined.push(origin.quarantine(id, reason));
+    }
+    let mut file: ConfigFile = serde_json::from_value(json)
+        .map_err(|error| findings.add(violation::unreadable(&error)))
+        .ok()?;
+    check_options(&mut file, &root, findings);
+    for entry in file.take_entries() {
+        define_entry(entry, &root, origin, findings, parsed);
+    }
+    parsed.options = Some(file);
+    Some(())
+}
+
+fn parse_text(text: &str, file_name: &str, findings: &mut Findings) -> Option<Node> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let is_json = file_name.to_ascii_lowercase().ends_with(".json");
+    let root = if is_json { json::parse(text) } else { yaml::parse(text, 1) };
+    let root = root.map_err(|diagnostic| findings.add(diagnostic)).ok()?;
+    match root.content {
+        Content::Map(_) => Some(root),
+        // An empty YAML file, or one with only comments, configures nothing.
+        Content::Null if !is_json => Some(Node { content: Content::Map(Vec::new()), ..root }),
+        Content::Null
+        | Content::Bool(_)
+        | Content::Number(_)
+        | Content::Text(_)
+        | Content::List(_) => {
+            findings.add(
+                Diagnostic::error("wrong-type", "a config file must be a mapping")
+                    .with_fix("write keys such as `mcpServers` at the top level")
+                    .at(Place { line: 1, column: 1 }),
+            );
+            None
+        }
+    }
+}
+
+fn drop_user_only_keys(root: &mut Node, findings: &mut Findings) {
+    let Content::Map(entries) = &mut root.content else { return };
+    entries.retain(|entry| {
+        let user_only = USER_ONLY_KEYS.contains(&entry.key.as_str());
+        if user_only {
+            findings.add(
+                Diagnostic::warning(
+                    "ignored-key",
+                    format!("`{}` in a project's config is ignored", entry.key),
+                )
+                .with_fix("set it in your own config")
+                .at(entry.place),
+            );
+        }
+        !user_only
+    });
+}
+
+fn note_repeated_ids(root: &Node, findings: &mut Findings, broken: &mut BrokenEntries) {
+    let mut owners: HashMap<&str, &str> = HashMap::new();
+    for key in PLURAL_KEYS {
+        let Some(map) = root.get(key) else { continue };
+        for entry in map.entries() {
+            if let Some(first) = owners.insert(&entry.key, key) {
+                let message = format!("the id `{}` stands in `{first}` and in `{key}`", entry.key);
+                broken.add(first, &entry.key, &message);
+                broken.add(key, &entry.key, &message);
+                findings.add(
+                    Diagnostic::error("duplicate-id", message)
+                        .with_fix("give each capability an id of its own")
+                        .at(entry.place),
+                );
+            }
+        }
+    }
+}
+
+/// Takes a broken option out of the document. Flat blocks lose one option, everything else its top-level key.
+fn drop_option(json: &mut Value, violation: &Violation) {
+    let flat = |key: &str| matches!(key, "options" | "serve" | "completion");
+    match violation.steps.as_slice() {
+        [Step::Key(block), Step::Key(option), ..] if flat(block) => {
+            if let Some(block) = json.get_mut(block).and_then(Value::as_object_mut) {
+                block.shift_remove(option);
+            }
+        }
+        [Step::Key(key), ..] => {
+            if let Some(root) = json.as_object_mut() {
+                root.shift_remove(key);
+            }
+        }
+        [Step::Index(_), ..] | [] => {}
+    }
+}
+
+fn check_options(file: &mut ConfigFile, root: &Node, findings: &mut Findings) {
+    let ceiling = file.max_search_limit.unwrap_or(50);
+    if file.default_search_limit.is_some_and(|limit| limit > ceiling) {
+        findings.add(
+            Diagnostic::error(
+                "out-of-range",
+                "`defaultSearchLimit` is larger than `maxSearchLimit`",
+            )
+            .with_fix(format!("use at most {ceiling}"))
+            .at(root.child("defaultSearchLimit").place),
+        );
+        file.default_search_limit = None;
+    }
+    let Some(aliases) = &mut file.namespace_aliases else { return };
+    let node = root.child("namespaceAliases");
+    let mut seen: Vec<&str> = aliases.local.iter().map(String::as_str).collect();
+    for (origin, label) in &aliases.upstreams {
+        if seen.contains(&label.as_str()) {
+            findings.add(
+                Diagnostic::error("duplicate-item", format!("the label `{label}` is used twice"))
+                    .with_fix("give each deck a label of its own")
+                    .at(node.child("upstreams").child(origin).place),
+            );
+        }
+        seen.push(label);
+    }
+}
+
+fn define_entry(
+    entry: EntryDraft,
+    root: &Node,
+    origin: &Origin<'_>,
+    findings: &mut Findings,
+    parsed: &mut Parsed,
+) {
+    let mark = findings.mark();
+    let map = root.child(entry.key);
+    let node = map.child(&entry.id);
+    let declaration = Declaration {
+        node,
+        base_dir: &origin.base_dir,
+        declared_in: DeclaredIn::Config,
+        shared_auth: SharedAuth::Absent,
+    };
+    let mut backend = entry.declared.backend;
+    rules::check_backend(&mut backend, &declaration, findings);
+    let mut shared = Shared::from(entry.declared.fields);
+    rules::check_shared(&mut shared, node, findings);
+    let id = origin.qualify(&entry.id, map.key_place(&entry.id), findings);
+    match (id, findings.first_error_since(mark)) {
+        (Some(id), None) => {
+            let draft = Draft { id, parent: None, shared, icon: None, backend };
+            parsed.definitions.push(origin.define(draft));
+        }
+        (_, reason) => {
+            parsed.quarantined.push(origin.quarantine(&entry.id, reason.unwrap_or_default()));
+        }
+    }
+}

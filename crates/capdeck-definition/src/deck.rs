@@ -1,0 +1,224 @@
+//! A deck: everything read from its roots, broken parts included.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{
+    Backend, CapabilityId, DeckConfig, Definition, Diagnostic, Layer, Owner, Root, Source,
+    SourceFile,
+    draft::Origin,
+    fingerprint::sha256_hex,
+    load::Loaded,
+    parsed::{self, Parsed},
+    set::{self, SetBudget},
+};
+
+/// Everything read from a deck's roots. Reading never fails as a whole.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Deck {
+    /// In order of precedence, the lowest first; an id may repeat, and the last one wins.
+    ///
+    /// The members of a set follow it directly, so a reader that replaces a set can drop what came with it.
+    pub definitions: Vec<Arc<Definition>>,
+    /// What could not be used.
+    pub quarantined: Vec<Quarantined>,
+    /// The merged options.
+    pub config: DeckConfig,
+    /// Every problem found, in the order files were read.
+    pub diagnostics: Vec<Diagnostic>,
+    /// SHA-256 over the names and contents of every file read for a project, sets included. Keys the person's trust.
+    pub project_hash: Option<String>,
+    /// The folders and files whose change means: read again.
+    pub watched: Vec<PathBuf>,
+}
+
+/// A capability, or a whole file, that is left out because of an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quarantined {
+    /// The id it would have had; for a config file that cannot be read at all, the file's name.
+    pub id: String,
+    /// The file it stands in.
+    pub source: Source,
+    /// The first error's message.
+    pub reason: String,
+}
+
+impl Deck {
+    /// Reads the roots, the lowest precedence first. Nothing but definition files is touched.
+    pub fn read(roots: &[Root]) -> Self {
+        let mut assembly = Assembly::default();
+        for root in roots {
+            let loaded = Loaded::root(&root.dir, root.owner.layers());
+            assembly.add(loaded, &Scope::of_root(root));
+        }
+        let mut deck = assembly.finish();
+        if roots.iter().all(|root| root.owner == Owner::User) {
+            deck.project_hash = None;
+        }
+        deck
+    }
+
+    /// Builds a deck from texts that are already in memory, such as one that is built in.
+    pub fn from_sources(files: Vec<SourceFile>) -> Self {
+        let mut assembly = Assembly::default();
+        let (project, user): (Vec<_>, Vec<_>) =
+            files.into_iter().partition(|file| file.layer.needs_trust());
+        let has_project = !project.is_empty();
+        for (files, owner) in [(user, Owner::User), (project, Owner::Project)] {
+            let scope = Scope { owner, member_of: None, chain: Vec::new(), base: PathBuf::new() };
+            assembly.add(Loaded { files, ..Loaded::default() }, &scope);
+        }
+        let mut deck = assembly.finish();
+        deck.project_hash = deck.project_hash.filter(|_| has_project);
+        deck
+    }
+}
+
+/// Where files stand: whose they are, in which set, and through which folders that set was reached.
+#[derive(Debug, Clone)]
+pub(crate) struct Scope {
+    pub(crate) owner: Owner,
+    pub(crate) member_of: Option<CapabilityId>,
+    /// The real paths being read right now. Meeting one again is a cycle.
+    pub(crate) chain: Vec<PathBuf>,
+    /// Project files are hashed by their path below this, so that the hash survives a move.
+    pub(crate) base: PathBuf,
+}
+
+impl Scope {
+    pub(crate) fn of_root(root: &Root) -> Self {
+        let chain = root.dir.canonicalize().into_iter().collect();
+        let base = root.dir.parent().unwrap_or(Path::new("")).to_owned();
+        Self { owner: root.owner, member_of: None, chain, base }
+    }
+}
+
+/// A deck while it is put together.
+#[derive(Debug, Default)]
+pub(crate) struct Assembly {
+    deck: Deck,
+    /// One line per file read for a project: its name and the hash of its contents.
+    project_lines: Vec<String>,
+    pub(crate) set_budget: SetBudget,
+}
+
+impl Assembly {
+    /// Parses files and adds what they yield, sets with their members.
+    pub(crate) fn add(&mut self, loaded: Loaded, scope: &Scope) {
+        self.deck.watched.extend(loaded.watched);
+        self.deck.diagnostics.extend(loaded.diagnostics);
+        let in_scope = |mut entry: Quarantined| {
+            if let Some(set) = &scope.member_of {
+                entry.id = format!("{set}__{}", entry.id);
+            }
+            entry
+        };
+        self.deck.quarantined.extend(loaded.quarantined.into_iter().map(in_scope));
+        let mut definitions = Vec::new();
+        for file in &loaded.files {
+            if scope.owner == Owner::Project {
+                self.project_lines.push(hash_line(file, &scope.base));
+            }
+            let parsed = parsed::parse(file, &Origin::of(file, scope.member_of.as_ref()));
+            definitions.extend(self.take(parsed, file.layer, scope));
+        }
+        for definition in self.without_repeats(definitions) {
+            self.define(definition, scope);
+        }
+    }
+
+    pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
+        self.deck.diagnostics.push(diagnostic);
+    }
+
+    pub(crate) fn finish(mut self) -> Deck {
+        self.project_lines.sort();
+        self.deck.project_hash = Some(sha256_hex(self.project_lines.concat().as_bytes()));
+        self.deck.watched.sort();
+        self.deck.watched.dedup();
+        self.deck
+    }
+
+    fn take(&mut self, parsed: Parsed, layer: Layer, scope: &Scope) -> Vec<Definition> {
+        self.deck.diagnostics.extend(parsed.diagnostics);
+        self.deck.quarantined.extend(parsed.quarantined);
+        // The options of a set's own config concern nobody outside it.
+        if let (Some(options), None) = (parsed.options, &scope.member_of) {
+            self.deck.config.apply(options, layer);
+        }
+        parsed.definitions
+    }
+
+    /// Takes out ids that two files of one layer define, such as `a__b.md` beside a plural `a.md`.
+    fn without_repeats(&mut self, definitions: Vec<Definition>) -> Vec<Definition> {
+        let mut owners: HashMap<(Layer, CapabilityId), PathBuf> = HashMap::new();
+        let mut repeated: Vec<(Layer, CapabilityId)> = Vec::new();
+        for definition in &definitions {
+            let key = (definition.source.layer, definition.id.clone());
+            let Some(first) = owners.insert(key.clone(), definition.source.path.clone()) else {
+                continue;
+            };
+            let reason = format!(
+                "`{}` is also defined by `{}`, so neither is used",
+                definition.id,
+                first.display()
+            );
+            self.report(
+                Diagnostic::error("duplicate-id", reason.clone())
+                    .with_fix("rename one of the two")
+                    .in_file(&definition.source.path),
+            );
+            self.quarantine(definition, reason);
+            repeated.push(key);
+        }
+        let repeats = |definition: &Definition| {
+            repeated.contains(&(definition.source.layer, definition.id.clone()))
+        };
+        definitions.into_iter().filter(|definition| !repeats(definition)).collect()
+    }
+
+    fn define(&mut self, definition: Definition, scope: &Scope) {
+        let definition = Arc::new(definition);
+        let Backend::Caplets(members) = &definition.backend else {
+            self.deck.definitions.push(definition);
+            return;
+        };
+        if definition.disabled {
+            self.deck.definitions.push(definition);
+            return;
+        }
+        match set::load_members(members, &definition, scope, &mut self.set_budget) {
+            Ok((loaded, inner)) => {
+                self.deck.definitions.push(definition);
+                for loaded in loaded {
+                    self.add(loaded, &inner);
+                }
+            }
+            Err(problem) => {
+                self.quarantine(&definition, problem.message.clone());
+                self.report(problem.in_file(&definition.source.path));
+            }
+        }
+    }
+
+    fn quarantine(&mut self, definition: &Definition, reason: String) {
+        self.deck.quarantined.push(Quarantined {
+            id: definition.id.as_str().to_owned(),
+            source: definition.source.clone(),
+            reason,
+        });
+    }
+}
+
+fn hash_line(file: &SourceFile, base: &Path) -> String {
+    let name = file.path.strip_prefix(base).unwrap_or(&file.path);
+    let content = match &file.text {
+        Ok(text) => sha256_hex(text.as_bytes()),
+        Err(problem) => format!("unread {}", problem.code),
+    };
+    // The name is hashed too, so that no name can imitate the line of another file.
+    format!("{} {content}\n", sha256_hex(name.to_string_lossy().as_bytes()))
+}

@@ -1,0 +1,87 @@
+//! The host options of a deck, merged from its config files.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Exposure, Layer,
+    shape::config_file::{ConfigFile, NamespaceAliases},
+};
+
+/// The options of a deck. A later config file overrides single options of an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeckConfig {
+    /// Search results returned when no limit is asked for.
+    pub default_search_limit: u32,
+    /// The largest number of search results that may be asked for.
+    pub max_search_limit: u32,
+    /// How capabilities are offered when they do not say. `None` means the host's default.
+    pub exposure: Option<Exposure>,
+    /// How long a listing waits for tools that are not known yet.
+    pub exposure_discovery_timeout_ms: u64,
+    /// How many capabilities are asked for their tools at once.
+    pub exposure_discovery_concurrency: u32,
+    /// The most tokens the standing tool list may cost. `None` means the host's default.
+    pub surface_tokens: Option<u32>,
+    /// Labels for decks that share an id.
+    pub namespace_aliases: NamespaceAliases,
+    /// Where the HTTP host listens, from the user's own config only.
+    pub serve: ServeConfig,
+}
+
+/// Defaults of the HTTP host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServeConfig {
+    /// The address to listen on.
+    pub host: Option<String>,
+    /// The port to listen on.
+    pub port: Option<u16>,
+}
+
+impl Default for DeckConfig {
+    fn default() -> Self {
+        Self {
+            default_search_limit: 20,
+            max_search_limit: 50,
+            exposure: None,
+            exposure_discovery_timeout_ms: 15_000,
+            exposure_discovery_concurrency: 4,
+            surface_tokens: None,
+            namespace_aliases: NamespaceAliases::default(),
+            serve: ServeConfig::default(),
+        }
+    }
+}
+
+impl DeckConfig {
+    /// Lays one config file over what is known so far.
+    pub(crate) fn apply(&mut self, file: ConfigFile, layer: Layer) {
+        if let Some(limit) = file.max_search_limit {
+            self.max_search_limit = limit;
+        }
+        if let Some(limit) = file.default_search_limit {
+            self.default_search_limit = limit;
+        }
+        // Two files may each be right and disagree together; the ceiling then holds.
+        self.default_search_limit = self.default_search_limit.min(self.max_search_limit);
+        if let Some(options) = file.options {
+            self.exposure = options.exposure.or(self.exposure);
+            self.surface_tokens = options.surface_tokens.or(self.surface_tokens);
+            if let Some(timeout) = options.exposure_discovery_timeout_ms {
+                self.exposure_discovery_timeout_ms = timeout;
+            }
+            if let Some(concurrency) = options.exposure_discovery_concurrency {
+                self.exposure_discovery_concurrency = concurrency;
+            }
+        }
+        if let Some(aliases) = file.namespace_aliases {
+            self.namespace_aliases.local = aliases.local.or(self.namespace_aliases.local.take());
+            self.namespace_aliases.upstreams.extend(aliases.upstreams);
+        }
+        // A project must not decide where this machine listens.
+        if let (Some(serve), false) = (file.serve, layer.needs_trust()) {
+            self.serve.host = serve.host.or(self.serve.host.take());
+            self.serve.port = serve.port.or(self.serve.port);
+        }
+    }
+}

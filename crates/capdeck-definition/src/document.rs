@@ -1,0 +1,140 @@
+//! A YAML or JSON text as a tree that remembers where everything stands.
+
+pub(crate) mod json;
+pub(crate) mod yaml;
+
+use serde_json::{Map, Number, Value};
+
+use crate::diagnostic::Place;
+
+/// Nesting beyond this is refused: no honest definition needs it and recursion must end.
+pub(crate) const MAX_DEPTH: usize = 64;
+
+/// One value and its place.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) content: Content,
+    pub(crate) place: Place,
+}
+
+/// What a node holds. The same for YAML and JSON.
+#[derive(Debug, Clone)]
+pub(crate) enum Content {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+/// One key of a mapping with its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) place: Place,
+    pub(crate) value: Node,
+}
+
+/// One step into a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+impl Node {
+    /// The entries of a mapping; none for anything else.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        match &self.content {
+            Content::Map(entries) => entries,
+            Content::Null
+            | Content::Bool(_)
+            | Content::Number(_)
+            | Content::Text(_)
+            | Content::List(_) => &[],
+        }
+    }
+
+    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries().iter().find(|entry| entry.key == key)
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// The value under `key`, or this node when there is none: a place to point at either way.
+    pub(crate) fn child(&self, key: &str) -> &Node {
+        self.get(key).unwrap_or(self)
+    }
+
+    /// The item at `index`, or this node when there is none.
+    pub(crate) fn item(&self, index: usize) -> &Node {
+        match &self.content {
+            Content::List(items) => items.get(index).unwrap_or(self),
+            Content::Null
+            | Content::Bool(_)
+            | Content::Number(_)
+            | Content::Text(_)
+            | Content::Map(_) => self,
+        }
+    }
+
+    /// Where `key` is written, or where this node starts.
+    pub(crate) fn key_place(&self, key: &str) -> Place {
+        self.entry(key).map_or(self.place, |entry| entry.place)
+    }
+
+    /// Walks down as far as the steps lead.
+    pub(crate) fn follow(&self, steps: &[Step]) -> &Node {
+        steps.iter().fold(self, |node, step| match step {
+            Step::Key(key) => node.child(key),
+            Step::Index(index) => node.item(*index),
+        })
+    }
+
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.content {
+            Content::Text(text) => Some(text),
+            Content::Null
+            | Content::Bool(_)
+            | Content::Number(_)
+            | Content::List(_)
+            | Content::Map(_) => None,
+        }
+    }
+
+    pub(crate) fn is_map(&self) -> bool {
+        matches!(self.content, Content::Map(_))
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        match &self.content {
+            Content::Null => Value::Null,
+            Content::Bool(value) => Value::Bool(*value),
+            Content::Number(number) => Value::Number(number.clone()),
+            Content::Text(text) => Value::String(text.clone()),
+            Content::List(items) => items.iter().map(Self::to_json).collect(),
+            Content::Map(entries) => Value::Object(
+                entries
+                    .iter()
+                    .map(|entry| (entry.key.clone(), entry.value.to_json()))
+                    .collect::<Map<_, _>>(),
+            ),
+        }
+    }
+}
+
+impl Content {
+    /// A float that is a whole number becomes an integer, so that `5.0` counts as one everywhere.
+    pub(crate) fn from_f64(value: f64) -> Self {
+        const LARGEST_EXACT: f64 = 9_007_199_254_740_991.0;
+        if value.fract() == 0.0 && value.abs() <= LARGEST_EXACT {
+            #[expect(clippy::cast_possible_truncation, reason = "whole and within 53 bits")]
+            let whole = value as i64;
+            return Self::Number(whole.into());
+        }
+        Number::from_f64(value).map_or(Self::Null, Self::Number)
+    }
+}

@@ -1,0 +1,165 @@
+//! YAML text to a [`Node`] tree, with budgets against hostile documents.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{Error, Location, MessageFormatter, Spanned, UserMessageFormatter};
+
+use super::{Content, Entry, MAX_DEPTH, Node};
+use crate::diagnostic::{Diagnostic, Place};
+
+/// Parses one document. `first_line` is the line of the file that the text starts on.
+pub(crate) fn parse(text: &str, first_line: u32) -> Result<Node, Diagnostic> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: MAX_DEPTH,
+            flow_nesting_limit: MAX_DEPTH,
+            max_events: 200_000,
+            max_nodes: 100_000,
+            max_aliases: 1_000,
+            max_anchors: 1_000,
+            max_recorded_anchor_events: 100_000,
+            max_total_scalar_bytes: 4 << 20,
+            max_documents: 1,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: 20_000,
+            max_replay_stack_depth: 16,
+        },
+        // `on` and `off` are ordinary words in YAML 1.2, and real files use them so.
+        strict_booleans: true,
+        reject_unsupported_tags: true,
+        with_snippet: false,
+    };
+    match serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options) {
+        Ok(tree) => Ok(into_node(tree, first_line)),
+        Err(error) => Err(syntax_error(&error, first_line)),
+    }
+}
+
+/// The tree as serde builds it; places are relative to the YAML text.
+enum Tree {
+    Leaf(Content),
+    List(Vec<Spanned<Tree>>),
+    Map(Vec<(Spanned<String>, Spanned<Tree>)>),
+}
+
+struct TreeVisitor;
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TreeVisitor)
+    }
+}
+
+impl<'de> Visitor<'de> for TreeVisitor {
+    type Value = Tree;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::Null))
+    }
+
+    fn visit_none<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::Null))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::Bool(value)))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::Number(value.into())))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::Number(value.into())))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::from_f64(value)))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::Text(value.to_owned())))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::Text(value)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Tree, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Tree::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Tree, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = access.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Tree::Map(entries))
+    }
+}
+
+fn into_node(tree: Spanned<Tree>, first_line: u32) -> Node {
+    let place = place_of(tree.referenced, first_line);
+    let content = match tree.value {
+        Tree::Leaf(content) => content,
+        Tree::List(items) => {
+            Content::List(items.into_iter().map(|item| into_node(item, first_line)).collect())
+        }
+        Tree::Map(entries) => Content::Map(
+            entries
+                .into_iter()
+                .map(|(key, value)| Entry {
+                    key: key.value,
+                    place: place_of(key.referenced, first_line),
+                    value: into_node(value, first_line),
+                })
+                .collect(),
+        ),
+    };
+    Node { content, place }
+}
+
+fn place_of(location: Location, first_line: u32) -> Place {
+    let number = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+    match number(location.line()) {
+        0 => Place::default(),
+        line => Place {
+            line: line.saturating_add(first_line).saturating_sub(1),
+            column: number(location.column()),
+        },
+    }
+}
+
+fn syntax_error(error: &Error, first_line: u32) -> Diagnostic {
+    let place = error.location().map_or_else(Place::default, |at| place_of(at, first_line));
+    let text = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
+    let detail = text.lines().next().unwrap_or_default().trim_end_matches('.').to_owned();
+    let diagnostic = match error.without_snippet() {
+        Error::DuplicateMappingKey { .. } => {
+            Diagnostic::error("duplicate-key", format!("a key is written twice: {detail}"))
+                .with_fix("keep one of the two")
+        }
+        Error::Budget { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayCounterOverflow { .. } => Diagnostic::error(
+            "document-too-complex",
+            format!("the YAML is nested or expanded beyond what is read: {detail}"),
+        )
+        .with_fix("use fewer aliases and less nesting"),
+        _ => Diagnostic::error("invalid-yaml", format!("the YAML cannot be read: {detail}"))
+            .with_fix("check indentation, quotes and colons on and above this line"),
+    };
+    diagnostic.at(place)
+}

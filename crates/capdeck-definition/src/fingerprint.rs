@@ -1,0 +1,42 @@
+//! The hash that tells whether a change to a file changes behaviour.
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::{Backend, CapabilityId, RuntimeFeature, Setup};
+
+/// SHA-256 over everything that changes what a capability does, in a form that key order does not affect.
+pub(crate) fn fingerprint(
+    id: &CapabilityId,
+    backend: &Backend,
+    setup: Option<&Setup>,
+    project_bound: bool,
+    features: &[RuntimeFeature],
+) -> String {
+    let behaviour = json!({
+        "id": id,
+        "backend": backend,
+        "setup": setup,
+        "projectBound": project_bound,
+        "features": features,
+    });
+    sha256_hex(sorted(behaviour).to_string().as_bytes())
+}
+
+/// SHA-256 in lower-case hex.
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<(String, Value)> =
+                map.into_iter().map(|(key, value)| (key, sorted(value))).collect();
+            entries.sort_by(|left, right| left.0.cmp(&right.0));
+            Value::Object(entries.into_iter().collect::<Map<_, _>>())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}

@@ -1,0 +1,63 @@
+//! The two halves of a Caplet file: YAML between `---` lines, then Markdown.
+
+/// A Caplet file cut in two.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Frontmatter<'a> {
+    pub(crate) yaml: &'a str,
+    pub(crate) body: &'a str,
+}
+
+/// The line of the file that the YAML starts on: the one after the opening fence.
+pub(crate) const FIRST_LINE: u32 = 2;
+
+/// Why a text has no frontmatter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoFrontmatter {
+    Missing,
+    Unclosed,
+}
+
+/// Cuts a text at its fences. A byte order mark before the first fence is ignored.
+pub(crate) fn split(text: &str) -> Result<Frontmatter<'_>, NoFrontmatter> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let (opener, rest) = text.split_once('\n').unwrap_or((text, ""));
+    if opener.trim_end() != "---" {
+        return Err(NoFrontmatter::Missing);
+    }
+    // The fence may be the very next line, when the frontmatter is empty.
+    if let Some(after) = rest.strip_prefix("---") {
+        return Ok(Frontmatter { yaml: "", body: after_line(after) });
+    }
+    let (yaml, after) = rest.split_once("\n---").ok_or(NoFrontmatter::Unclosed)?;
+    Ok(Frontmatter { yaml, body: after_line(after) })
+}
+
+/// What follows the fence's own line; the rest of that line carries no meaning.
+fn after_line(text: &str) -> &str {
+    text.split_once('\n').map_or("", |(_, body)| body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_at_the_fences_whatever_the_line_ends() {
+        let cases = [
+            ("---\na: 1\n---\nbody", Ok(("a: 1", "body"))),
+            ("---\r\na: 1\r\n---\r\nbody", Ok(("a: 1\r", "body"))),
+            ("\u{feff}---\na: 1\n---", Ok(("a: 1", ""))),
+            ("---\n---\nbody", Ok(("", "body"))),
+            ("---\na: 1\n--- trailing\nbody", Ok(("a: 1", "body"))),
+            ("# Title\n", Err(NoFrontmatter::Missing)),
+            ("", Err(NoFrontmatter::Missing)),
+            ("---", Err(NoFrontmatter::Unclosed)),
+            ("---\na: 1\n", Err(NoFrontmatter::Unclosed)),
+            ("----\na: 1\n---\n", Err(NoFrontmatter::Missing)),
+        ];
+        for (text, expected) in cases {
+            let cut = split(text).map(|halves| (halves.yaml, halves.body));
+            assert_eq!(cut, expected, "{text:?}");
+        }
+    }
+}

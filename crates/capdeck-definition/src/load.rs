@@ -1,0 +1,335 @@
+//! Definition files on disk. The only place that reads them; what they mean is decided elsewhere.
+
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use indexmap::IndexMap;
+
+use crate::{
+    Diagnostic, Layer, Quarantined, Source,
+    frontmatter::{self, NoFrontmatter},
+};
+
+/// The largest Caplet file, in bytes.
+const MAX_CAPLET_BYTES: u64 = 131_072;
+/// The largest config file, in bytes.
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
+/// A folder with more candidates than this is not a deck.
+const MAX_CANDIDATES: usize = 10_000;
+/// Config files in the order they are preferred.
+const CONFIG_NAMES: [&str; 3] = ["config.json", "config.yaml", "config.yml"];
+
+/// A folder that holds definitions. In slices, the lowest precedence comes first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// The folder. It need not exist.
+    pub dir: PathBuf,
+    /// Whose folder it is.
+    pub owner: Owner,
+}
+
+/// Whose definitions a root holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Owner {
+    User,
+    /// Untrusted until the person trusts the project.
+    Project,
+}
+
+/// One definition file as read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Where the file is. Relative paths inside start at its folder.
+    pub path: PathBuf,
+    /// The layer its definitions belong to.
+    pub layer: Layer,
+    /// How its text is read.
+    pub format: Format,
+    /// The text, or why there is none: unreadable, too large, not UTF-8.
+    pub text: Result<String, Diagnostic>,
+}
+
+/// How a file is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Format {
+    /// Frontmatter and Markdown. The id comes from the file's or folder's name.
+    Caplet { id: String },
+    /// Options and maps of capabilities; JSON when the name ends in `.json`, else YAML.
+    Config,
+}
+
+/// The layers that the files of one folder belong to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FolderLayers {
+    pub(crate) config: Layer,
+    pub(crate) file: Layer,
+}
+
+/// What one folder, or a few files, gave.
+#[derive(Debug, Default)]
+pub(crate) struct Loaded {
+    pub(crate) files: Vec<SourceFile>,
+    pub(crate) quarantined: Vec<Quarantined>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(crate) watched: Vec<PathBuf>,
+}
+
+impl Owner {
+    pub(crate) fn layers(self) -> FolderLayers {
+        match self {
+            Self::User => FolderLayers { config: Layer::UserConfig, file: Layer::UserFile },
+            Self::Project => {
+                FolderLayers { config: Layer::ProjectConfig, file: Layer::ProjectFile }
+            }
+        }
+    }
+}
+
+/// A Caplet file found in a folder, before its id is known to be unique.
+struct Candidate {
+    path: PathBuf,
+    /// `<id>/CAPLET.md` rather than `<id>.md`.
+    in_folder: bool,
+}
+
+impl Loaded {
+    /// Reads a root: its config file, then its Caplet files by name.
+    pub(crate) fn root(dir: &Path, layers: FolderLayers) -> Self {
+        let mut loaded = Self::caplets(dir, layers);
+        let present: Vec<PathBuf> = CONFIG_NAMES
+            .iter()
+            .map(|name| dir.join(name))
+            .filter(|path| fs::symlink_metadata(path).is_ok())
+            .collect();
+        if let Some((chosen, others)) = present.split_first() {
+            loaded.files.insert(0, read_config(chosen, layers.config));
+            for other in others {
+                // JSON is what existing decks have, so an added YAML file must not silently replace it.
+                let message =
+                    format!("this file is not read, because `{}` is beside it", file_name(chosen));
+                loaded.diagnostics.push(
+                    Diagnostic::warning("several-configs", message)
+                        .with_fix("move its contents there, or delete one of the two")
+                        .in_file(other),
+                );
+            }
+        }
+        loaded
+    }
+
+    /// Reads only the Caplet files of a folder.
+    pub(crate) fn caplets(dir: &Path, layers: FolderLayers) -> Self {
+        let mut loaded = Self { watched: vec![dir.to_owned()], ..Self::default() };
+        let mut names = match list(dir) {
+            Ok(names) => names,
+            Err(error) => {
+                // A root that is not there is an empty one.
+                if error.kind() != std::io::ErrorKind::NotFound {
+                    loaded.diagnostics.push(unreadable(&error).in_file(dir));
+                }
+                return loaded;
+            }
+        };
+        names.sort();
+        if names.len() > MAX_CANDIDATES {
+            names.truncate(MAX_CANDIDATES);
+            loaded.diagnostics.push(
+                Diagnostic::error(
+                    "too-many-files",
+                    format!(
+                        "the folder has more than {MAX_CANDIDATES} entries, and only those are read"
+                    ),
+                )
+                .with_fix("keep definitions in a folder of their own")
+                .in_file(dir),
+            );
+        }
+        let mut candidates: IndexMap<String, Vec<Candidate>> = IndexMap::new();
+        for name in names {
+            if let Some((id, candidate)) = loaded.candidate(dir, &name) {
+                candidates.entry(id).or_default().push(candidate);
+            }
+        }
+        for (id, candidates) in candidates {
+            loaded.choose(id, candidates, layers.file);
+        }
+        loaded
+    }
+
+    /// Reads one Caplet file that a person named.
+    pub(crate) fn caplet(path: &Path, id: String, layer: Layer) -> Self {
+        let file = SourceFile {
+            path: path.to_owned(),
+            layer,
+            format: Format::Caplet { id },
+            text: read_text(path, MAX_CAPLET_BYTES),
+        };
+        Self { files: vec![file], watched: vec![path.to_owned()], ..Self::default() }
+    }
+
+    /// Reads one config file.
+    pub(crate) fn config(path: &Path, layer: Layer) -> Self {
+        Self {
+            files: vec![read_config(path, layer)],
+            watched: vec![path.to_owned()],
+            ..Self::default()
+        }
+    }
+
+    /// The Caplet file that a folder entry stands for, if it is one.
+    fn candidate(&mut self, dir: &Path, name: &str) -> Option<(String, Candidate)> {
+        // Hidden names are editors' locks and other tools' state.
+        if name == "auth" || name.starts_with('.') {
+            return None;
+        }
+        let path = dir.join(name);
+        let kind = fs::symlink_metadata(&path).ok()?.file_type();
+        let markdown = name
+            .rsplit_once('.')
+            .filter(|(stem, extension)| !stem.is_empty() && extension.eq_ignore_ascii_case("md"));
+        match markdown {
+            Some((stem, _)) if kind.is_file() => {
+                if is_stray_document(stem, &path) {
+                    return None;
+                }
+                Some((stem.to_owned(), Candidate { path, in_folder: false }))
+            }
+            _ if kind.is_symlink() => {
+                let leads_to_caplet = markdown.is_some() || path.join("CAPLET.md").exists();
+                let is_loop = fs::metadata(&path).is_err() && !name.contains('.');
+                if leads_to_caplet || is_loop {
+                    self.diagnostics.push(symlink().in_file(&path));
+                }
+                None
+            }
+            _ if kind.is_dir() => {
+                let file = path.join("CAPLET.md");
+                let kind = fs::symlink_metadata(&file).ok()?.file_type();
+                if kind.is_symlink() {
+                    self.diagnostics.push(symlink().in_file(&file));
+                    return None;
+                }
+                if !kind.is_file() {
+                    return None;
+                }
+                self.watched.push(path);
+                Some((name.to_owned(), Candidate { path: file, in_folder: true }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Settles on one file for an id. A folder wins over a file; two of a kind cancel each other out.
+    fn choose(&mut self, id: String, candidates: Vec<Candidate>, layer: Layer) {
+        let (folders, files): (Vec<_>, Vec<_>) =
+            candidates.into_iter().partition(|candidate| candidate.in_folder);
+        let (chosen, rest) = if folders.is_empty() { (files, folders) } else { (folders, files) };
+        for file in rest {
+            let message = format!("this file is not read, because the folder `{id}` is beside it");
+            self.diagnostics.push(
+                Diagnostic::warning("duplicate-id", message)
+                    .with_fix("delete one of the two")
+                    .in_file(&file.path),
+            );
+        }
+        if let [first, second, ..] = chosen.as_slice() {
+            let message = format!(
+                "`{}` and this file both define `{id}`, so neither is used",
+                file_name(&first.path)
+            );
+            self.quarantined.push(Quarantined {
+                id,
+                source: Source { layer, path: second.path.clone() },
+                reason: message.clone(),
+            });
+            self.diagnostics.push(
+                Diagnostic::error("duplicate-id", message)
+                    .with_fix("rename or delete one of the two")
+                    .in_file(&second.path),
+            );
+            return;
+        }
+        for candidate in chosen {
+            let text = read_text(&candidate.path, MAX_CAPLET_BYTES);
+            let format = Format::Caplet { id: id.clone() };
+            self.files.push(SourceFile { path: candidate.path, layer, format, text });
+        }
+    }
+}
+
+/// A folder's names, as far as they are text; no id is anything else. Stops early in a huge folder.
+fn list(dir: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dir)?.take(MAX_CANDIDATES + 1) {
+        if let Ok(name) = entry?.file_name().into_string() {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+fn read_config(path: &Path, layer: Layer) -> SourceFile {
+    let is_symlink = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
+    let text = if is_symlink {
+        Err(Diagnostic::error("symlink", "the file is a symbolic link, which is not followed")
+            .with_fix("put the file itself here")
+            .in_file(path))
+    } else {
+        read_text(path, MAX_CONFIG_BYTES)
+    };
+    SourceFile { path: path.to_owned(), layer, format: Format::Config, text }
+}
+
+/// Reads a text no larger than `limit`. The size is asked first, so that a huge file costs nothing.
+fn read_text(path: &Path, limit: u64) -> Result<String, Diagnostic> {
+    let too_large = || {
+        Diagnostic::error("file-too-large", format!("the file is larger than {limit} bytes"))
+            .with_fix("split it, or move long text to files beside it")
+            .in_file(path)
+    };
+    let failed = |error: std::io::Error| unreadable(&error).in_file(path);
+    let metadata = fs::metadata(path).map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(Diagnostic::error("not-a-file", "this is not a regular file").in_file(path));
+    }
+    if metadata.len() > limit {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    // The file may grow between the two calls.
+    File::open(path).map_err(failed)?.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > limit {
+        return Err(too_large());
+    }
+    String::from_utf8(bytes).map_err(|_| {
+        Diagnostic::error("not-utf8", "the file is not UTF-8 text")
+            .with_fix("save it as UTF-8")
+            .in_file(path)
+    })
+}
+
+/// A README and its like in a root are for people, unless they do declare something.
+fn is_stray_document(stem: &str, path: &Path) -> bool {
+    let known = ["README", "CHANGELOG", "LICENSE"];
+    known.iter().any(|name| stem.eq_ignore_ascii_case(name))
+        && !read_text(path, MAX_CAPLET_BYTES)
+            .is_ok_and(|text| frontmatter::split(&text) != Err(NoFrontmatter::Missing))
+}
+
+fn symlink() -> Diagnostic {
+    Diagnostic::warning("symlink", "this is a symbolic link, which is not followed")
+        .with_fix("put the file itself here, or nest its folder with a `capletSet`")
+}
+
+fn unreadable(error: &std::io::Error) -> Diagnostic {
+    Diagnostic::error("unreadable", format!("this cannot be read: {error}"))
+        .with_fix("check that it exists and that you may read it")
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,46 @@
+//! What one file yields.
+
+use crate::{
+    Definition, Diagnostic, Format, Quarantined, SourceFile, caplet::parse_caplet,
+    config::parse_config, diagnostic::Findings, draft::Origin, shape::config_file::ConfigFile,
+};
+
+/// Everything one file yields. A broken file yields diagnostics and what is quarantined.
+#[derive(Debug, Default)]
+pub(crate) struct Parsed {
+    pub(crate) definitions: Vec<Definition>,
+    pub(crate) quarantined: Vec<Quarantined>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The options of a config file, without its entries.
+    pub(crate) options: Option<ConfigFile>,
+}
+
+/// Parses one file as what it is.
+pub(crate) fn parse(file: &SourceFile, origin: &Origin<'_>) -> Parsed {
+    let name = match &file.format {
+        Format::Caplet { id } => id.clone(),
+        Format::Config => file_name(file),
+    };
+    match &file.text {
+        Err(diagnostic) => Parsed {
+            quarantined: vec![origin.quarantine(&name, &diagnostic.message)],
+            diagnostics: vec![diagnostic.clone()],
+            ..Parsed::default()
+        },
+        Ok(text) => {
+            let mut findings = Findings::new(&file.path);
+            let mut parsed = match &file.format {
+                Format::Caplet { id } => parse_caplet(text, id, origin, &mut findings),
+                Format::Config => parse_config(text, &name, origin, &mut findings),
+            };
+            parsed.diagnostics = findings.into_diagnostics();
+            parsed
+        }
+    }
+}
+
+fn file_name(file: &SourceFile) -> String {
+    file.path
+        .file_name()
+        .map_or_else(|| "config".to_owned(), |name| name.to_string_lossy().into_owned())
+}

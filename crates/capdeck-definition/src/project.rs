@@ -1,0 +1,42 @@
+//! Which project a folder belongs to.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Owner, Root};
+
+/// A project that has a deck.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// The project's folder, with symbolic links resolved.
+    pub dir: PathBuf,
+    /// Its roots, the lowest precedence first: `.caplets`, then `.capdeck`.
+    pub roots: Vec<Root>,
+}
+
+/// The project deck nearest to `start`: the first ancestor, itself included, with `.capdeck/`, `.caplets/`,
+/// `capabilities.yaml` or `capabilities.json`. The walk ends before `home` and after a folder that holds `.git`.
+pub fn find_project(start: &Path, home: Option<&Path>) -> Option<Project> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let start = real(start);
+    let home = home.map(real);
+    for dir in start.ancestors() {
+        if home.as_deref() == Some(dir) {
+            return None;
+        }
+        let roots: Vec<Root> = [".caplets", ".capdeck"]
+            .iter()
+            .map(|name| dir.join(name))
+            .filter(|root| root.is_dir())
+            .map(|root| Root { dir: root, owner: Owner::Project })
+            .collect();
+        let has_file =
+            ["capabilities.yaml", "capabilities.json"].iter().any(|name| dir.join(name).is_file());
+        if !roots.is_empty() || has_file {
+            return Some(Project { dir: dir.to_owned(), roots });
+        }
+        if dir.join(".git").exists() {
+            return None;
+        }
+    }
+    None
+}

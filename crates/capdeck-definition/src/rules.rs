@@ -1,0 +1,92 @@
+//! What a schema cannot say: rules between fields, URLs, headers and paths. One file per backend kind.
+
+mod auth;
+mod cli;
+mod google_discovery;
+mod graphql;
+mod header;
+mod http;
+mod icon;
+mod mcp;
+mod openapi;
+mod path;
+mod set;
+mod shared;
+mod url;
+
+use std::path::Path;
+
+pub(crate) use auth::check as check_auth;
+pub(crate) use icon::check_icon;
+pub(crate) use shared::{check_hint, check_shared};
+
+use crate::{
+    Backend,
+    diagnostic::{Diagnostic, Findings},
+    document::Node,
+};
+
+/// The kind of file a backend is declared in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeclaredIn {
+    Caplet,
+    /// Config files may not point above their own folder.
+    Config,
+}
+
+/// Whether the file's own `auth` stands in for a missing one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SharedAuth {
+    Present,
+    Absent,
+}
+
+/// One declared backend: where it is written and where its paths start.
+pub(crate) struct Declaration<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) base_dir: &'a Path,
+    pub(crate) declared_in: DeclaredIn,
+    pub(crate) shared_auth: SharedAuth,
+}
+
+/// Checks a backend and resolves its relative paths.
+pub(crate) fn check_backend(
+    backend: &mut Backend,
+    declaration: &Declaration<'_>,
+    findings: &mut Findings,
+) {
+    match backend {
+        Backend::Mcp(server) => mcp::check(server, declaration, findings),
+        Backend::OpenApi(api) => openapi::check(api, declaration, findings),
+        Backend::GoogleDiscovery(api) => google_discovery::check(api, declaration, findings),
+        Backend::GraphQl(api) => graphql::check(api, declaration, findings),
+        Backend::Http(api) => http::check(api, declaration, findings),
+        Backend::Cli(tools) => cli::check(tools, declaration, findings),
+        Backend::Caplets(set) => set::check(set, declaration, findings),
+    }
+}
+
+/// Requires exactly one of several keys. `present` pairs each key with whether it is there.
+fn exactly_one(present: &[(&str, bool)], node: &Node, findings: &mut Findings) {
+    let given: Vec<&str> =
+        present.iter().filter(|(_, there)| *there).map(|(key, _)| *key).collect();
+    let all = present.iter().map(|(key, _)| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+    match given.as_slice() {
+        [_] => {}
+        [] => findings.add(
+            Diagnostic::error("missing-key", format!("one of {all} is needed"))
+                .with_fix(format!("add one of {all}"))
+                .at(node.place),
+        ),
+        [first, rest @ ..] => {
+            let last = rest.last().unwrap_or(first);
+            let given =
+                given.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" and ");
+            findings.add(
+                Diagnostic::error("conflicting-keys", format!("{given} cannot stand together"))
+                    .with_fix(format!("keep one of {all}"))
+                    .at(node.key_place(last)),
+            );
+        }
+    }
+}

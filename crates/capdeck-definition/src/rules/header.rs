@@ -1,0 +1,63 @@
+//! Which header names a file may set.
+
+use crate::{
+    diagnostic::{Diagnostic, Findings, Place},
+    suggest::nearest,
+};
+
+/// Headers that belong to the transport or to sign-in. Lower case.
+const FORBIDDEN: [&str; 15] = [
+    "accept",
+    "authorization",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "keep-alive",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Checks one configured header name.
+pub(crate) fn check_name(name: &str, place: Place, findings: &mut Findings) {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(token) {
+        findings.add(
+            Diagnostic::error("bad-header", format!("`{name}` is not a header name"))
+                .with_fix("use letters, digits and `-`")
+                .at(place),
+        );
+        return;
+    }
+    let lower = name.to_ascii_lowercase();
+    if FORBIDDEN.contains(&lower.as_str()) {
+        let fix = if lower == "authorization" {
+            "use `auth` with `type: bearer` and `token`"
+        } else {
+            "remove it; it is set for each request"
+        };
+        findings.add(
+            Diagnostic::error(
+                "forbidden-header",
+                format!("the header `{name}` cannot be set here"),
+            )
+            .with_fix(fix)
+            .at(place),
+        );
+    } else if nearest(&lower, ["authorization"]).is_some() {
+        findings.add(
+            Diagnostic::warning(
+                "odd-header",
+                format!("the header `{name}` looks like `Authorization`"),
+            )
+            .with_fix("use `auth` with `type: bearer` and `token`")
+            .at(place),
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! Rules of `catalog.icon`: a public image URL, or an image beside the file.
+
+use url::{Host, Url};
+
+use crate::{
+    diagnostic::{Diagnostic, Findings},
+    document::Node,
+};
+
+const EXTENSIONS: [&str; 7] = ["svg", "png", "jpg", "jpeg", "webp", "gif", "ico"];
+
+/// Checks an icon and returns it trimmed.
+pub(crate) fn check_icon(icon: &str, catalog: &Node, findings: &mut Findings) -> Option<String> {
+    let icon = icon.trim();
+    let problem = if icon.contains("://") { url_problem(icon) } else { path_problem(icon) };
+    let Some(problem) = problem else { return Some(icon.to_owned()) };
+    findings.add(
+        Diagnostic::error("bad-icon", format!("`icon` {problem}"))
+            .with_fix(format!(
+                "use a public `https` URL or a relative path of an image ({})",
+                EXTENSIONS.join(", ")
+            ))
+            .at(catalog.child("icon").place),
+    );
+    None
+}
+
+fn url_problem(icon: &str) -> Option<&'static str> {
+    let Ok(url) = Url::parse(icon) else { return Some("is not a URL") };
+    if url.scheme() != "https" {
+        return Some("must be an `https` URL");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Some("must have no user name");
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Some("must have no query and no fragment");
+    }
+    if is_private(&url) {
+        return Some("must be on a public host");
+    }
+    (!has_extension(url.path())).then_some("must end in an image extension")
+}
+
+fn path_problem(icon: &str) -> Option<&'static str> {
+    let path = icon.strip_prefix("./").unwrap_or(icon);
+    let drive = path.as_bytes().get(1) == Some(&b':');
+    if path.starts_with('/') || path.contains(['\\', '?', '#']) || drive {
+        return Some("must be a plain relative path");
+    }
+    if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        return Some("must stay inside the file's folder");
+    }
+    (!has_extension(path)).then_some("must end in an image extension")
+}
+
+fn is_private(url: &Url) -> bool {
+    match url.host() {
+        None => true,
+        Some(Host::Domain(name)) => {
+            let name = name.to_ascii_lowercase();
+            name == "localhost" || name.ends_with(".localhost") || name.ends_with(".local")
+        }
+        Some(Host::Ipv4(address)) => address.is_loopback() || address.is_private(),
+        Some(Host::Ipv6(address)) => address.is_loopback() || address.is_unique_local(),
+    }
+}
+
+fn has_extension(path: &str) -> bool {
+    let extension = path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    extension.is_some_and(|extension| EXTENSIONS.contains(&extension.as_str()))
+}

@@ -1,0 +1,99 @@
+//! The JSON Schemas of the files, generated from the types in `shape`, and the validators compiled from them.
+
+use std::sync::LazyLock;
+
+use jsonschema::Validator;
+use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::transform_subschemas};
+use serde_json::{Value, json};
+
+use crate::{
+    client_block::ClientServer,
+    shape::{caplet_file::CapletFile, config_file::ConfigFile},
+};
+
+/// The schema of a Caplet file's frontmatter.
+pub fn caplet_schema() -> Value {
+    CAPLET.schema.clone()
+}
+
+/// The schema of a config file. Besides full entries it allows what other MCP clients write under `mcpServers`.
+pub fn config_schema() -> Value {
+    let mut schema = CONFIG.schema.clone();
+    let client = generate::<ClientServer>();
+    if let Some(servers) = schema.pointer_mut("/properties/mcpServers") {
+        let full = servers["additionalProperties"].take();
+        servers["additionalProperties"] = json!({ "anyOf": [full, client] });
+        // Other clients allow any name; it is made into an id when the file is read.
+        servers["propertyNames"] = json!({ "minLength": 1 });
+    }
+    schema
+}
+
+/// A schema with its compiled form.
+pub(crate) struct Checker {
+    pub(crate) schema: Value,
+    pub(crate) validator: Validator,
+}
+
+/// Judges the frontmatter of a Caplet file.
+pub(crate) static CAPLET: LazyLock<Checker> = LazyLock::new(Checker::of::<CapletFile>);
+
+/// Judges a config file after client entries have been rewritten.
+pub(crate) static CONFIG: LazyLock<Checker> = LazyLock::new(Checker::of::<ConfigFile>);
+
+impl Checker {
+    #[expect(
+        clippy::expect_used,
+        reason = "the schema is fixed at build time, and tests compile it"
+    )]
+    fn of<T: JsonSchema>() -> Self {
+        let schema = generate::<T>();
+        let validator = jsonschema::draft202012::new(&schema).expect("our own schema compiles");
+        Self { schema, validator }
+    }
+}
+
+fn generate<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with_transform(as_written);
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// Makes the schema say what a file may hold rather than what a Rust type may.
+///
+/// An absent value is a missing key here and never `null`, integers stay within what JSON readers keep exact, and
+/// Rust's own number formats mean nothing to an editor.
+fn as_written(schema: &mut Schema) {
+    transform_subschemas(&mut as_written, schema);
+    let Some(object) = schema.as_object_mut() else { return };
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(values)) = object.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    if object.get("default").is_some_and(Value::is_null) {
+        object.remove("default");
+    }
+    let unsigned = object
+        .get("format")
+        .and_then(Value::as_str)
+        .is_some_and(|format| format.starts_with("uint"));
+    if unsigned {
+        object.remove("format");
+        object.entry("maximum").or_insert_with(|| json!(9_007_199_254_740_991_u64));
+    }
+    if let Some(Value::Array(branches)) = object.get_mut("anyOf") {
+        branches.retain(|branch| *branch != json!({ "type": "null" }));
+        if let [Value::Object(only)] = branches.as_slice() {
+            let only = only.clone();
+            object.remove("anyOf");
+            for (key, value) in only {
+                object.entry(key).or_insert(value);
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The members of a `capletSet`: another folder or config file, loaded below the set's id.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    CapletSet, Definition, Diagnostic, Layer, Owner,
+    deck::Scope,
+    load::{FolderLayers, Loaded},
+    reference::holds_reference,
+};
+
+/// Sets inside sets inside sets; deeper is a mistake.
+const MAX_DEPTH: usize = 8;
+/// Files that all sets of a deck may bring in. Sets that nest each other multiply, so this must end somewhere.
+const MAX_FILES: usize = 10_000;
+
+/// What the sets of one deck may still load.
+#[derive(Debug)]
+pub(crate) struct SetBudget {
+    files_left: usize,
+}
+
+impl Default for SetBudget {
+    fn default() -> Self {
+        Self { files_left: MAX_FILES }
+    }
+}
+
+/// Reads the files of a set, or says why it cannot be used.
+pub(crate) fn load_members(
+    set: &CapletSet,
+    definition: &Definition,
+    scope: &Scope,
+    budget: &mut SetBudget,
+) -> Result<(Vec<Loaded>, Scope), Diagnostic> {
+    if scope.chain.len() > MAX_DEPTH * 2 {
+        return Err(Diagnostic::error(
+            "set-too-deep",
+            format!("sets nest more than {MAX_DEPTH} levels deep"),
+        )
+        .with_fix("flatten the sets"));
+    }
+    let layers = member_layers(scope.owner);
+    let mut chain = scope.chain.clone();
+    let mut loaded = Vec::new();
+    if let Some(path) = &set.config_path {
+        chain.push(real_path(path, "configPath", Kind::File, &scope.chain)?);
+        loaded.push(Loaded::config(Path::new(path), layers.config));
+    }
+    if let Some(path) = &set.caplets_root {
+        chain.push(real_path(path, "capletsRoot", Kind::Folder, &scope.chain)?);
+        loaded.push(Loaded::caplets(Path::new(path), layers));
+    }
+    let files: usize = loaded.iter().map(|loaded| loaded.files.len()).sum();
+    budget.files_left = budget.files_left.checked_sub(files).ok_or_else(|| {
+        Diagnostic::error(
+            "set-too-large",
+            format!("the sets of this deck hold more than {MAX_FILES} files"),
+        )
+        .with_fix("nest fewer sets")
+    })?;
+    let member_of = Some(definition.id.clone());
+    Ok((loaded, Scope { owner: scope.owner, member_of, chain, base: scope.base.clone() }))
+}
+
+/// What a project's set brings in needs the same trust as the project, so it stays in the project's layers.
+fn member_layers(owner: Owner) -> FolderLayers {
+    match owner {
+        Owner::User => FolderLayers { config: Layer::SetConfig, file: Layer::SetFile },
+        Owner::Project => owner.layers(),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    Folder,
+}
+
+fn real_path(path: &str, key: &str, kind: Kind, chain: &[PathBuf]) -> Result<PathBuf, Diagnostic> {
+    if holds_reference(path) {
+        return Err(Diagnostic::error(
+            "unresolved-path",
+            format!("`{key}` holds a reference, but sets are read before references are resolved"),
+        )
+        .with_fix("write the path out"));
+    }
+    let missing = || {
+        let what = if kind == Kind::File { "file" } else { "folder" };
+        Diagnostic::error("missing-path", format!("`{key}` names no {what}: `{path}`"))
+            .with_fix("create it, or correct the path")
+    };
+    let real = Path::new(path).canonicalize().map_err(|_| missing())?;
+    let fits = if kind == Kind::File { real.is_file() } else { real.is_dir() };
+    if !fits {
+        return Err(missing());
+    }
+    if chain.contains(&real) {
+        return Err(Diagnostic::error(
+            "cyclic-set",
+            format!("`{key}` leads back to where this set is nested: `{path}`"),
+        )
+        .with_fix("point the set at a folder that does not contain it"));
+    }
+    Ok(real)
+}

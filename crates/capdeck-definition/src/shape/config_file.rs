@@ -1,0 +1,288 @@
+//! `config.json` and `config.yaml`.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Declared, EntryFields, Many};
+use crate::{
+    Backend, CapletSet, CliTools, Exposure, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi,
+    McpServer, OpenApiEndpoint, definition::id_pattern,
+};
+
+/// Deck configuration: host options and capabilities by id.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(title = "Deck configuration")]
+pub(crate) struct ConfigFile {
+    /// A schema for editors; ignored.
+    #[serde(default, rename = "$schema")]
+    #[expect(dead_code, reason = "accepted for editors, used by nothing")]
+    schema: Option<String>,
+    /// Version of this format.
+    #[serde(default)]
+    #[schemars(extend("const" = 1))]
+    #[expect(dead_code, reason = "there is one version, and the schema checks it")]
+    version: Option<u64>,
+    /// Search results returned when no limit is asked for.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub(crate) default_search_limit: Option<u32>,
+    /// The largest number of search results that may be asked for.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 50))]
+    pub(crate) max_search_limit: Option<u32>,
+    /// Accepted for existing files. There is no telemetry to switch.
+    #[serde(default)]
+    #[expect(dead_code, reason = "accepted for existing files, used by nothing")]
+    telemetry: Option<bool>,
+    /// Accepted for existing files. State is kept in plain files.
+    #[serde(default)]
+    #[expect(dead_code, reason = "accepted for existing files, used by nothing")]
+    storage: Option<Storage>,
+    /// Defaults of the HTTP host. Read from the user's own config only.
+    #[serde(default)]
+    pub(crate) serve: Option<ServeFields>,
+    /// Accepted for existing files.
+    #[serde(default)]
+    #[expect(dead_code, reason = "accepted for existing files, used by nothing")]
+    completion: Option<Completion>,
+    /// How capabilities are offered.
+    #[serde(default)]
+    pub(crate) options: Option<HostOptions>,
+    /// Labels for decks that share an id.
+    #[serde(default)]
+    pub(crate) namespace_aliases: Option<NamespaceAliases>,
+    /// MCP servers by id.
+    #[serde(default)]
+    #[schemars(extend("propertyNames" = id_pattern()))]
+    mcp_servers: Many<EntryFields, McpServer>,
+    /// OpenAPI APIs by id.
+    #[serde(default)]
+    #[schemars(extend("propertyNames" = id_pattern()))]
+    openapi_endpoints: Many<EntryFields, OpenApiEndpoint>,
+    /// Google Discovery APIs by id.
+    #[serde(default)]
+    #[schemars(extend("propertyNames" = id_pattern()))]
+    google_discovery_apis: Many<EntryFields, GoogleDiscoveryApi>,
+    /// GraphQL endpoints by id.
+    #[serde(default)]
+    #[schemars(extend("propertyNames" = id_pattern()))]
+    graphql_endpoints: Many<EntryFields, GraphQlEndpoint>,
+    /// HTTP APIs by id.
+    #[serde(default)]
+    #[schemars(extend("propertyNames" = id_pattern()))]
+    http_apis: Many<EntryFields, HttpApi>,
+    /// Groups of command-line actions by id.
+    #[serde(default)]
+    #[schemars(extend("propertyNames" = id_pattern()))]
+    cli_tools: Many<EntryFields, CliTools>,
+    /// Nested collections by id.
+    #[serde(default)]
+    #[schemars(extend("propertyNames" = id_pattern()))]
+    caplet_sets: Many<EntryFields, CapletSet>,
+}
+
+/// `options`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct HostOptions {
+    /// How capabilities are offered when they do not say.
+    #[serde(default)]
+    pub(crate) exposure: Option<Exposure>,
+    /// How long a listing waits for tools that are not known yet.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub(crate) exposure_discovery_timeout_ms: Option<u64>,
+    /// How many capabilities are asked for their tools at once.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 32))]
+    pub(crate) exposure_discovery_concurrency: Option<u32>,
+    /// The most tokens the standing tool list may cost an agent.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub(crate) surface_tokens: Option<u32>,
+}
+
+/// `serve`: defaults of the HTTP host.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "keys other than host and port are accepted for existing files")]
+pub(crate) struct ServeFields {
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    pub(crate) host: Option<String>,
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 65535))]
+    pub(crate) port: Option<u16>,
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    remote_state_path: Option<String>,
+    #[serde(default)]
+    upstream_url: Option<String>,
+    #[serde(default)]
+    allow_unauthenticated_http: Option<bool>,
+    #[serde(default)]
+    trust_proxy: Option<bool>,
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    admin_upload_staging_dir: Option<String>,
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    admin_upload_max_concurrent: Option<u64>,
+    #[serde(default)]
+    #[schemars(range(min = 369_283_314))]
+    admin_upload_max_staged_bytes: Option<u64>,
+    #[serde(default)]
+    #[schemars(inner(regex(pattern = "^https?://(?![^/?#]*@)[^/?#]+/?$")))]
+    public_origins: Vec<String>,
+}
+
+/// Labels that tell apart capabilities of the same id when several decks are attached.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NamespaceAliases {
+    /// The label of this deck.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?$"))]
+    pub local: Option<String>,
+    /// Labels of other hosts, by origin.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend(
+        "propertyNames" = { "minLength": 1 },
+        "additionalProperties" = { "type": "string", "pattern": "^[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?$" },
+    ))]
+    pub upstreams: IndexMap<String, String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "accepted for existing files, used by nothing")]
+struct Completion {
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    discovery_timeout_ms: Option<u64>,
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    overall_timeout_ms: Option<u64>,
+    #[serde(default)]
+    cache_ttl_ms: Option<u64>,
+    #[serde(default)]
+    negative_cache_ttl_ms: Option<u64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(
+    tag = "type",
+    rename_all = "lowercase",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
+#[expect(dead_code, reason = "accepted for existing files, used by nothing")]
+enum Storage {
+    Sqlite {
+        #[serde(default)]
+        #[schemars(length(min = 1))]
+        path: Option<String>,
+        #[serde(default)]
+        assets: Option<Assets>,
+        #[serde(default)]
+        bundle_limits: Option<BundleLimits>,
+    },
+    Postgres {
+        #[schemars(length(min = 1))]
+        connection_string: String,
+        #[serde(default)]
+        #[schemars(regex(pattern = "^[a-z_][a-z0-9_]{0,62}$"))]
+        schema: Option<String>,
+        #[serde(default)]
+        assets: Option<Assets>,
+        #[serde(default)]
+        bundle_limits: Option<BundleLimits>,
+    },
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(
+    tag = "type",
+    rename_all = "lowercase",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
+#[expect(dead_code, reason = "accepted for existing files, used by nothing")]
+enum Assets {
+    Sql {},
+    S3 {
+        #[serde(default)]
+        endpoint: Option<String>,
+        #[schemars(length(min = 1))]
+        region: String,
+        #[schemars(length(min = 1))]
+        bucket: String,
+        #[serde(default)]
+        prefix: Option<String>,
+        #[serde(default)]
+        force_path_style: Option<bool>,
+        #[serde(default)]
+        #[schemars(length(min = 1))]
+        access_key_id: Option<String>,
+        #[serde(default)]
+        #[schemars(length(min = 1))]
+        secret_access_key: Option<String>,
+    },
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "accepted for existing files, used by nothing")]
+struct BundleLimits {
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 100_000))]
+    max_files: Option<u64>,
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    max_file_bytes: Option<u64>,
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    max_total_bytes: Option<u64>,
+}
+
+/// An entry of one of the maps.
+#[derive(Debug)]
+pub(crate) struct EntryDraft {
+    /// The map it stands in.
+    pub(crate) key: &'static str,
+    pub(crate) id: String,
+    pub(crate) declared: Declared<EntryFields, Backend>,
+}
+
+impl ConfigFile {
+    /// Takes every entry of every map, in file order within each map.
+    pub(crate) fn take_entries(&mut self) -> Vec<EntryDraft> {
+        let mut entries = Vec::new();
+        collect(&mut entries, "mcpServers", std::mem::take(&mut self.mcp_servers));
+        collect(&mut entries, "openapiEndpoints", std::mem::take(&mut self.openapi_endpoints));
+        collect(
+            &mut entries,
+            "googleDiscoveryApis",
+            std::mem::take(&mut self.google_discovery_apis),
+        );
+        collect(&mut entries, "graphqlEndpoints", std::mem::take(&mut self.graphql_endpoints));
+        collect(&mut entries, "httpApis", std::mem::take(&mut self.http_apis));
+        collect(&mut entries, "cliTools", std::mem::take(&mut self.cli_tools));
+        collect(&mut entries, "capletSets", std::mem::take(&mut self.caplet_sets));
+        entries
+    }
+}
+
+fn collect<B: Into<Backend>>(
+    entries: &mut Vec<EntryDraft>,
+    key: &'static str,
+    map: Many<EntryFields, B>,
+) {
+    entries.extend(map.into_iter().map(|(id, entry)| EntryDraft {
+        key,
+        id,
+        declared: entry.erase(),
+    }));
+}

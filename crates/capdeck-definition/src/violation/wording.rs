@@ -1,0 +1,231 @@
+//! The words for each kind of broken schema rule. Values are never echoed unless they come from a closed list,
+//! because any other value may be a secret.
+
+use jsonschema::{
+    ValidationError,
+    error::{TypeKind, ValidationErrorKind},
+};
+use serde_json::Value;
+
+use crate::{
+    definition::ID_PATTERN,
+    diagnostic::Diagnostic,
+    document::{Content, Node, Step},
+    suggest::nearest,
+};
+
+pub(super) fn unknown_key(key: &str, steps: &[Step], known: &[&str]) -> Diagnostic {
+    let message = match name_of(steps) {
+        Some(owner) => format!("unknown key `{key}` in {owner}"),
+        None => format!("unknown key `{key}`"),
+    };
+    let fix = match nearest(key, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "remove it".to_owned(),
+        None => format!("remove it; the keys here are {}", list(known.iter().copied())),
+    };
+    Diagnostic::error("unknown-key", message).with_fix(fix)
+}
+
+pub(super) fn bad_name(key: &str, steps: &[Step]) -> Diagnostic {
+    let owner = name_of(steps).unwrap_or_else(|| "this map".to_owned());
+    if key == "actions" {
+        return Diagnostic::error(
+            "reserved-name",
+            "`actions` cannot be the id of a child of `cliTools`",
+        )
+        .with_fix("rename the child; `actions` marks the form with a single group of commands");
+    }
+    Diagnostic::error("bad-id", format!("`{key}` is not a name that {owner} can use"))
+        .with_fix("use 1 to 64 letters, digits, `_` or `-`")
+}
+
+pub(super) fn not_a_map(node: &Node, steps: &[Step]) -> Diagnostic {
+    Diagnostic::error(
+        "wrong-type",
+        format!("{} must be a mapping, found {}", subject(steps), found(node)),
+    )
+    .with_fix("write its keys on indented lines below it")
+}
+
+pub(super) fn missing_key(key: &str, steps: &[Step], values: &[&Value]) -> Diagnostic {
+    let message = match name_of(steps) {
+        Some(owner) => format!("{owner} needs the key `{key}`"),
+        None => format!("the key `{key}` is missing"),
+    };
+    let fix = if values.is_empty() {
+        format!("add `{key}`")
+    } else {
+        format!("add `{key}`, one of {}", list(values.iter().filter_map(|value| value.as_str())))
+    };
+    Diagnostic::error("missing-key", message).with_fix(fix)
+}
+
+pub(super) fn not_one_of(node: &Node, steps: &[Step], values: &[&Value]) -> Diagnostic {
+    let names: Vec<String> = values.iter().map(|value| plain(value)).collect();
+    let allowed = list(names.iter().map(String::as_str));
+    let Some(written) = node.text() else {
+        return Diagnostic::error(
+            "wrong-type",
+            format!("{} must be one of {allowed}, found {}", subject(steps), found(node)),
+        );
+    };
+    let fix = match nearest(written, names.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`? The values are {allowed}"),
+        None => format!("use one of {allowed}"),
+    };
+    let shown: String = written.chars().take(40).collect();
+    Diagnostic::error("unknown-value", format!("{} cannot be `{shown}`", subject(steps)))
+        .with_fix(fix)
+}
+
+/// Everything that is about a single value.
+pub(super) fn describe(
+    kind: &ValidationErrorKind,
+    error: &ValidationError<'_>,
+    node: &Node,
+    steps: &[Step],
+) -> Diagnostic {
+    let what = subject(steps);
+    match kind {
+        ValidationErrorKind::Required { property } => missing_key(&plain(property), steps, &[]),
+        ValidationErrorKind::Type { kind } => wrong_type(kind, node, &what),
+        ValidationErrorKind::Enum { options } => {
+            let values = options.as_array().map_or(&[][..], Vec::as_slice);
+            not_one_of(node, steps, &values.iter().collect::<Vec<_>>())
+        }
+        ValidationErrorKind::Constant { expected_value } => Diagnostic::error(
+            "unknown-value",
+            format!("{what} must be `{}`", plain(expected_value)),
+        )
+        .with_fix("use that value or remove the key"),
+        ValidationErrorKind::MinLength { limit: 1 } => {
+            Diagnostic::error("empty-value", format!("{what} is empty"))
+                .with_fix("give it a value or remove the key")
+        }
+        ValidationErrorKind::MinLength { limit } => {
+            Diagnostic::error("too-short", format!("{what} is too short"))
+                .with_fix(format!("write at least {limit} characters"))
+        }
+        ValidationErrorKind::MaxLength { limit } => {
+            let length = node.text().map_or(0, |text| text.chars().count());
+            Diagnostic::error(
+                "too-long",
+                format!("{what} has {length} characters, more than {limit}"),
+            )
+            .with_fix(format!("shorten it to at most {limit} characters"))
+        }
+        ValidationErrorKind::Minimum { limit } => {
+            Diagnostic::error("out-of-range", format!("{what} must be at least {}", plain(limit)))
+                .with_fix(format!("use {} or more", plain(limit)))
+        }
+        ValidationErrorKind::Maximum { limit } => {
+            Diagnostic::error("out-of-range", format!("{what} must be at most {}", plain(limit)))
+                .with_fix(format!("use {} or less", plain(limit)))
+        }
+        ValidationErrorKind::MinProperties { .. } | ValidationErrorKind::MinItems { .. } => {
+            Diagnostic::error("empty-value", format!("{what} is empty"))
+                .with_fix("add at least one entry")
+        }
+        ValidationErrorKind::UniqueItems => {
+            Diagnostic::error("duplicate-item", format!("{what} lists a value twice"))
+                .with_fix("keep one of them")
+        }
+        ValidationErrorKind::Pattern { pattern } => bad_pattern(pattern, &what),
+        // The rest cannot come from these schemas; the masked text shows no value.
+        _ => Diagnostic::error("invalid-value", format!("{what} is not valid: {}", error.masked())),
+    }
+}
+
+fn wrong_type(kind: &TypeKind, node: &Node, what: &str) -> Diagnostic {
+    let names: Vec<String> = match kind {
+        TypeKind::Single(name) => vec![name.to_string()],
+        TypeKind::Multiple(names) => names.iter().map(|name| name.to_string()).collect(),
+    };
+    let wanted: Vec<&str> = names.iter().map(|name| article(name)).collect();
+    let message = format!("{what} must be {}, found {}", wanted.join(" or "), found(node));
+    let fix = match (names.first().map(String::as_str), &node.content) {
+        (_, Content::Null) => "give it a value or remove the key",
+        (Some("string"), Content::Number(_) | Content::Bool(_)) => "put the value in quotes",
+        (Some("array"), _) => "write it as a list, one `- item` per line",
+        (Some("object"), _) => "write it as a mapping, its keys on indented lines below it",
+        (Some("integer" | "number"), Content::Text(_)) => "write the number without quotes",
+        (Some("integer"), Content::Number(_)) => "use a whole number",
+        (Some("boolean"), _) => "use `true` or `false`",
+        _ => "change the value",
+    };
+    Diagnostic::error("wrong-type", message).with_fix(fix)
+}
+
+fn bad_pattern(pattern: &str, what: &str) -> Diagnostic {
+    let (rule, fix) = match pattern {
+        ID_PATTERN => ("is not an id", "use 1 to 64 letters, digits, `_` or `-`"),
+        "^/" => ("must start with `/`", "write the path below the base URL, such as `/v1/items`"),
+        text if text.starts_with("^https?") => {
+            ("must be an origin", "use a form like `https://host.example`")
+        }
+        _ => {
+            ("has the wrong form", "use lower-case letters, digits and `-`, starting with a letter")
+        }
+    };
+    Diagnostic::error("bad-format", format!("{what} {rule}")).with_fix(fix)
+}
+
+/// The value as a person would name it: its key, with the key above when it stands in a list or map.
+fn subject(steps: &[Step]) -> String {
+    name_of(steps).unwrap_or_else(|| "the file".to_owned())
+}
+
+fn name_of(steps: &[Step]) -> Option<String> {
+    let mut name = String::new();
+    // Two keys place a value well enough: `repo.timeoutMs`, `setup.commands[0]`.
+    let from = steps
+        .iter()
+        .enumerate()
+        .rev()
+        .filter(|(_, step)| matches!(step, Step::Key(_)))
+        .nth(1)
+        .map_or(0, |(index, _)| index);
+    for step in steps.iter().skip(from) {
+        match step {
+            Step::Key(key) if name.is_empty() => name.push_str(key),
+            Step::Key(key) => {
+                name.push('.');
+                name.push_str(key);
+            }
+            Step::Index(index) => name.push_str(&format!("[{index}]")),
+        }
+    }
+    (!name.is_empty()).then(|| format!("`{name}`"))
+}
+
+fn found(node: &Node) -> &'static str {
+    match &node.content {
+        Content::Null => "nothing",
+        Content::Bool(_) => "a boolean",
+        Content::Number(_) => "a number",
+        Content::Text(_) => "a string",
+        Content::List(_) => "a list",
+        Content::Map(_) => "a mapping",
+    }
+}
+
+fn article(kind: &str) -> &'static str {
+    match kind {
+        "string" => "a string",
+        "integer" => "a whole number",
+        "number" => "a number",
+        "boolean" => "a boolean",
+        "array" => "a list",
+        "object" => "a mapping",
+        _ => "nothing",
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
