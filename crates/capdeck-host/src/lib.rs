@@ -1,1 +1,58 @@
-//! placeholder
+//! The host: files, catalog, connections and clients put together.
+//!
+//! Read [`Host`] first, then [`Session`] (one client) and [`View`] (what it sees). Every tool call, from
+//! MCP, the command line or a nested set, is one call of [`Session::call`]: resolve, check the
+//! arguments, gate, backend, audit.
+//!
+//! This crate never knows MCP server types, HTTP statuses, terminals or argument parsers.
+
+mod audit;
+mod call;
+mod card;
+mod check;
+mod connections;
+mod discover;
+mod discovery_cache;
+mod durable;
+mod event;
+mod failures;
+mod gate;
+mod host;
+mod meta_tools;
+mod offered;
+mod pool;
+mod progressive;
+mod projection;
+mod raw;
+mod session;
+mod set_tools;
+mod settings;
+mod setup_run;
+mod setup_state;
+mod transparent;
+mod trust;
+mod view;
+mod watch;
+
+// What faces of the host need of the stages below it.
+pub use capdeck_backend::{
+    CallContext, CallError, Caller, ClientProfile, ErrorCode, ErrorKind, GuardianCommand, Listener,
+    NoCaller, NoListener, RpcFailure, SetupEvent, SetupPhase, SetupReport, StepReport, StepStatus,
+    run_guardian,
+};
+pub use capdeck_catalog::RawObject;
+pub use capdeck_definition::CapabilityId;
+
+pub use call::ToolRequest;
+pub use card::card;
+pub use check::CheckReport;
+pub use event::HostEvent;
+pub use failures::LastFailure;
+pub use host::Host;
+pub use meta_tools::SearchAnswer;
+pub use session::{Scope, Session, SessionSettings};
+pub use settings::HostSettings;
+pub use setup_state::SetupState;
+pub use trust::TrustStore;
+pub use view::{META_TOOLS, PromptRoute, Route, View, ViewPolicy};
+pub use watch::WatchError;

@@ -1,0 +1,205 @@
+//! The one path of every tool call: resolve, check arguments, gate, backend, audit.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use capdeck_backend::{CallContext, CallError, ErrorCode, ToolCall};
+use capdeck_catalog::{Capability, RawObject, Tool};
+use capdeck_definition::Backend;
+use jiff::Timestamp;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{Scope, Session, audit::AuditLine, projection, raw, set_tools};
+
+/// A tool call in the host's words.
+#[derive(Debug, Clone, Default)]
+pub struct ToolRequest {
+    pub capability: String,
+    /// The backend's own name for the tool.
+    pub tool: String,
+    /// The arguments object, untouched. `None` when the caller sent none.
+    pub arguments: Option<Box<RawValue>>,
+    /// The caller's `_meta` without its progress token.
+    pub meta: Option<RawObject>,
+    /// Other members of the request, passed through.
+    pub rest: RawObject,
+    /// Dotted paths of the structured result to keep; empty keeps everything.
+    pub fields: Vec<String>,
+}
+
+impl Session {
+    /// Calls a tool. The answer is an MCP `CallToolResult`, for MCP servers byte for byte theirs.
+    pub async fn call(
+        &self,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let started = Instant::now();
+        let outcome = self.call_gated(request, context).await;
+        let outcome_name = match &outcome {
+            Ok(result) if is_tool_error(result) => "tool_error",
+            Ok(_) => "ok",
+            Err(error) => error.code.as_str(),
+        };
+        let elapsed = started.elapsed();
+        count(&request.capability, outcome_name, elapsed);
+        self.host.0.audit.record(&AuditLine {
+            at: Timestamp::now(),
+            session: &self.id,
+            client: &self.client_name,
+            capability: &request.capability,
+            tool: &request.tool,
+            outcome: outcome_name,
+            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        });
+        outcome
+    }
+
+    async fn call_gated(
+        &self,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let capability = self.capability(&request.capability)?;
+        let tool = self.find_tool(&capability, &request.tool, context).await?;
+        if let Some(tool) = &tool {
+            check_arguments(&capability, tool, request.arguments.as_deref())?;
+            projection::check(&request.fields, tool)?;
+        }
+        if let Backend::Caplets(_) = capability.definition.backend {
+            return self.call_member(&capability, request, context).await;
+        }
+        let outcome = self.call_backend(&capability, request, context).await;
+        self.host.note_outcome(&capability.definition.id, outcome.as_ref().err());
+        let result = outcome?;
+        match &tool {
+            Some(tool) if !request.fields.is_empty() => {
+                projection::apply(&request.fields, tool, &result)
+            }
+            _ => Ok(result),
+        }
+    }
+
+    async fn call_backend(
+        &self,
+        capability: &Capability,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let lease = self.lease(capability, context).await?;
+        let call = ToolCall {
+            name: &request.tool,
+            arguments: request.arguments.as_deref(),
+            meta: request.meta.clone(),
+            rest: request.rest.clone(),
+        };
+        lease.call_tool(call, context).await
+    }
+
+    /// A set's tool is a member's wrapper; the inner call comes back through [`Session::call`].
+    async fn call_member(
+        &self,
+        set: &Capability,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let catalog = self.catalog();
+        let member = catalog
+            .capabilities()
+            .filter(|member| member.definition.member_of.as_ref() == Some(&set.definition.id))
+            .find(|member| {
+                set_tools::member_name(&set.definition.id, &member.definition.id) == request.tool
+            })
+            .ok_or_else(|| {
+                CallError::new(
+                    ErrorCode::ToolNotFound,
+                    format!("`{}` has no member `{}`", set.definition.id, request.tool),
+                )
+            })?;
+        Box::pin(self.run_wrapper(
+            member.definition.id.as_str(),
+            request.arguments.as_deref(),
+            context,
+        ))
+        .await
+    }
+
+    /// The tool's definition. Asks the backend when it never answered or the answer is old.
+    /// `None` only in a transparent session, where the server itself knows best.
+    pub async fn find_tool(
+        &self,
+        capability: &Arc<Capability>,
+        name: &str,
+        context: &CallContext,
+    ) -> Result<Option<Arc<Tool>>, CallError> {
+        let definition = &capability.definition;
+        if let Some(tool) = self.catalog().tool(definition.id.as_str(), name) {
+            return Ok(Some(tool.clone()));
+        }
+        if matches!(self.scope, Scope::Transparent(_)) {
+            return Ok(None);
+        }
+        if capability.discovery.is_none() || self.host.discovery_is_old(definition) {
+            self.host.discover(definition, &self.connections, context).await?;
+            if let Some(tool) = self.catalog().tool(definition.id.as_str(), name) {
+                return Ok(Some(tool.clone()));
+            }
+        }
+        Err(self.unknown_tool(capability, name))
+    }
+
+    fn unknown_tool(&self, capability: &Capability, name: &str) -> CallError {
+        let id = &capability.definition.id;
+        let error = CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"));
+        match self.catalog().nearest_tool(id.as_str(), name) {
+            Some(near) => {
+                error.hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near }))
+            }
+            None => error.hint(format!("the person sees its tools with: capdeck tools {id}")),
+        }
+    }
+}
+
+/// Checks the arguments against the tool's own schema; a failure says everything needed to correct them.
+fn check_arguments(
+    capability: &Capability,
+    tool: &Tool,
+    arguments: Option<&RawValue>,
+) -> Result<(), CallError> {
+    let invalid = |message: String| CallError::new(ErrorCode::RequestInvalid, message);
+    let value: Value = match arguments {
+        None => json!({}),
+        Some(text) => serde_json::from_str(text.get())
+            .map_err(|error| invalid(format!("the arguments are not JSON: {error}")))?,
+    };
+    if !value.is_object() {
+        return Err(invalid("the arguments must be a JSON object".to_owned()));
+    }
+    tool.argument_check().check(&value).map_err(|bad| {
+        let mut facts = serde_json::to_value(&bad).unwrap_or_default();
+        // The whole schema goes along, so that the next attempt needs no further question.
+        facts["inputSchema"] = tool.input_schema().and_then(raw::value).unwrap_or_default();
+        let id = &capability.definition.id;
+        invalid(format!("the arguments do not fit `{}` of `{id}`: {bad}", tool.name()))
+            .hint(format!("call it as: {}", bad.signature))
+            .data(facts)
+    })
+}
+
+fn count(capability: &str, outcome: &str, elapsed: Duration) {
+    let labels = [("capability", capability.to_owned()), ("outcome", outcome.to_owned())];
+    metrics::counter!("capdeck_calls_total", &labels).increment(1);
+    metrics::histogram!("capdeck_call_seconds", &labels).record(elapsed);
+}
+
+/// Reads only as far as needed to know whether the tool itself reported an error.
+fn is_tool_error(result: &RawValue) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Flag {
+        #[serde(default, rename = "isError")]
+        is_error: bool,
+    }
+    serde_json::from_str::<Flag>(result.get()).is_ok_and(|flag| flag.is_error)
+}

@@ -1,0 +1,81 @@
+//! The card of a capability: what it is and how it is reached, without connecting.
+
+use capdeck_catalog::Capability;
+use capdeck_definition::{Backend, Definition};
+use serde_json::{Map, Value, json};
+
+/// `{id, name, description, tags?, hints?, backend: {type, …}}`.
+pub fn card(capability: &Capability) -> Value {
+    let definition = capability.definition.as_ref();
+    let mut card = Map::new();
+    card.insert("id".to_owned(), json!(definition.id));
+    card.insert("name".to_owned(), json!(definition.name));
+    card.insert("description".to_owned(), json!(definition.description));
+    if !definition.tags.is_empty() {
+        card.insert("tags".to_owned(), json!(definition.tags));
+    }
+    if let Some(hint) = &definition.hints.use_when {
+        card.insert("useWhen".to_owned(), json!(hint));
+    }
+    if let Some(hint) = &definition.hints.avoid_when {
+        card.insert("avoidWhen".to_owned(), json!(hint));
+    }
+    card.insert("backend".to_owned(), backend_facts(definition));
+    Value::Object(card)
+}
+
+fn backend_facts(definition: &Definition) -> Value {
+    let mut facts = json!({
+        "type": definition.backend.kind().as_str(),
+        "disabled": definition.disabled,
+    });
+    let more = match &definition.backend {
+        Backend::Mcp(server) => json!({
+            "transport": server.effective_transport(),
+            "startupTimeoutMs": server.startup_timeout_ms,
+            "callTimeoutMs": server.call_timeout_ms,
+            "toolCacheTtlMs": server.tool_cache_ttl_ms,
+        }),
+        Backend::OpenApi(api) => json!({
+            "requestTimeoutMs": api.request_timeout_ms,
+            "operationCacheTtlMs": api.operation_cache_ttl_ms,
+            "source": if api.spec_path.is_some() { "specPath" } else { "specUrl" },
+        }),
+        Backend::GoogleDiscovery(api) => json!({
+            "requestTimeoutMs": api.request_timeout_ms,
+            "operationCacheTtlMs": api.operation_cache_ttl_ms,
+            "source": if api.discovery_path.is_some() { "discoveryPath" } else { "discoveryUrl" },
+        }),
+        Backend::GraphQl(api) => json!({
+            "requestTimeoutMs": api.request_timeout_ms,
+            "operationCacheTtlMs": api.operation_cache_ttl_ms,
+            "source": match (&api.schema_path, &api.schema_url) {
+                (Some(_), _) => "schemaPath",
+                (None, Some(_)) => "schemaUrl",
+                (None, None) => "introspection",
+            },
+            "configuredOperations": !api.operations.is_empty(),
+        }),
+        Backend::Http(api) => json!({
+            "requestTimeoutMs": api.request_timeout_ms,
+            "configuredActions": api.actions.len(),
+        }),
+        Backend::Cli(tools) => json!({
+            "timeoutMs": tools.timeout_ms,
+            "maxOutputBytes": tools.max_output_bytes,
+            "configuredActions": tools.actions.len(),
+        }),
+        Backend::Caplets(set) => json!({
+            "source": match (&set.config_path, &set.caplets_root) {
+                (Some(_), Some(_)) => "both",
+                (Some(_), None) => "configPath",
+                (None, _) => "capletsRoot",
+            },
+            "toolCacheTtlMs": set.tool_cache_ttl_ms,
+        }),
+    };
+    if let (Some(facts), Value::Object(more)) = (facts.as_object_mut(), more) {
+        facts.extend(more);
+    }
+    facts
+}

@@ -1,0 +1,114 @@
+//! Live readiness of one capability: connect, list, count.
+
+use std::time::{Duration, Instant};
+
+use capdeck_backend::{CallContext, CallError};
+use capdeck_catalog::Discovery;
+use capdeck_definition::{Backend, Definition};
+use serde_json::{Map, Value, json};
+
+use crate::{Session, connections::Connections};
+
+/// What a live check found.
+#[derive(Debug)]
+pub struct CheckReport {
+    pub id: String,
+    pub elapsed: Duration,
+    pub outcome: Result<std::sync::Arc<Discovery>, CallError>,
+}
+
+impl Session {
+    /// Connects to the capability and asks it anew what it offers.
+    pub async fn check(&self, id: &str, context: &CallContext) -> CheckReport {
+        let started = Instant::now();
+        let outcome = self.check_now(id, context).await;
+        CheckReport { id: id.to_owned(), elapsed: started.elapsed(), outcome }
+    }
+
+    async fn check_now(
+        &self,
+        id: &str,
+        context: &CallContext,
+    ) -> Result<std::sync::Arc<Discovery>, CallError> {
+        let capability = self.capability(id)?;
+        let definition = &capability.definition;
+        if let Some(problem) = self.host.obstacles(definition).into_iter().next() {
+            self.host.note_outcome(&definition.id, Some(&problem));
+            return Err(problem);
+        }
+        if !matches!(definition.backend, Backend::Mcp(_))
+            && let Some(declared) = &capability.discovery
+        {
+            return Ok(declared.clone());
+        }
+        match &self.connections {
+            Connections::Shared => self.host.0.shared.forgive(&definition.id),
+            Connections::Own(own) => own.pool.forgive(&definition.id),
+        }
+        let context = CallContext {
+            timeout: Some(context.timeout.unwrap_or_else(|| longest_start(definition))),
+            ..context.clone()
+        };
+        self.host.discover(definition, &self.connections, &context).await
+    }
+}
+
+impl CheckReport {
+    pub fn is_available(&self) -> bool {
+        self.outcome.is_ok()
+    }
+
+    /// `{id, status, toolCount?, elapsedMs, error?, …}`.
+    pub fn to_json(&self) -> Value {
+        let mut report = Map::new();
+        report.insert("id".to_owned(), json!(self.id));
+        match &self.outcome {
+            Ok(discovery) => {
+                report.insert("status".to_owned(), json!("available"));
+                report.insert("toolCount".to_owned(), json!(discovery.tools.len()));
+                if let Some(server) = &discovery.server {
+                    let offers = |key: &str| server.capabilities.contains_key(key);
+                    report.insert(
+                        "capabilities".to_owned(),
+                        json!({
+                            "tools": offers("tools"),
+                            "resources": offers("resources"),
+                            "resourceTemplates": offers("resources"),
+                            "prompts": offers("prompts"),
+                            "completions": offers("completions"),
+                        }),
+                    );
+                    report.insert("resourceCount".to_owned(), json!(discovery.resources.len()));
+                    report.insert(
+                        "resourceTemplateCount".to_owned(),
+                        json!(discovery.resource_templates.len()),
+                    );
+                    report.insert("promptCount".to_owned(), json!(discovery.prompts.len()));
+                }
+            }
+            Err(error) => {
+                report.insert("status".to_owned(), json!("unavailable"));
+                report.insert(
+                    "error".to_owned(),
+                    json!({
+                        "code": error.code.as_str(),
+                        "message": error.message,
+                        "hint": error.hint,
+                    }),
+                );
+            }
+        }
+        report.insert(
+            "elapsedMs".to_owned(),
+            json!(u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX)),
+        );
+        Value::Object(report)
+    }
+}
+
+fn longest_start(definition: &Definition) -> Duration {
+    match &definition.backend {
+        Backend::Mcp(server) => Duration::from_millis(server.startup_timeout_ms),
+        _ => Duration::from_secs(10),
+    }
+}

@@ -1,0 +1,187 @@
+//! Asking backends what they offer, once, and feeding the answer into the next catalog.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use capdeck_backend::{CallContext, CallError, ErrorCode, static_discovery};
+use capdeck_catalog::{Capability, Discovery};
+use capdeck_definition::{Backend, CapabilityId, Deck, Definition};
+use parking_lot::Mutex;
+use tokio::{sync::Semaphore, task::JoinSet};
+
+use crate::{Host, connections::Connections, discovery_cache::DiscoveryCache, set_tools};
+
+/// Longest wait for a new list after a server said that it changed.
+const RELIST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What is known of each backend's offer, in memory and behind that on disk.
+pub(crate) struct Discoveries {
+    cache: DiscoveryCache,
+    known: Mutex<HashMap<CapabilityId, Known>>,
+    /// One question at a time per capability.
+    asking: Mutex<HashMap<CapabilityId, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+struct Known {
+    fingerprint: String,
+    discovery: Arc<Discovery>,
+    /// When the backend was asked; `None` for a list read from disk.
+    asked: Option<Instant>,
+}
+
+impl Discoveries {
+    pub(crate) fn new(cache: DiscoveryCache) -> Self {
+        Self { cache, known: Mutex::default(), asking: Mutex::default() }
+    }
+
+    /// The last known offer of a definition, without asking anyone.
+    pub(crate) fn known(&self, definition: &Definition, deck: &Deck) -> Option<Arc<Discovery>> {
+        if let Backend::Caplets(_) = definition.backend {
+            return Some(Arc::new(set_tools::discovery(&definition.id, deck)));
+        }
+        let mut known = self.known.lock();
+        if let Some(entry) = known.get(definition.id.as_str())
+            && entry.fingerprint == definition.fingerprint
+        {
+            return Some(entry.discovery.clone());
+        }
+        let discovery = Arc::new(match static_discovery(definition) {
+            Some(discovery) => discovery,
+            None => self.cache.load(definition)?,
+        });
+        let entry = Known {
+            fingerprint: definition.fingerprint.clone(),
+            discovery: discovery.clone(),
+            asked: None,
+        };
+        known.insert(definition.id.clone(), entry);
+        Some(discovery)
+    }
+
+    /// Keeps an answer. True when it differs from what was known.
+    fn learn(&self, definition: &Definition, discovery: &Arc<Discovery>, asked: Instant) -> bool {
+        let mut known = self.known.lock();
+        let changed = known.get(definition.id.as_str()).is_none_or(|entry| {
+            entry.fingerprint != definition.fingerprint || !same(&entry.discovery, discovery)
+        });
+        let entry = Known {
+            fingerprint: definition.fingerprint.clone(),
+            discovery: discovery.clone(),
+            asked: Some(asked),
+        };
+        known.insert(definition.id.clone(), entry);
+        drop(known);
+        if changed && let Err(error) = self.cache.save(definition, discovery) {
+            tracing::warn!(capability = %definition.id, %error, "the tool list could not be cached");
+        }
+        changed
+    }
+
+    fn asked(&self, id: &CapabilityId) -> Option<Instant> {
+        self.known.lock().get(id.as_str())?.asked
+    }
+
+    fn turn(&self, id: &CapabilityId) -> Arc<tokio::sync::Mutex<()>> {
+        self.asking.lock().entry(id.clone()).or_default().clone()
+    }
+}
+
+impl Host {
+    /// Asks the backend what it offers, connecting if need be, and puts the answer into the catalog.
+    pub(crate) async fn discover(
+        &self,
+        definition: &Arc<Definition>,
+        connections: &Connections,
+        context: &CallContext,
+    ) -> Result<Arc<Discovery>, CallError> {
+        let turn = self.0.discoveries.turn(&definition.id);
+        let wanted = Instant::now();
+        let _turn = turn.lock().await;
+        // An answer to a question asked before this caller came could miss the change it is about.
+        if self.0.discoveries.asked(&definition.id).is_some_and(|asked| asked >= wanted)
+            && let Some(known) = self.0.discoveries.known(definition, &self.deck())
+        {
+            return Ok(known);
+        }
+        let asked = Instant::now();
+        let outcome = match connections.lease(self, definition, &context.cancel).await {
+            Ok(lease) => lease.discover(context).await,
+            Err(error) => Err(error),
+        };
+        self.note_outcome(&definition.id, outcome.as_ref().err());
+        let discovery = Arc::new(outcome?);
+        if self.0.discoveries.learn(definition, &discovery, asked) {
+            self.rebuild();
+        }
+        Ok(discovery)
+    }
+
+    /// True when the offer is old enough, by the definition's own measure, to be asked for again.
+    pub(crate) fn discovery_is_old(&self, definition: &Definition) -> bool {
+        let Backend::Mcp(server) = &definition.backend else { return false };
+        let longest = Duration::from_millis(server.tool_cache_ttl_ms);
+        self.0.discoveries.asked(&definition.id).is_none_or(|asked| asked.elapsed() >= longest)
+    }
+
+    /// Asks every capability in the list that has never answered, a few at a time. Returns, after the
+    /// deck's discovery timeout at the latest, those without an answer and why; slow ones go on in the
+    /// background, so that the next question finds their answer.
+    pub(crate) async fn discover_unknown(
+        &self,
+        capabilities: impl Iterator<Item = Arc<Capability>>,
+        connections: &Connections,
+    ) -> Vec<(CapabilityId, CallError)> {
+        let catalog = self.catalog();
+        let config = catalog.config();
+        let limit = Duration::from_millis(config.exposure_discovery_timeout_ms);
+        let places = Arc::new(Semaphore::new(config.exposure_discovery_concurrency as usize));
+        let mut waiting = BTreeMap::new();
+        let mut asking = JoinSet::new();
+        for capability in capabilities.filter(|capability| capability.discovery.is_none()) {
+            let definition = capability.definition.clone();
+            waiting.insert(definition.id.clone(), still_starting(&definition.id));
+            let (host, connections, places) = (self.clone(), connections.clone(), places.clone());
+            asking.spawn(async move {
+                let _place = places.acquire_owned().await;
+                let context = CallContext::detached(limit);
+                let outcome = host.discover(&definition, &connections, &context).await;
+                (definition.id.clone(), outcome)
+            });
+        }
+        let deadline = tokio::time::Instant::now() + limit;
+        while let Ok(Some(answer)) = tokio::time::timeout_at(deadline, asking.join_next()).await {
+            match answer {
+                Ok((id, Ok(_))) => drop(waiting.remove(&id)),
+                Ok((id, Err(error))) => drop(waiting.insert(id, error)),
+                Err(panic) => tracing::error!(%panic, "a discovery ended by a bug"),
+            }
+        }
+        asking.detach_all();
+        waiting.into_iter().collect()
+    }
+}
+
+fn still_starting(id: &CapabilityId) -> CallError {
+    CallError::new(
+        ErrorCode::ServerStartTimeout,
+        format!("`{id}` has not listed its tools yet; ask again in a moment"),
+    )
+}
+
+/// Asks again in the background; a failed attempt keeps the last good list.
+pub(crate) fn relist(host: Host, definition: Arc<Definition>, connections: Connections) {
+    tokio::spawn(async move {
+        let context = CallContext::detached(RELIST_TIMEOUT);
+        if let Err(error) = host.discover(&definition, &connections, &context).await {
+            tracing::warn!(capability = %definition.id, %error, "the changed list could not be read");
+        }
+    });
+}
+
+/// Compares what the two say, byte for byte.
+fn same(one: &Discovery, other: &Discovery) -> bool {
+    serde_json::to_vec(one).ok() == serde_json::to_vec(other).ok()
+}

@@ -1,0 +1,83 @@
+//! Small state files that survive a kill at any instant: old or new, never a mix.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::Path,
+};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+/// Writes `bytes` to `path` through a temporary file, with fsync of the file and of its folder.
+pub(crate) fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    File::open(folder)?.sync_all()
+}
+
+/// Reads a JSON state file; a missing one is the default value.
+pub(crate) fn load_json<T: DeserializeOwned + Default>(path: &Path) -> io::Result<T> {
+    match fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(T::default()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Changes a JSON state file under a lock, so that two processes never lose each other's update.
+pub(crate) fn update_json<T, R>(path: &Path, change: impl FnOnce(&mut T) -> R) -> io::Result<R>
+where
+    T: Serialize + DeserializeOwned + Default,
+{
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut lock = fd_lock::RwLock::new(File::create(path.with_extension("lock"))?);
+    let _held = lock.write()?;
+    let mut value = load_json(path)?;
+    let answer = change(&mut value);
+    let mut text = serde_json::to_vec_pretty(&value).map_err(io::Error::other)?;
+    text.push(b'\n');
+    save(path, &text)?;
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn updates_from_many_threads_are_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.json");
+        std::thread::scope(|scope| {
+            for index in 0..8 {
+                let path = &path;
+                scope.spawn(move || {
+                    update_json(path, |map: &mut BTreeMap<String, u32>| {
+                        map.insert(index.to_string(), index);
+                    })
+                    .unwrap();
+                });
+            }
+        });
+        let kept: BTreeMap<String, u32> = load_json(&path).unwrap();
+        assert_eq!(kept.len(), 8);
+    }
+
+    #[test]
+    fn a_broken_state_file_is_an_error_and_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.json");
+        fs::write(&path, "{ not json").unwrap();
+        let outcome = update_json(&path, |map: &mut BTreeMap<String, u32>| map.clear());
+        assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{ not json");
+    }
+}

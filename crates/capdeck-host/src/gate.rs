@@ -1,0 +1,80 @@
+//! What may stop a call. Every path to a backend goes through here.
+
+use std::sync::Arc;
+
+use capdeck_backend::{CallError, ErrorCode};
+use capdeck_catalog::{Capability, Catalog, HiddenReason, Status};
+
+use crate::{Scope, Session};
+
+/// The capability of this id, if the session may use it now; otherwise why not and what to do.
+pub(crate) fn admit(
+    session: &Session,
+    catalog: &Catalog,
+    id: &str,
+) -> Result<Arc<Capability>, CallError> {
+    let Some(capability) = catalog.get(id) else {
+        return Err(unknown_or_unready(catalog, id));
+    };
+    match &capability.status {
+        Status::Disabled => return Err(unknown(catalog, id)),
+        Status::Hidden { reason: HiddenReason::SetupRequired } => {
+            return Err(unavailable(format!("`{id}` needs its set-up first"))
+                .hint(format!("the person runs: capdeck setup {id}")));
+        }
+        Status::Hidden { reason: HiddenReason::ProjectMissing } => {
+            return Err(unavailable(format!("`{id}` works only inside a project"))
+                .hint("start capdeck in a project folder, or with --project DIR"));
+        }
+        Status::Untrusted { reason } => return Err(untrusted(id, reason)),
+        Status::Ready | Status::Stale { .. } => {}
+    }
+    if session.may_see(capability) {
+        return Ok(capability.clone());
+    }
+    match session.scope {
+        Scope::Deck(_) => Err(CallError::new(
+            ErrorCode::Denied,
+            format!("`{id}` is not offered over MCP (its exposure is `none`)"),
+        )
+        .hint(format!("use the shell: capdeck call {id} TOOL key=value"))),
+        Scope::Transparent(_) | Scope::Operator => Err(unknown(catalog, id)),
+    }
+}
+
+fn unknown_or_unready(catalog: &Catalog, id: &str) -> CallError {
+    if let Some(capability) =
+        catalog.untrusted().iter().find(|capability| capability.definition.id.as_str() == id)
+        && let Status::Untrusted { reason } = &capability.status
+    {
+        return untrusted(id, reason);
+    }
+    if let Some(entry) = catalog.quarantined().iter().find(|entry| entry.id == id) {
+        return CallError::new(
+            ErrorCode::ConfigInvalid,
+            format!("`{id}` does not load: {}", entry.reason),
+        )
+        .hint(format!("the person runs: capdeck validate {}", entry.source.path.display()));
+    }
+    unknown(catalog, id)
+}
+
+fn untrusted(id: &str, reason: &str) -> CallError {
+    CallError::new(
+        ErrorCode::Denied,
+        format!("`{id}` comes from a project that may not act: {reason}"),
+    )
+    .hint("the person reviews the files, then runs: capdeck trust")
+}
+
+fn unavailable(message: String) -> CallError {
+    CallError::new(ErrorCode::ServerUnavailable, message)
+}
+
+fn unknown(catalog: &Catalog, id: &str) -> CallError {
+    let error = CallError::new(ErrorCode::ServerNotFound, format!("there is no capability `{id}`"));
+    match catalog.nearest_capability(id) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("the person sees what there is with: capdeck list"),
+    }
+}

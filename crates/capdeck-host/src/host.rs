@@ -1,0 +1,215 @@
+//! The host: a catalog in force, the connections behind it, and the one path every call takes.
+
+use std::sync::{Arc, Weak};
+
+use arc_swap::ArcSwap;
+use capdeck_backend::{
+    ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, NoListener,
+};
+use capdeck_catalog::{Catalog, Facts, Trust};
+use capdeck_definition::{CapabilityId, Deck, Definition};
+use parking_lot::Mutex;
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    HostEvent, HostSettings, LastFailure, Scope, Session, SessionSettings, SetupState, TrustStore,
+    audit::AuditLog, discover::Discoveries, discovery_cache::DiscoveryCache, failures::Failures,
+    pool::ConnectionPool,
+};
+
+/// A running deck. Cheap to clone; all clones are the same host.
+#[derive(Clone)]
+pub struct Host(pub(crate) Arc<HostState>);
+
+pub(crate) struct HostState {
+    pub(crate) settings: HostSettings,
+    pub(crate) catalog: ArcSwap<Catalog>,
+    pub(crate) deck: ArcSwap<Deck>,
+    /// Held while a new catalog is made, so that no change is built on an outdated one.
+    building: Mutex<()>,
+    pub(crate) discoveries: Discoveries,
+    pub(crate) connector: Connector,
+    pub(crate) shared: ConnectionPool,
+    pub(crate) events: broadcast::Sender<HostEvent>,
+    pub(crate) audit: AuditLog,
+    failures: Failures,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Host {
+    /// Reads the deck and makes it ready. Nothing is connected and no file problem can fail this.
+    pub fn open(settings: HostSettings) -> Self {
+        let connector = Connector::new(ConnectorSettings {
+            environment: settings.environment.clone(),
+            project: settings.project.as_ref().map(|project| project.dir.clone()),
+            artifacts_dir: settings.state_dir.join("artifacts"),
+            guardian: settings.guardian.clone(),
+            client_name: "capdeck".to_owned(),
+            client_version: settings.version.clone(),
+        });
+        let deck = Arc::new(read_deck(&settings));
+        let discoveries = Discoveries::new(DiscoveryCache::new(&settings.cache_dir));
+        let catalog = build_catalog(&settings, &deck, &discoveries, None);
+        Self(Arc::new(HostState {
+            shared: ConnectionPool::new(connector.clone(), ClientProfile::default()),
+            audit: AuditLog::open(&settings.state_dir),
+            catalog: ArcSwap::from_pointee(catalog),
+            deck: ArcSwap::from(deck),
+            building: Mutex::new(()),
+            discoveries,
+            connector,
+            events: broadcast::channel(256).0,
+            failures: Failures::open(&settings.state_dir),
+            stop: CancellationToken::new(),
+            settings,
+        }))
+    }
+
+    /// The catalog in force now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.0.catalog.load_full()
+    }
+
+    /// The files the catalog was built from.
+    pub fn deck(&self) -> Arc<Deck> {
+        self.0.deck.load_full()
+    }
+
+    pub fn settings(&self) -> &HostSettings {
+        &self.0.settings
+    }
+
+    /// Large outputs kept aside, readable by their URI.
+    pub fn artifacts(&self) -> &ArtifactStore {
+        self.0.connector.artifacts()
+    }
+
+    /// Everything that changes from now on.
+    pub fn events(&self) -> broadcast::Receiver<HostEvent> {
+        self.0.events.subscribe()
+    }
+
+    /// Reads all files again and swaps the new catalog in; entries that no longer load stay, marked stale.
+    pub fn reload(&self) {
+        let deck = Arc::new(read_deck(&self.0.settings));
+        let _building = self.0.building.lock();
+        self.0.deck.store(deck.clone());
+        let previous = self.catalog();
+        let next = build_catalog(&self.0.settings, &deck, &self.0.discoveries, Some(&previous));
+        self.swap_in(next);
+    }
+
+    /// Builds the catalog again from the same files, because a fact outside them changed.
+    pub(crate) fn rebuild(&self) {
+        let _building = self.0.building.lock();
+        let (deck, previous) = (self.deck(), self.catalog());
+        self.swap_in(build_catalog(&self.0.settings, &deck, &self.0.discoveries, Some(&previous)));
+    }
+
+    fn swap_in(&self, next: Catalog) {
+        let next = Arc::new(next);
+        self.0.catalog.store(next.clone());
+        self.0.shared.retain(|id| {
+            let capability = next.get(id.as_str())?;
+            capability.is_usable().then(|| capability.definition.fingerprint.clone())
+        });
+        self.announce(HostEvent::CatalogChanged);
+    }
+
+    pub(crate) fn announce(&self, event: HostEvent) {
+        // Nobody listening is fine: the next session starts from the current catalog anyway.
+        drop(self.0.events.send(event));
+    }
+
+    /// Why the last call or start of this capability failed, if nothing succeeded since.
+    pub fn last_failure(&self, id: &str) -> Option<LastFailure> {
+        self.0.failures.get(id)
+    }
+
+    /// What the capability's process printed to standard error lately.
+    pub fn process_log(&self, id: &CapabilityId) -> Option<String> {
+        self.0.connector.process_log(id.as_str())
+    }
+
+    /// What stands in the way of using a capability on this machine: unset variables, missing programs.
+    /// Starts nothing and sends nothing.
+    pub fn obstacles(&self, definition: &Definition) -> Vec<CallError> {
+        self.0.connector.check(definition)
+    }
+
+    pub(crate) fn note_outcome(&self, id: &CapabilityId, error: Option<&CallError>) {
+        // A caller's own mistake or change of mind says nothing about the capability.
+        let blameless = |error: &&CallError| {
+            !matches!(error.kind(), ErrorKind::BadInput | ErrorKind::Cancelled)
+        };
+        self.0.failures.note(id, error.filter(blameless).map(ToString::to_string));
+    }
+
+    /// A session for the person's own command line: everything usable, nobody to ask.
+    pub fn operator(&self) -> Arc<Session> {
+        self.session(SessionSettings {
+            scope: Scope::Operator,
+            client_name: "capdeck".to_owned(),
+            client: ClientProfile::default(),
+            listener: Arc::new(NoListener),
+        })
+    }
+
+    /// The trust state of the project's files as they are now.
+    pub fn trust(&self) -> Trust {
+        trust_of(&self.0.settings, &self.deck())
+    }
+
+    /// Ends every connection and child process and waits for them.
+    pub async fn close(&self) {
+        self.0.stop.cancel();
+        self.0.shared.close().await;
+    }
+
+    pub(crate) fn downgrade(&self) -> Weak<HostState> {
+        Arc::downgrade(&self.0)
+    }
+}
+
+fn read_deck(settings: &HostSettings) -> Deck {
+    let mut roots = settings.user_roots.clone();
+    if let Some(project) = &settings.project {
+        roots.extend(project.roots.iter().cloned());
+    }
+    let deck = Deck::read(&roots);
+    if deck.definitions.is_empty() && deck.quarantined.is_empty() {
+        let mut starter = Deck::from_sources(settings.starter.clone());
+        starter.config = deck.config;
+        starter.diagnostics = deck.diagnostics;
+        starter.watched = deck.watched;
+        return starter;
+    }
+    deck
+}
+
+fn trust_of(settings: &HostSettings, deck: &Deck) -> Trust {
+    match (&settings.project, &deck.project_hash) {
+        (Some(project), Some(hash)) => {
+            TrustStore::new(&settings.state_dir).state(&project.dir, hash)
+        }
+        _ => Trust::Trusted,
+    }
+}
+
+fn build_catalog(
+    settings: &HostSettings,
+    deck: &Deck,
+    discoveries: &Discoveries,
+    previous: Option<&Catalog>,
+) -> Catalog {
+    let setups = SetupState::new(&settings.state_dir).load();
+    let facts = Facts {
+        trust: trust_of(settings, deck),
+        has_project: settings.project.is_some(),
+        setup_done: &|definition| setups.covers(definition),
+        discoveries: &|definition| discoveries.known(definition, deck),
+        default_exposure: settings.default_exposure,
+    };
+    capdeck_catalog::build(deck, &facts, previous)
+}

@@ -1,0 +1,245 @@
+//! `search`, `describe` and `call_tool`: three tools that reach a deck of any size.
+
+use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_catalog::{Capability, RawObject, SearchHit, SearchRequest, signature};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{Scope, Session, ToolRequest, View, raw};
+
+/// Longest description shown in a search answer; `describe` shows all of it.
+const SHOWN_DESCRIPTION: usize = 200;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SearchArguments {
+    query: String,
+    #[serde(default)]
+    capability: Option<String>,
+    #[serde(default)]
+    limit: Option<usize>,
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DescribeArguments {
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallArguments {
+    name: String,
+    /// Agents that write `args` or `arguments` mean the same thing.
+    #[serde(default, alias = "args", alias = "arguments")]
+    data: Option<Box<RawValue>>,
+}
+
+/// One page of a search, with the capabilities that could not be searched.
+#[derive(Debug)]
+pub struct SearchAnswer {
+    pub hits: Vec<SearchHit>,
+    pub next_cursor: Option<String>,
+    pub total: usize,
+    /// Capabilities whose tools are not known, each with the reason.
+    pub unavailable: Vec<(String, CallError)>,
+}
+
+impl Session {
+    /// Finds tools across everything this client may search, asking backends that never answered.
+    pub async fn search(
+        &self,
+        query: &str,
+        within: Option<&str>,
+        limit: Option<usize>,
+        cursor: Option<&str>,
+    ) -> Result<SearchAnswer, CallError> {
+        if let Some(id) = within {
+            self.capability(id)?;
+        }
+        let view = self.view();
+        let wanted = |capability: &&std::sync::Arc<Capability>| {
+            within.is_none_or(|id| id == capability.definition.id.as_str())
+                && self.may_search(&view, capability)
+        };
+        let catalog = self.catalog();
+        let unknown = catalog.capabilities().filter(wanted).cloned();
+        let unavailable = self.host.discover_unknown(unknown, &self.connections).await;
+
+        let (catalog, view) = (self.catalog(), self.view());
+        let config = catalog.config();
+        let limit = limit.unwrap_or(config.default_search_limit as usize);
+        let page = catalog
+            .search(&SearchRequest {
+                query,
+                within,
+                limit: limit.clamp(1, config.max_search_limit as usize),
+                cursor,
+                allowed: &|capability| self.may_search(&view, capability),
+            })
+            .map_err(|error| {
+                CallError::new(ErrorCode::RequestInvalid, error.to_string())
+                    .hint("start without a cursor")
+            })?;
+        let unavailable =
+            unavailable.into_iter().map(|(id, error)| (id.to_string(), error)).collect();
+        Ok(SearchAnswer {
+            hits: page.hits,
+            next_cursor: page.next_cursor,
+            total: page.total,
+            unavailable,
+        })
+    }
+
+    fn may_search(&self, view: &View, capability: &Capability) -> bool {
+        match &self.scope {
+            Scope::Operator => capability.is_usable(),
+            Scope::Deck(_) => view.is_searchable(capability),
+            Scope::Transparent(_) => self.may_see(capability),
+        }
+    }
+
+    /// The `search` tool.
+    pub(crate) async fn search_tool(
+        &self,
+        arguments: Option<&RawValue>,
+    ) -> Result<Box<RawValue>, CallError> {
+        let asked: SearchArguments = parse("search", arguments)?;
+        let (within, cursor) = (asked.capability.as_deref(), asked.cursor.as_deref());
+        let answer = self.search(&asked.query, within, asked.limit, cursor).await?;
+        let view = self.view();
+        let items: Vec<Value> = answer.hits.iter().map(|hit| search_item(&view, hit)).collect();
+        let mut text = String::new();
+        for item in &items {
+            let part = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
+            text.push_str(&format!("{}\n  {}\n", part("signature"), part("description")));
+        }
+        if items.is_empty() {
+            text.push_str("no tool matches; try other words for what it should do\n");
+        }
+        let mut result = json!({ "items": items, "total": answer.total });
+        if let Some(cursor) = answer.next_cursor {
+            text.push_str(&format!("more with cursor `{cursor}`\n"));
+            result["nextCursor"] = json!(cursor);
+        }
+        if !answer.unavailable.is_empty() {
+            let rows = answer.unavailable.iter();
+            text.push_str("not searched:\n");
+            let rows: Vec<Value> = rows
+                .map(|(id, error)| {
+                    text.push_str(&format!("  {id}: {error}\n"));
+                    json!({ "capability": id, "reason": error.to_string() })
+                })
+                .collect();
+            result["unavailable"] = json!(rows);
+        }
+        answer_with(&result, text)
+    }
+
+    /// The `describe` tool.
+    pub(crate) async fn describe_tool(
+        &self,
+        arguments: Option<&RawValue>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let asked: DescribeArguments = parse("describe", arguments)?;
+        let (id, name) = self.named_tool(&asked.name)?;
+        let capability = self.capability(&id)?;
+        let tool = self.find_tool(&capability, &name, context).await?.ok_or_else(|| {
+            CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
+        })?;
+        let mut shown: RawObject = tool.raw().clone();
+        shown.extend(raw::object([("name", json!(asked.name))]));
+        let text = serde_json::to_string(&shown).unwrap_or_default();
+        answer_with(&json!({ "capability": id, "tool": shown }), text)
+    }
+
+    /// The `call_tool` tool.
+    pub(crate) async fn call_named_tool(
+        &self,
+        arguments: Option<&RawValue>,
+        meta: Option<RawObject>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let asked: CallArguments = parse("call_tool", arguments)?;
+        let (capability, tool) = self.named_tool(&asked.name)?;
+        let request =
+            ToolRequest { capability, tool, arguments: asked.data, meta, ..ToolRequest::default() };
+        self.call(&request, context).await
+    }
+
+    fn named_tool(&self, name: &str) -> Result<(String, String), CallError> {
+        self.view().find(name).ok_or_else(|| {
+            let near = self.catalog().nearest_capability(name).map(str::to_owned);
+            let error =
+                CallError::new(ErrorCode::ToolNotFound, format!("there is no tool `{name}`"));
+            match near {
+                Some(id) => {
+                    error.hint(format!("search in `{id}`, or use a name that `search` returned"))
+                }
+                None => error.hint("use a name that `search` returned"),
+            }
+        })
+    }
+}
+
+fn search_item(view: &View, hit: &SearchHit) -> Value {
+    let id = hit.capability.as_str();
+    let Some(tool) = &hit.tool else {
+        let description = view
+            .catalog()
+            .get(id)
+            .map(|capability| capability.definition.description.clone())
+            .unwrap_or_default();
+        return json!({
+            "capability": id,
+            "signature": format!("{id} (its tools are not known yet)"),
+            "description": shorten(&description),
+            "score": hit.score,
+        });
+    };
+    let name = view.name_of(id, tool.name());
+    let shape = signature(tool);
+    let arguments = shape.strip_prefix(tool.name()).unwrap_or(&shape);
+    json!({
+        "name": name,
+        "capability": id,
+        "signature": format!("{name}{arguments}"),
+        "description": shorten(&tool.description().unwrap_or_default()),
+        "score": hit.score,
+    })
+}
+
+/// The first paragraph, cut at a word.
+fn shorten(text: &str) -> String {
+    let first = text.trim().split("\n\n").next().unwrap_or_default().replace('\n', " ");
+    if first.chars().count() <= SHOWN_DESCRIPTION {
+        return first;
+    }
+    let cut: String = first.chars().take(SHOWN_DESCRIPTION).collect();
+    let whole = cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words);
+    format!("{whole}…")
+}
+
+fn parse<'a, T: Deserialize<'a>>(
+    tool: &str,
+    arguments: Option<&'a RawValue>,
+) -> Result<T, CallError> {
+    let text = arguments.map_or("{}", RawValue::get);
+    serde_json::from_str(text).map_err(|error| {
+        // The position says nothing to an agent that wrote one line of JSON.
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default().to_owned();
+        CallError::new(ErrorCode::RequestInvalid, format!("`{tool}`: {message}"))
+    })
+}
+
+fn answer_with(structured: &Value, text: String) -> Result<Box<RawValue>, CallError> {
+    serde_json::value::to_raw_value(&json!({
+        "content": [{ "type": "text", "text": text }],
+        "structuredContent": structured,
+    }))
+    .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
+}

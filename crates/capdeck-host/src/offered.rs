@@ -1,0 +1,136 @@
+//! What a client does with a listed thing: call a tool, read a resource, get a prompt, complete.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_catalog::RawObject;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{Route, Session, ToolRequest, raw};
+
+impl Session {
+    /// Calls a tool by the name it is listed under. `Ok(None)` when no such tool is listed.
+    pub async fn call_listed(
+        &self,
+        name: &str,
+        mut request: ToolRequest,
+        context: &CallContext,
+    ) -> Result<Option<Box<RawValue>>, CallError> {
+        let route = match self.view().route(name) {
+            Some(route) => route,
+            // A tool of a backend that has not been listed yet in this process.
+            None => match self.discovered_view().await.route(name) {
+                Some(route) => route,
+                None => return self.refuse_unlisted(name),
+            },
+        };
+        let arguments = request.arguments.as_deref();
+        match route {
+            Route::Tool { capability, tool } => {
+                (request.capability, request.tool) = (capability, tool);
+                self.call(&request, context).await
+            }
+            Route::Wrapper { capability } => {
+                self.run_wrapper(&capability, arguments, context).await
+            }
+            Route::Search => self.search_tool(arguments).await,
+            Route::Describe => self.describe_tool(arguments, context).await,
+            Route::CallTool => self.call_named_tool(arguments, request.meta.clone(), context).await,
+        }
+        .map(Some)
+    }
+
+    /// A name that is not listed but belongs to a known capability says why it cannot be called.
+    fn refuse_unlisted(&self, name: &str) -> Result<Option<Box<RawValue>>, CallError> {
+        let Some((id, tool)) = self.view().find(name) else { return Ok(None) };
+        let capability = self.capability(&id)?;
+        if self.view().is_searchable(&capability) {
+            return Err(CallError::new(
+                ErrorCode::ToolNotFound,
+                format!("`{name}` is not listed here"),
+            )
+            .hint(format!("use `call_tool` with name `{name}`, or `search` for `{tool}`")));
+        }
+        Ok(None)
+    }
+
+    /// Reads a listed resource, a URI made from a listed template, or an artifact.
+    pub async fn read_resource(
+        &self,
+        uri: &str,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        if uri.starts_with("capdeck://artifacts/") {
+            return self.read_artifact(uri).await;
+        }
+        let Some((id, real)) = self.discovered_view().await.resource_route(uri) else {
+            return Err(CallError::new(
+                ErrorCode::ResourceNotFound,
+                format!("there is no resource `{uri}`"),
+            )
+            .hint("list the resources first"));
+        };
+        let params = raw::object([("uri", json!(real))]);
+        self.forward(&id, "resources/read", Some(params), context).await
+    }
+
+    async fn read_artifact(&self, uri: &str) -> Result<Box<RawValue>, CallError> {
+        let (artifact, bytes) = self.host.artifacts().read(uri).await.map_err(|error| {
+            CallError::new(ErrorCode::ResourceNotFound, error.to_string()).detail(uri)
+        })?;
+        let mut content = json!({ "uri": uri, "mimeType": artifact.mime_type });
+        match String::from_utf8(bytes) {
+            Ok(text) => content["text"] = json!(text),
+            Err(binary) => content["blob"] = json!(BASE64_STANDARD.encode(binary.as_bytes())),
+        }
+        serde_json::value::to_raw_value(&json!({ "contents": [content] }))
+            .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
+    }
+
+    /// Gets a listed prompt. `params` are the client's own, with the listed name.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        mut params: RawObject,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let Some(route) = self.discovered_view().await.prompt_route(name) else {
+            return Err(CallError::new(
+                ErrorCode::PromptNotFound,
+                format!("there is no prompt `{name}`"),
+            )
+            .hint("list the prompts first"));
+        };
+        params.extend(raw::object([("name", json!(route.prompt))]));
+        self.forward(&route.capability, "prompts/get", Some(params), context).await
+    }
+
+    /// Completes an argument of a listed prompt or template.
+    pub async fn complete(
+        &self,
+        mut params: RawObject,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let reference: Value =
+            params.get("ref").and_then(|text| raw::value(text)).unwrap_or_default();
+        let text = |key: &str| reference.get(key).and_then(Value::as_str);
+        let view = self.discovered_view().await;
+        let route = match (text("type"), text("name"), text("uri")) {
+            (Some("ref/prompt"), Some(name), _) => view.prompt_route(name).map(|route| {
+                (route.capability, json!({ "type": "ref/prompt", "name": route.prompt }))
+            }),
+            (Some("ref/resource"), _, Some(uri)) => view
+                .template_route(uri)
+                .or_else(|| view.resource_route(uri))
+                .map(|(id, real)| (id, json!({ "type": "ref/resource", "uri": real }))),
+            _ => None,
+        };
+        let Some((id, reference)) = route else {
+            return Err(CallError::new(
+                ErrorCode::RequestInvalid,
+                "`ref` names no listed prompt or resource template",
+            ));
+        };
+        params.extend(raw::object([("ref", reference)]));
+        self.forward(&id, "completion/complete", Some(params), context).await
+    }
+}

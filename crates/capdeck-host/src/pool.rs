@@ -1,0 +1,252 @@
+//! Live connections, opened on first use and shared by everyone who may share them.
+//!
+//! One slot per capability. Callers that arrive while a connection is being opened wait for that
+//! one attempt; after repeated failures the slot backs off, so a broken server costs its callers an
+//! error and not a start-up timeout each.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use arc_swap::ArcSwapOption;
+use capdeck_backend::{
+    CallError, ClientProfile, ConnectOptions, Connection, Connector, ErrorCode, Listener,
+};
+use capdeck_definition::{Backend, CapabilityId, Definition};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The first failure may be retried at once; then 0.5 s, 1 s, … up to this.
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(30);
+
+/// A set of connections that share one client profile.
+pub(crate) struct ConnectionPool {
+    connector: Connector,
+    client: ClientProfile,
+    slots: Mutex<HashMap<CapabilityId, Arc<Slot>>>,
+    cancel: CancellationToken,
+}
+
+/// A connection in use. While leases are out the idle timer does not close it.
+pub(crate) struct Lease {
+    connection: Arc<dyn Connection>,
+    slot: Arc<Slot>,
+}
+
+struct Slot {
+    fingerprint: String,
+    live: ArcSwapOption<Arc<dyn Connection>>,
+    leases: AtomicUsize,
+    last_used: Mutex<Instant>,
+    attempts: tokio::sync::Mutex<Attempts>,
+}
+
+#[derive(Default)]
+struct Attempts {
+    failures: u32,
+    not_before: Option<Instant>,
+    last_error: Option<CallError>,
+}
+
+impl ConnectionPool {
+    pub(crate) fn new(connector: Connector, client: ClientProfile) -> Self {
+        Self { connector, client, slots: Mutex::default(), cancel: CancellationToken::new() }
+    }
+
+    /// The live connection of this definition, opened now if need be.
+    pub(crate) async fn lease(
+        &self,
+        definition: &Definition,
+        listener: impl FnOnce() -> Arc<dyn Listener>,
+        cancel: &CancellationToken,
+    ) -> Result<Lease, CallError> {
+        let slot = self.slot(definition);
+        if let Some(lease) = slot.lease_live() {
+            return Ok(lease);
+        }
+        let mut attempts = tokio::select! {
+            attempts = slot.attempts.lock() => attempts,
+            () = cancel.cancelled() => return Err(cancelled()),
+        };
+        if let Some(lease) = slot.lease_live() {
+            return Ok(lease);
+        }
+        attempts.check_back_off(&definition.id)?;
+        let options = ConnectOptions {
+            client: self.client.clone(),
+            listener: listener(),
+            cancel: self.cancel.child_token(),
+        };
+        let outcome = tokio::select! {
+            outcome = self.connector.connect(definition, options) => outcome,
+            () = cancel.cancelled() => return Err(cancelled()),
+        };
+        match outcome {
+            Ok(connection) => {
+                *attempts = Attempts::default();
+                slot.live.store(Some(Arc::new(connection.clone())));
+                close_when_idle(&slot, definition);
+                Ok(slot.lease(connection))
+            }
+            Err(error) => {
+                attempts.record_failure(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends the connections of capabilities that are gone or whose definition changed.
+    pub(crate) fn retain(&self, current: impl Fn(&CapabilityId) -> Option<String>) {
+        self.slots.lock().retain(|id, slot| {
+            let keep = current(id).is_some_and(|fingerprint| fingerprint == slot.fingerprint);
+            if !keep {
+                slot.close_soon();
+            }
+            keep
+        });
+    }
+
+    /// Lets a failing capability be tried again at once, because a person asked.
+    pub(crate) fn forgive(&self, id: &CapabilityId) {
+        if let Some(slot) = self.slots.lock().get(id.as_str())
+            && let Ok(mut attempts) = slot.attempts.try_lock()
+        {
+            *attempts = Attempts::default();
+        }
+    }
+
+    /// Ends everything and waits for the processes behind it to be gone.
+    pub(crate) async fn close(&self) {
+        self.cancel.cancel();
+        let slots: Vec<_> = self.slots.lock().drain().map(|(_, slot)| slot).collect();
+        let closing = slots.into_iter().filter_map(|slot| slot.live.swap(None)).map(
+            |connection| async move {
+                connection.close().await;
+            },
+        );
+        let tasks: Vec<_> = closing.map(tokio::spawn).collect();
+        for task in tasks {
+            // A panicking close has nothing left to clean up here; the guardian ends its processes.
+            drop(task.await);
+        }
+    }
+
+    fn slot(&self, definition: &Definition) -> Arc<Slot> {
+        let mut slots = self.slots.lock();
+        if let Some(slot) = slots.get(definition.id.as_str()) {
+            if slot.fingerprint == definition.fingerprint {
+                return slot.clone();
+            }
+            slot.close_soon();
+        }
+        let slot = Arc::new(Slot::new(definition.fingerprint.clone()));
+        slots.insert(definition.id.clone(), slot.clone());
+        slot
+    }
+}
+
+impl Slot {
+    fn new(fingerprint: String) -> Self {
+        Self {
+            fingerprint,
+            live: ArcSwapOption::empty(),
+            leases: AtomicUsize::new(0),
+            last_used: Mutex::new(Instant::now()),
+            attempts: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn lease_live(self: &Arc<Self>) -> Option<Lease> {
+        let connection = self.live.load_full()?;
+        if connection.ended().is_some() {
+            return None;
+        }
+        Some(self.lease(connection.as_ref().clone()))
+    }
+
+    fn lease(self: &Arc<Self>, connection: Arc<dyn Connection>) -> Lease {
+        self.leases.fetch_add(1, Ordering::Relaxed);
+        Lease { connection, slot: self.clone() }
+    }
+
+    fn close_soon(&self) {
+        if let Some(connection) = self.live.swap(None) {
+            tokio::spawn(async move { connection.close().await });
+        }
+    }
+}
+
+impl Attempts {
+    fn check_back_off(&self, id: &CapabilityId) -> Result<(), CallError> {
+        let (Some(not_before), Some(error)) = (self.not_before, &self.last_error) else {
+            return Ok(());
+        };
+        let wait = not_before.saturating_duration_since(Instant::now());
+        if wait.is_zero() {
+            return Ok(());
+        }
+        let mut error = error.clone();
+        error.message = format!(
+            "`{id}` failed to start {} times, next try in {:.1} s; the last error was: {}",
+            self.failures,
+            wait.as_secs_f32(),
+            error.message
+        );
+        Err(error)
+    }
+
+    fn record_failure(&mut self, error: &CallError) {
+        self.failures += 1;
+        self.last_error = Some(error.clone());
+        let doublings = self.failures.saturating_sub(2).min(6);
+        let wait = (Duration::from_millis(500) * 2_u32.pow(doublings)).min(LONGEST_BACK_OFF);
+        self.not_before = (self.failures > 1).then(|| Instant::now() + wait);
+    }
+}
+
+impl std::ops::Deref for Lease {
+    type Target = dyn Connection;
+    fn deref(&self) -> &Self::Target {
+        self.connection.as_ref()
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        *self.slot.last_used.lock() = Instant::now();
+        self.slot.leases.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Watches one slot for the definition's idle time and then ends its connection.
+fn close_when_idle(slot: &Arc<Slot>, definition: &Definition) {
+    let Backend::Mcp(server) = &definition.backend else { return };
+    let Some(idle) = server.idle_timeout_ms.map(Duration::from_millis) else { return };
+    let slot = Arc::downgrade(slot);
+    tokio::spawn(async move {
+        let mut wake = Instant::now() + idle;
+        loop {
+            tokio::time::sleep_until(wake).await;
+            let Some(slot) = slot.upgrade() else { return };
+            let idle_since = *slot.last_used.lock();
+            if slot.leases.load(Ordering::Relaxed) > 0 {
+                wake = Instant::now() + idle;
+            } else if idle_since + idle <= Instant::now() {
+                slot.close_soon();
+                return;
+            } else {
+                wake = idle_since + idle;
+            }
+        }
+    });
+}
+
+fn cancelled() -> CallError {
+    CallError::new(ErrorCode::Cancelled, "the call was cancelled")
+}

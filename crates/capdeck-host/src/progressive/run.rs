@@ -1,0 +1,311 @@
+//! Runs one wrapper operation.
+
+use std::{sync::Arc, time::Instant};
+
+use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_catalog::{Capability, Discovery, RawObject, SearchRequest, compact};
+use serde_json::{Map, Value, json, value::RawValue};
+
+use super::{
+    answer::{Subject, list_markdown},
+    operation::{Operation, Request, invalid},
+    page::paginate,
+};
+use crate::{Session, ToolRequest, card, projection, raw};
+
+impl Session {
+    /// Runs a wrapper call of the capability `id`.
+    pub(crate) async fn run_wrapper(
+        &self,
+        id: &str,
+        arguments: Option<&RawValue>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let started = Instant::now();
+        let capability = self.capability(id)?;
+        let fields = match arguments {
+            None => Map::new(),
+            Some(text) => serde_json::from_str(text.get())
+                .map_err(|_| invalid("the arguments must be a JSON object".to_owned()))?,
+        };
+        let kind = capability.definition.backend.kind();
+        let request = Request::parse(&capability.definition.id, kind, fields)?;
+        let run = WrapperCall { session: self, capability: &capability, request, context, started };
+        run.run().await
+    }
+}
+
+struct WrapperCall<'a> {
+    session: &'a Session,
+    capability: &'a Arc<Capability>,
+    request: Request,
+    context: &'a CallContext,
+    started: Instant,
+}
+
+impl WrapperCall<'_> {
+    async fn run(&self) -> Result<Box<RawValue>, CallError> {
+        match self.request.operation {
+            Operation::Inspect => {
+                let card = card(self.capability);
+                let text = format!("`{}`: {}", self.id(), self.capability.definition.description);
+                self.answer(None, &card, text)
+            }
+            Operation::Check => self.check().await,
+            Operation::Tools => self.tools().await,
+            Operation::SearchTools => self.search_tools().await,
+            Operation::DescribeTool => self.describe_tool().await,
+            Operation::CallTool => self.call_tool().await,
+            Operation::Resources => {
+                self.list("Resources", "uri", |d| items(&d.resources, "resource")).await
+            }
+            Operation::ResourceTemplates => {
+                let rows = |d: &Discovery| items(&d.resource_templates, "resourceTemplate");
+                self.list("Resource templates", "uriTemplate", rows).await
+            }
+            Operation::Prompts => self.list("Prompts", "prompt", prompt_items).await,
+            Operation::SearchResources => {
+                let query = self.request.text("query")?.to_lowercase();
+                let rows = |d: &Discovery| {
+                    let mut all = items(&d.resources, "resource");
+                    all.extend(items(&d.resource_templates, "resourceTemplate"));
+                    matching(all, &query)
+                };
+                self.list("Resources", "uri", rows).await
+            }
+            Operation::SearchPrompts => {
+                let query = self.request.text("query")?.to_lowercase();
+                self.list("Prompts", "prompt", |d| matching(prompt_items(d), &query)).await
+            }
+            Operation::ReadResource => {
+                let uri = self.request.text("uri")?;
+                let params = raw::object([("uri", json!(uri))]);
+                self.forward("resources/read", params, ("uri", uri)).await
+            }
+            Operation::GetPrompt => {
+                let name = self.request.text("name")?;
+                let arguments = self.request.optional_object("args")?;
+                let mut params = raw::object([("name", json!(name))]);
+                if let Some(arguments) = arguments {
+                    params.extend(raw::object([("arguments", as_prompt_arguments(arguments))]));
+                }
+                self.forward("prompts/get", params, ("prompt", name)).await
+            }
+            Operation::Complete => {
+                let (params, subject) = self.completion()?;
+                self.forward("completion/complete", params, subject).await
+            }
+        }
+    }
+
+    async fn check(&self) -> Result<Box<RawValue>, CallError> {
+        let report = self.session.check(self.id(), self.context).await;
+        let state = if report.is_available() { "available" } else { "unavailable" };
+        self.answer(None, &report.to_json(), format!("`{}` is {state}", self.id()))
+    }
+
+    async fn tools(&self) -> Result<Box<RawValue>, CallError> {
+        let rows = |d: &Discovery| d.tools.iter().map(|tool| compact(tool)).collect();
+        self.list("Tools", "name", rows).await
+    }
+
+    async fn search_tools(&self) -> Result<Box<RawValue>, CallError> {
+        self.discovery().await?;
+        let query = self.request.text("query")?;
+        let catalog = self.session.catalog();
+        let config = catalog.config();
+        let longest = config.max_search_limit as usize;
+        let limit = self.request.limit()?.unwrap_or(config.default_search_limit as usize);
+        let page = catalog
+            .search(&SearchRequest {
+                query,
+                within: Some(self.id()),
+                limit: limit.min(longest),
+                cursor: self.request.optional_text("cursor")?,
+                allowed: &|capability| self.session.may_see(capability),
+            })
+            .map_err(|error| invalid(error.to_string()))?;
+        let rows = page.hits.iter().filter_map(|hit| hit.tool.as_deref()).map(compact);
+        let mut result = self.listing();
+        result.insert("query".to_owned(), json!(query));
+        result.insert("items".to_owned(), rows.collect());
+        if let Some(cursor) = page.next_cursor {
+            result.insert("nextCursor".to_owned(), json!(cursor));
+            result.insert("truncated".to_owned(), json!(true));
+        }
+        let text = list_markdown("Tools", &result, "name");
+        self.answer(None, &Value::Object(result), text)
+    }
+
+    async fn describe_tool(&self) -> Result<Box<RawValue>, CallError> {
+        let name = self.request.text("name")?;
+        let tool = self.session.find_tool(self.capability, name, self.context).await?;
+        let Some(tool) = tool else { return Err(bug("the tool vanished while it was described")) };
+        let result = json!({
+            "id": self.id(),
+            "tool": tool.as_ref(),
+            "fieldSelection": projection::support(self.capability, &tool),
+        });
+        let text = serde_json::to_string_pretty(tool.as_ref()).unwrap_or_default();
+        self.answer(Some(("tool", name)), &result, text)
+    }
+
+    async fn call_tool(&self) -> Result<Box<RawValue>, CallError> {
+        let name = self.request.text("name")?;
+        let arguments = serde_json::value::to_raw_value(self.request.object("args")?)
+            .map_err(|error| invalid(error.to_string()))?;
+        let request = ToolRequest {
+            capability: self.id().to_owned(),
+            tool: name.to_owned(),
+            arguments: Some(arguments),
+            fields: self.request.field_paths()?,
+            ..ToolRequest::default()
+        };
+        let result = self.session.call(&request, self.context).await?;
+        Ok(self.subject(Some(("tool", name))).annotate(&result).unwrap_or(result))
+    }
+
+    fn completion(&self) -> Result<(RawObject, (&'static str, &str)), CallError> {
+        let reference = self.request.object("ref")?;
+        let text = |key: &str| reference.get(key).and_then(Value::as_str);
+        let (wire, subject) = match (text("type"), text("name"), text("uri")) {
+            (Some("prompt"), Some(name), _) => {
+                (json!({ "type": "ref/prompt", "name": name }), ("prompt", name))
+            }
+            (Some("resourceTemplate"), _, Some(uri)) => {
+                (json!({ "type": "ref/resource", "uri": uri }), ("uri", uri))
+            }
+            _ => {
+                return Err(invalid("`ref` names neither a prompt nor a template".to_owned()).hint(
+                    "use {\"type\":\"prompt\",\"name\":…} or {\"type\":\"resourceTemplate\",\"uri\":…}",
+                ));
+            }
+        };
+        let argument = Value::Object(self.request.object("argument")?.clone());
+        let mut params = raw::object([("ref", wire), ("argument", argument)]);
+        if let Some(context) = self.request.optional_object("context")? {
+            params.extend(raw::object([("context", Value::Object(context.clone()))]));
+        }
+        Ok((params, subject))
+    }
+
+    async fn forward(
+        &self,
+        method: &str,
+        params: RawObject,
+        item: (&'static str, &str),
+    ) -> Result<Box<RawValue>, CallError> {
+        let answer = self.session.forward(self.id(), method, Some(params), self.context).await?;
+        // These answers are not tool results, so they travel inside one.
+        let value: &RawValue = &answer;
+        self.answer(Some(item), &json!(value), answer.get().to_owned())
+    }
+
+    async fn list(
+        &self,
+        title: &str,
+        label: &str,
+        rows: impl FnOnce(&Discovery) -> Vec<Value>,
+    ) -> Result<Box<RawValue>, CallError> {
+        let discovery = self.discovery().await?;
+        let longest = self.session.catalog().config().max_search_limit as usize;
+        let limit = self.request.limit()?.unwrap_or(longest).min(longest);
+        let cursor = self.request.optional_text("cursor")?;
+        let mut result = self.listing();
+        result.extend(paginate(rows(&discovery), limit, cursor)?);
+        let text = list_markdown(title, &result, label);
+        self.answer(None, &Value::Object(result), text)
+    }
+
+    async fn discovery(&self) -> Result<Arc<Discovery>, CallError> {
+        match &self.capability.discovery {
+            Some(known) => Ok(known.clone()),
+            None => {
+                let definition = &self.capability.definition;
+                let connections = &self.session.connections;
+                self.session.host.discover(definition, connections, self.context).await
+            }
+        }
+    }
+
+    fn id(&self) -> &str {
+        self.capability.definition.id.as_str()
+    }
+
+    fn listing(&self) -> Map<String, Value> {
+        let definition = &self.capability.definition;
+        Map::from_iter([
+            ("id".to_owned(), json!(definition.id)),
+            ("name".to_owned(), json!(definition.name)),
+        ])
+    }
+
+    fn subject<'b>(&'b self, item: Option<(&'static str, &'b str)>) -> Subject<'b> {
+        Subject {
+            capability: self.capability,
+            operation: self.request.operation,
+            item,
+            started: self.started,
+        }
+    }
+
+    fn answer(
+        &self,
+        item: Option<(&'static str, &str)>,
+        result: &Value,
+        text: String,
+    ) -> Result<Box<RawValue>, CallError> {
+        self.subject(item)
+            .answer(result, text)
+            .ok_or_else(|| bug("the answer could not be written as JSON"))
+    }
+}
+
+/// Rows of resources or templates: `{id?, kind, …the server's own members}`.
+fn items(list: &[RawObject], kind: &str) -> Vec<Value> {
+    let row = |object: &RawObject| {
+        let mut row = Map::from_iter([("kind".to_owned(), json!(kind))]);
+        for key in ["uri", "uriTemplate", "name", "title", "description", "mimeType", "size"] {
+            if let Some(value) = object.get(key).and_then(|text| raw::value(text)) {
+                row.insert(key.to_owned(), value);
+            }
+        }
+        Value::Object(row)
+    };
+    list.iter().map(row).collect()
+}
+
+fn prompt_items(discovery: &Discovery) -> Vec<Value> {
+    let row = |object: &RawObject| {
+        let mut row = Map::new();
+        for (from, to) in
+            [("name", "prompt"), ("description", "description"), ("arguments", "arguments")]
+        {
+            if let Some(value) = object.get(from).and_then(|text| raw::value(text)) {
+                row.insert(to.to_owned(), value);
+            }
+        }
+        Value::Object(row)
+    };
+    discovery.prompts.iter().map(row).collect()
+}
+
+fn matching(rows: Vec<Value>, query: &str) -> Vec<Value> {
+    rows.into_iter().filter(|row| row.to_string().to_lowercase().contains(query)).collect()
+}
+
+/// Prompt arguments are strings on the wire; other values travel as their JSON text.
+fn as_prompt_arguments(arguments: &Map<String, Value>) -> Value {
+    arguments
+        .iter()
+        .map(|(key, value)| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            (key.clone(), Value::String(text))
+        })
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+fn bug(message: &str) -> CallError {
+    CallError::new(ErrorCode::InternalError, message)
+}

@@ -1,0 +1,90 @@
+//! The wrapper's own tool definition.
+
+use capdeck_catalog::Tool;
+use capdeck_definition::{BackendKind, Definition};
+use serde_json::{Value, json};
+
+use super::operation::Operation;
+
+/// The wrapper tool of a capability under the given name.
+pub(crate) fn wrapper_tool(name: &str, definition: &Definition) -> Option<Tool> {
+    let value = json!({
+        "name": name,
+        "title": definition.name,
+        "description": wrapper_description(definition),
+        "inputSchema": input_schema(definition.backend.kind()),
+    });
+    Tool::new(serde_json::from_str(&value.to_string()).ok()?)
+}
+
+/// What the wrapper says it is for: the author's words, then how to use it.
+fn wrapper_description(definition: &Definition) -> String {
+    let mut text = format!("{}: {}", definition.name, definition.description.trim());
+    if let Some(hint) = &definition.hints.use_when {
+        text.push_str(&format!("\nUse when: {hint}"));
+    }
+    if let Some(hint) = &definition.hints.avoid_when {
+        text.push_str(&format!("\nAvoid when: {hint}"));
+    }
+    text.push_str(
+        "\nFind a tool with `search_tools` or `tools`, read it with `describe_tool`, \
+         run it with `call_tool` and `args`.",
+    );
+    text
+}
+
+fn input_schema(kind: BackendKind) -> Value {
+    let mcp = kind == BackendKind::Mcp;
+    let operations: Vec<&str> =
+        Operation::ALL.iter().filter(|o| mcp || !o.is_mcp_only()).map(|o| o.as_str()).collect();
+    let mut properties = json!({
+        "operation": { "type": "string", "enum": operations },
+        "query": { "type": "string" },
+        "limit": { "type": "integer", "minimum": 1 },
+        "cursor": { "type": "string" },
+        "name": { "type": "string", "description": "Tool or prompt name" },
+        "args": { "type": "object", "description": "Arguments of the tool or prompt" },
+        "fields": {
+            "type": "array", "minItems": 1, "items": { "type": "string" },
+            "description": "Dotted paths of the result to keep"
+        },
+    });
+    if mcp && let Some(properties) = properties.as_object_mut() {
+        properties.insert("uri".to_owned(), json!({ "type": "string" }));
+        properties.insert("ref".to_owned(), reference_schema());
+        properties.insert(
+            "argument".to_owned(),
+            json!({
+                "type": "object", "required": ["name", "value"],
+                "properties": { "name": { "type": "string" }, "value": { "type": "string" } }
+            }),
+        );
+        properties.insert(
+            "context".to_owned(),
+            json!({
+                "type": "object",
+                "properties": {
+                    "arguments": { "type": "object", "additionalProperties": { "type": "string" } }
+                }
+            }),
+        );
+    }
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": ["operation"],
+        "additionalProperties": false,
+    })
+}
+
+fn reference_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["type"],
+        "properties": {
+            "type": { "type": "string", "enum": ["prompt", "resourceTemplate"] },
+            "name": { "type": "string" },
+            "uri": { "type": "string" }
+        }
+    })
+}

@@ -1,0 +1,28 @@
+//! What a host is opened with. Everything that depends on the machine arrives here as a value.
+
+use std::path::PathBuf;
+
+use capdeck_auth::Environment;
+use capdeck_backend::GuardianCommand;
+use capdeck_definition::{Exposure, Project, Root, SourceFile};
+
+/// The resolved settings of one host.
+#[derive(Debug, Clone)]
+pub struct HostSettings {
+    /// The person's own decks, lowest precedence first.
+    pub user_roots: Vec<Root>,
+    /// The project the host works in, if any.
+    pub project: Option<Project>,
+    /// The deck used when the roots declare nothing at all.
+    pub starter: Vec<SourceFile>,
+    pub state_dir: PathBuf,
+    pub cache_dir: PathBuf,
+    /// The variables that `${NAME}` is resolved from, at connect time.
+    pub environment: Environment,
+    /// How to start the process that ends orphaned children when the host is killed.
+    pub guardian: Option<GuardianCommand>,
+    /// How capabilities are offered when neither they nor the deck say so.
+    pub default_exposure: Exposure,
+    /// The version told to downstream servers and clients.
+    pub version: String,
+}

@@ -1,0 +1,84 @@
+//! Which project folders the person has trusted, and in which state of their files.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use capdeck_catalog::Trust;
+use serde::{Deserialize, Serialize};
+
+use crate::durable;
+
+/// Trusted folders by real path, each with the hash of the definition files the person saw.
+#[derive(Debug, Clone)]
+pub struct TrustStore {
+    path: PathBuf,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct TrustFile {
+    #[serde(default)]
+    projects: BTreeMap<PathBuf, String>,
+}
+
+impl TrustStore {
+    pub fn new(state_dir: &Path) -> Self {
+        Self { path: state_dir.join("trust.json") }
+    }
+
+    /// Trusts `project` exactly as it is now; any later change to its files asks again.
+    pub fn trust(&self, project: &Path, hash: &str) -> io::Result<()> {
+        let real = fs::canonicalize(project)?;
+        durable::update_json(&self.path, |file: &mut TrustFile| {
+            file.projects.insert(real, hash.to_owned());
+        })
+    }
+
+    /// Forgets `project`. True when it had been trusted.
+    pub fn untrust(&self, project: &Path) -> io::Result<bool> {
+        let real = fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
+        durable::update_json(&self.path, |file: &mut TrustFile| {
+            file.projects.remove(&real).is_some()
+        })
+    }
+
+    /// Whether `project` may act with files of this hash. An unreadable store trusts nothing.
+    pub fn state(&self, project: &Path, hash: &str) -> Trust {
+        let real = fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
+        let untrusted = |reason: &str| Trust::Untrusted { reason: reason.to_owned() };
+        match durable::load_json::<TrustFile>(&self.path) {
+            Ok(file) => match file.projects.get(&real) {
+                Some(trusted) if trusted == hash => Trust::Trusted,
+                Some(_) => untrusted("its files changed since they were trusted"),
+                None => untrusted("this project has not been trusted yet"),
+            },
+            Err(_) => untrusted("the list of trusted projects cannot be read"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trust_holds_for_one_folder_in_one_state() {
+        let folder = tempfile::tempdir().unwrap();
+        let (project, other) = (folder.path().join("a"), folder.path().join("b"));
+        fs::create_dir_all(&project).unwrap();
+        fs::create_dir_all(&other).unwrap();
+        let store = TrustStore::new(&folder.path().join("state"));
+        assert!(matches!(store.state(&project, "h1"), Trust::Untrusted { .. }));
+
+        store.trust(&project, "h1").unwrap();
+        assert_eq!(store.state(&project, "h1"), Trust::Trusted);
+        assert!(matches!(store.state(&project, "h2"), Trust::Untrusted { .. }));
+        assert!(matches!(store.state(&other, "h1"), Trust::Untrusted { .. }));
+
+        assert!(store.untrust(&project).unwrap());
+        assert!(!store.untrust(&project).unwrap());
+        assert!(matches!(store.state(&project, "h1"), Trust::Untrusted { .. }));
+    }
+}

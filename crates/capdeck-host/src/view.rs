@@ -1,0 +1,219 @@
+//! What one client sees: a pure function of the catalog, the client's policy and a token budget.
+
+mod direct;
+mod policy;
+mod standing;
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, OnceLock},
+};
+
+use capdeck_catalog::{Capability, Catalog, NameTable, estimate_tokens};
+use capdeck_definition::{CapabilityId, Exposure};
+use serde_json::value::RawValue;
+
+pub use direct::PromptRoute;
+pub use policy::ViewPolicy;
+pub use standing::META_TOOLS;
+
+/// The surface of one client. Immutable; a new catalog means a new view.
+#[derive(Debug)]
+pub struct View {
+    catalog: Arc<Catalog>,
+    direct: Vec<Arc<Capability>>,
+    progressive: Vec<Arc<Capability>>,
+    /// Capabilities reached through `search`, `describe` and `call_tool`.
+    searchable: HashSet<CapabilityId>,
+    names: OnceLock<NameTable>,
+    tools: OnceLock<Box<RawValue>>,
+}
+
+/// Where a listed tool leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// One tool of a capability, under the backend's own name.
+    Tool {
+        capability: String,
+        tool: String,
+    },
+    /// The wrapper of a capability.
+    Wrapper {
+        capability: String,
+    },
+    Search,
+    Describe,
+    CallTool,
+}
+
+impl View {
+    /// Decides what is listed and what is only searchable.
+    pub fn build(catalog: Arc<Catalog>, policy: &ViewPolicy) -> Self {
+        let mut view = Self {
+            catalog: catalog.clone(),
+            direct: Vec::new(),
+            progressive: Vec::new(),
+            searchable: HashSet::new(),
+            names: OnceLock::new(),
+            tools: OnceLock::new(),
+        };
+        let mut budget = policy.budget(&catalog);
+        for capability in catalog.capabilities().filter(|capability| capability.is_usable()) {
+            view.place(capability, policy, &mut budget);
+        }
+        view
+    }
+
+    fn place(&mut self, capability: &Arc<Capability>, policy: &ViewPolicy, budget: &mut Budget) {
+        let id = &capability.definition.id;
+        // A set's members are reached through the set's own tools, and found by search.
+        let listed = capability.definition.member_of.is_none();
+        let exposure = policy.exposure_of(capability);
+        let (direct, progressive, searched) = match exposure {
+            Exposure::Direct => (listed, false, false),
+            Exposure::DirectAndCodeMode => (listed, false, true),
+            Exposure::Progressive => (false, listed, false),
+            Exposure::ProgressiveAndCodeMode => (false, listed, true),
+            Exposure::CodeMode | Exposure::Search => (false, false, true),
+            Exposure::None => return,
+        };
+        let cost = || {
+            if direct {
+                standing::direct_tokens(capability)
+            } else {
+                standing::wrapper_tokens(capability)
+            }
+        };
+        let explicit = policy.is_explicit(capability);
+        let fits = !(direct || progressive) || budget.take(explicit, cost);
+        match (fits, direct, progressive) {
+            (true, true, _) => self.direct.push(capability.clone()),
+            (true, _, true) => self.progressive.push(capability.clone()),
+            _ => {}
+        }
+        if searched || !fits {
+            self.searchable.insert(id.clone());
+        }
+    }
+
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// Directly offered capabilities whose tools are not known yet.
+    pub fn undiscovered(&self) -> impl Iterator<Item = &Arc<Capability>> {
+        self.direct.iter().filter(|capability| capability.discovery.is_none())
+    }
+
+    /// Capabilities that the three search tools lead to.
+    pub fn searchable(&self) -> impl Iterator<Item = &Arc<Capability>> {
+        self.catalog
+            .capabilities()
+            .filter(|capability| self.searchable.contains(&capability.definition.id))
+    }
+
+    pub fn is_searchable(&self, capability: &Capability) -> bool {
+        self.searchable.contains(&capability.definition.id)
+    }
+
+    /// True when something is offered tool by tool, so that resources and prompts may exist.
+    pub fn offers_directly(&self) -> bool {
+        !self.direct.is_empty()
+    }
+
+    /// The listed tools as one JSON array, the same bytes for the same catalog and policy.
+    pub fn tools(&self) -> &RawValue {
+        self.tools.get_or_init(|| standing::render_tools(self))
+    }
+
+    /// Tokens the listed tools cost a client, as an upper bound.
+    pub fn tokens(&self) -> usize {
+        estimate_tokens(self.tools().get())
+    }
+
+    /// What a client is told at the handshake: how to find things, and what there is, in few words.
+    pub fn instructions(&self) -> Option<String> {
+        standing::instructions(self)
+    }
+
+    /// Where a listed tool leads, if it is listed.
+    pub fn route(&self, name: &str) -> Option<Route> {
+        if !self.searchable.is_empty() {
+            match name {
+                "search" => return Some(Route::Search),
+                "describe" => return Some(Route::Describe),
+                "call_tool" => return Some(Route::CallTool),
+                _ => {}
+            }
+        }
+        let owner = self.names().owner(name)?;
+        let is =
+            |capability: &&Arc<Capability>| capability.definition.id.as_str() == owner.capability;
+        match &owner.tool {
+            Some(tool) => self
+                .direct
+                .iter()
+                .find(is)
+                .map(|_| Route::Tool { capability: owner.capability.clone(), tool: tool.clone() }),
+            None => self
+                .progressive
+                .iter()
+                .find(is)
+                .map(|_| Route::Wrapper { capability: owner.capability.clone() }),
+        }
+    }
+
+    /// The capability and tool behind a name that search gave out: `<id>__<tool>`, or `<id>.<tool>`.
+    pub fn find(&self, name: &str) -> Option<(String, String)> {
+        if let Some(owner) = self.names().owner(name)
+            && let Some(tool) = &owner.tool
+        {
+            return Some((owner.capability.clone(), tool.clone()));
+        }
+        let split = |mark| name.split_once(mark).filter(|(id, _)| self.catalog.get(id).is_some());
+        let (id, tool) = split("__").or_else(|| split("."))?;
+        Some((id.to_owned(), tool.to_owned()))
+    }
+
+    /// The name agents use for a tool.
+    pub fn name_of(&self, capability: &str, tool: &str) -> String {
+        self.names()
+            .tool_name(capability, tool)
+            .map_or_else(|| format!("{capability}__{tool}"), str::to_owned)
+    }
+
+    fn names(&self) -> &NameTable {
+        self.names.get_or_init(|| {
+            let usable = || self.catalog.capabilities().filter(|one| one.is_usable());
+            let tools = usable().flat_map(|capability| {
+                let known = capability.discovery.iter();
+                known
+                    .flat_map(|known| known.tools.iter())
+                    .map(|tool| (capability.definition.id.as_str(), tool.name()))
+            });
+            let wrappers = usable().map(|capability| capability.definition.id.as_str());
+            NameTable::build(&META_TOOLS, wrappers, tools)
+        })
+    }
+}
+
+/// Tokens still free for standing tools.
+pub(crate) struct Budget {
+    left: usize,
+    /// A budget the person set binds everything; the built-in one yields to an explicit exposure.
+    is_strict: bool,
+}
+
+impl Budget {
+    fn take(&mut self, explicit: bool, cost: impl FnOnce() -> usize) -> bool {
+        if explicit && !self.is_strict {
+            return true;
+        }
+        let cost = cost();
+        let fits = cost <= self.left;
+        if fits {
+            self.left -= cost;
+        }
+        fits
+    }
+}

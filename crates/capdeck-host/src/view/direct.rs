@@ -1,0 +1,144 @@
+//! Resources, templates and prompts of directly offered capabilities, under names of the deck.
+//!
+//! A resource `file:///a` of `fs` is `caplets://fs/resources/file%3A%2F%2F%2Fa`; a template is one URI
+//! with the encoded real template as its `template` parameter; a prompt `p` is `fs__p`.
+
+use capdeck_catalog::{Capability, NameTable, RawObject};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde_json::{json, value::RawValue};
+
+use super::{META_TOOLS, View, standing::add_origin};
+use crate::raw;
+
+/// What a URI component may keep unencoded.
+const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'!')
+    .remove(b'~')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')');
+
+const SCHEME: &str = "caplets://";
+
+/// Where a listed prompt leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptRoute {
+    pub capability: String,
+    pub prompt: String,
+}
+
+impl View {
+    /// The listed resources as one JSON array.
+    pub fn resources(&self) -> Box<RawValue> {
+        self.render(|capability, id| {
+            let known = capability.discovery.as_ref()?;
+            Some(known.resources.iter().filter_map(|one| resource(id, one)).collect())
+        })
+    }
+
+    /// The listed resource templates as one JSON array.
+    pub fn resource_templates(&self) -> Box<RawValue> {
+        self.render(|capability, id| {
+            let known = capability.discovery.as_ref()?;
+            Some(known.resource_templates.iter().filter_map(|one| template(id, one)).collect())
+        })
+    }
+
+    /// The listed prompts as one JSON array.
+    pub fn prompts(&self) -> Box<RawValue> {
+        let names = self.prompt_names();
+        self.render(|capability, id| {
+            let known = capability.discovery.as_ref()?;
+            Some(known.prompts.iter().filter_map(|one| prompt(&names, id, one)).collect())
+        })
+    }
+
+    /// Where a listed prompt leads, if it is listed.
+    pub fn prompt_route(&self, name: &str) -> Option<PromptRoute> {
+        let names = self.prompt_names();
+        let owner = names.owner(name)?;
+        Some(PromptRoute { capability: owner.capability.clone(), prompt: owner.tool.clone()? })
+    }
+
+    /// The capability and the server's own URI behind a listed resource.
+    pub fn resource_route(&self, uri: &str) -> Option<(String, String)> {
+        let (id, rest) = uri.strip_prefix(SCHEME)?.split_once("/resources/")?;
+        let encoded = rest.split_once('?').map_or(rest, |(encoded, _)| encoded);
+        self.direct.iter().find(|capability| capability.definition.id.as_str() == id)?;
+        let real = percent_decode_str(encoded).decode_utf8().ok()?;
+        Some((id.to_owned(), real.into_owned()))
+    }
+
+    /// The capability and the server's own template behind a listed template.
+    pub fn template_route(&self, uri: &str) -> Option<(String, String)> {
+        let (id, rest) = uri.strip_prefix(SCHEME)?.split_once("/resources/")?;
+        let (_, encoded) = rest.split_once("?template=")?;
+        self.direct.iter().find(|capability| capability.definition.id.as_str() == id)?;
+        let real = percent_decode_str(encoded).decode_utf8().ok()?;
+        Some((id.to_owned(), real.into_owned()))
+    }
+
+    fn render(&self, rows: impl Fn(&Capability, &str) -> Option<Vec<RawObject>>) -> Box<RawValue> {
+        let all: Vec<RawObject> = self
+            .direct
+            .iter()
+            .filter_map(|capability| rows(capability, capability.definition.id.as_str()))
+            .flatten()
+            .collect();
+        serde_json::value::to_raw_value(&all).unwrap_or_default()
+    }
+
+    fn prompt_names(&self) -> NameTable {
+        let prompts: Vec<(&str, String)> = self
+            .direct
+            .iter()
+            .flat_map(|capability| {
+                let id = capability.definition.id.as_str();
+                let prompts = capability.discovery.iter().flat_map(|known| &known.prompts);
+                prompts.filter_map(move |prompt| Some((id, raw::string(prompt.get("name")?)?)))
+            })
+            .collect();
+        let pairs = prompts.iter().map(|(id, name)| (*id, name.as_str()));
+        NameTable::build(&META_TOOLS, [], pairs)
+    }
+}
+
+/// The deck's URI of a server's resource.
+pub(crate) fn resource_uri(id: &str, uri: &str) -> String {
+    format!("{SCHEME}{id}/resources/{}", utf8_percent_encode(uri, COMPONENT))
+}
+
+fn resource(id: &str, object: &RawObject) -> Option<RawObject> {
+    let uri = raw::string(object.get("uri")?)?;
+    let mut listed = object.clone();
+    listed.extend(raw::object([("uri", json!(resource_uri(id, &uri)))]));
+    add_origin(&mut listed, json!({ "capletId": id, "downstreamUri": uri }));
+    Some(listed)
+}
+
+fn template(id: &str, object: &RawObject) -> Option<RawObject> {
+    let real = raw::string(object.get("uriTemplate")?)?;
+    let name = object.get("name").and_then(|name| raw::string(name)).unwrap_or_default();
+    let encoded = utf8_percent_encode(&real, COMPONENT);
+    let uri = format!("{SCHEME}{id}/resources/{{encodedUri}}?template={encoded}");
+    let mut listed = object.clone();
+    listed.extend(raw::object([
+        ("uriTemplate", json!(uri)),
+        ("name", json!(format!("{id}:{name}"))),
+    ]));
+    add_origin(&mut listed, json!({ "capletId": id, "downstreamUriTemplate": real }));
+    Some(listed)
+}
+
+fn prompt(names: &NameTable, id: &str, object: &RawObject) -> Option<RawObject> {
+    let real = raw::string(object.get("name")?)?;
+    let name = names.tool_name(id, &real)?;
+    let mut listed = object.clone();
+    listed.extend(raw::object([("name", json!(name))]));
+    add_origin(&mut listed, json!({ "capletId": id, "downstreamName": real }));
+    Some(listed)
+}

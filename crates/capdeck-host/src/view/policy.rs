@@ -1,0 +1,40 @@
+//! What a client asked for when it was started: an exposure for everything, a token budget.
+
+use capdeck_catalog::{Capability, Catalog, estimate_tokens};
+use capdeck_definition::Exposure;
+
+use super::{Budget, standing};
+
+/// Tokens of standing tools when nobody set a budget.
+const DEFAULT_SURFACE_TOKENS: usize = 1_000;
+
+/// How one client wants the deck offered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ViewPolicy {
+    /// Offers every capability this way, whatever its file says; `none` in a file still holds.
+    pub exposure: Option<Exposure>,
+}
+
+impl ViewPolicy {
+    /// The exposure in force for a capability.
+    pub fn exposure_of(&self, capability: &Capability) -> Exposure {
+        match (capability.exposure, self.exposure) {
+            (Exposure::None, _) => Exposure::None,
+            (_, Some(asked)) => asked,
+            (own, None) => own,
+        }
+    }
+
+    /// True when a person chose the exposure, in the file, the config or on the command line.
+    pub(super) fn is_explicit(&self, capability: &Capability) -> bool {
+        self.exposure.is_some() || capability.exposure_is_explicit
+    }
+
+    pub(super) fn budget(&self, catalog: &Catalog) -> Budget {
+        let set = catalog.config().surface_tokens.map(|tokens| tokens as usize);
+        let whole = set.unwrap_or(DEFAULT_SURFACE_TOKENS);
+        // The search tools are what everything that does not fit falls back to.
+        let reserved = estimate_tokens(standing::META_TOOL_DEFINITIONS);
+        Budget { left: whole.saturating_sub(reserved), is_strict: set.is_some() }
+    }
+}

@@ -1,0 +1,103 @@
+//! The standing surface: the tools a client lists, rendered once.
+
+use capdeck_catalog::{Capability, RawObject, Tool, estimate_tokens};
+use serde_json::{Value, json, value::RawValue};
+
+use super::View;
+use crate::{progressive::wrapper_tool, raw};
+
+/// Names that capabilities cannot take: the host's own tools, now and later.
+pub const META_TOOLS: [&str; 6] =
+    ["search", "describe", "call_tool", "setup_tools", "code_mode", "capdeck"];
+
+/// The three tools that reach everything. Kept short: this is the whole cost of a deck of any size.
+pub(super) const META_TOOL_DEFINITIONS: &str = r#"[{"name":"search","description":"Find tools by what they do, in plain words. Returns names, signatures and descriptions.","inputSchema":{"type":"object","properties":{"query":{"type":"string"},"capability":{"type":"string","description":"Search only this one"},"limit":{"type":"integer","minimum":1,"maximum":50},"cursor":{"type":"string","description":"nextCursor of the last page"}},"required":["query"]},"annotations":{"readOnlyHint":true}},{"name":"describe","description":"Full definition and schemas of one tool.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name from search"}},"required":["name"]},"annotations":{"readOnlyHint":true}},{"name":"call_tool","description":"Run a tool. Wrong arguments answer with its schema.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name from search"},"data":{"type":"object","description":"Its arguments"}},"required":["name"]}}]"#;
+
+/// What the handshake's instructions may cost, whatever is installed.
+const INSTRUCTION_TOKENS: usize = 60;
+
+/// All listed tools: the search tools, then wrappers, then direct tools, each in a fixed order.
+pub(super) fn render_tools(view: &View) -> Box<RawValue> {
+    let mut listed: Vec<Box<RawValue>> = Vec::new();
+    if !view.searchable.is_empty() {
+        let meta: Vec<Box<RawValue>> =
+            serde_json::from_str(META_TOOL_DEFINITIONS).unwrap_or_default();
+        listed.extend(meta);
+    }
+    for capability in &view.progressive {
+        let id = capability.definition.id.as_str();
+        let name = view.names().wrapper_name(id).unwrap_or(id);
+        listed.extend(
+            wrapper_tool(name, &capability.definition)
+                .and_then(|tool| serde_json::value::to_raw_value(&tool).ok()),
+        );
+    }
+    for capability in &view.direct {
+        let id = capability.definition.id.as_str();
+        for tool in capability.discovery.iter().flat_map(|known| &known.tools) {
+            listed.extend(direct_tool(&view.name_of(id, tool.name()), id, tool));
+        }
+    }
+    serde_json::value::to_raw_value(&listed).unwrap_or_default()
+}
+
+/// How to reach what is not listed, with as many capability names as fit a line.
+pub(super) fn instructions(view: &View) -> Option<String> {
+    if view.searchable.is_empty() {
+        return None;
+    }
+    let mut text = "Use `search` to find tools, then `call_tool`. Here:".to_owned();
+    let mut left = 0;
+    for capability in view.searchable() {
+        let id = capability.definition.id.as_str();
+        if left == 0 && estimate_tokens(&text) + estimate_tokens(id) < INSTRUCTION_TOKENS {
+            text.push_str(&format!(" {id},"));
+        } else {
+            left += 1;
+        }
+    }
+    text.pop();
+    if left > 0 {
+        text.push_str(&format!(" and {left} more"));
+    }
+    text.push('.');
+    Some(text)
+}
+
+/// A backend's tool under its deck name. Everything but the name stays byte for byte.
+fn direct_tool(name: &str, id: &str, tool: &Tool) -> Option<Box<RawValue>> {
+    let mut listed: RawObject = tool.raw().clone();
+    listed.insert("name".to_owned(), serde_json::value::to_raw_value(name).ok()?);
+    add_origin(
+        &mut listed,
+        json!({ "capletId": id, "downstreamName": tool.name(), "exposure": "direct" }),
+    );
+    serde_json::value::to_raw_value(&listed).ok()
+}
+
+/// Adds `_meta.caplets`, keeping the rest of `_meta` as it is.
+pub(super) fn add_origin(object: &mut RawObject, origin: Value) {
+    let mut meta: RawObject = object
+        .get("_meta")
+        .and_then(|meta| serde_json::from_str(meta.get()).ok())
+        .unwrap_or_default();
+    meta.extend(raw::object([("caplets", origin)]));
+    if let Ok(meta) = serde_json::value::to_raw_value(&meta) {
+        object.insert("_meta".to_owned(), meta);
+    }
+}
+
+pub(super) fn direct_tokens(capability: &Capability) -> usize {
+    let id = capability.definition.id.as_str();
+    let tools = capability.discovery.iter().flat_map(|known| &known.tools);
+    tools
+        .filter_map(|tool| direct_tool(&format!("{id}__{}", tool.name()), id, tool))
+        .map(|tool| estimate_tokens(tool.get()))
+        .sum()
+}
+
+pub(super) fn wrapper_tokens(capability: &Capability) -> usize {
+    wrapper_tool(capability.definition.id.as_str(), &capability.definition)
+        .and_then(|tool| serde_json::to_string(&tool).ok())
+        .map_or(0, |text| estimate_tokens(&text))
+}

@@ -1,0 +1,87 @@
+//! Reads the deck again when its files change.
+
+use std::{path::PathBuf, time::Duration};
+
+use notify::{RecommendedWatcher, RecursiveMode};
+use notify_debouncer_full::{DebounceEventResult, Debouncer, RecommendedCache, new_debouncer};
+use tokio::sync::mpsc;
+
+use crate::Host;
+
+/// Files are read again once they have been quiet for this long.
+const QUIET: Duration = Duration::from_millis(250);
+
+/// The files could not be watched, so changes need a restart.
+#[derive(Debug, thiserror::Error)]
+#[error("the definition files cannot be watched; changes need a restart")]
+pub struct WatchError(#[from] notify::Error);
+
+impl Host {
+    /// Follows file changes in the background until the host is closed.
+    pub fn watch(&self) -> Result<(), WatchError> {
+        let (changed, mut changes) = mpsc::unbounded_channel();
+        let mut debouncer = new_debouncer(QUIET, None, move |events: DebounceEventResult| {
+            let matters =
+                events.is_ok_and(|events| events.iter().any(|event| !event.kind.is_access()));
+            if matters {
+                // The receiver is gone only while the host closes.
+                changed.send(()).ok();
+            }
+        })?;
+        let mut watched = Vec::new();
+        follow(&mut debouncer, &mut watched, self.watch_list());
+        let host = self.clone();
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    change = changes.recv() => if change.is_none() { return },
+                    () = host.0.stop.cancelled() => return,
+                }
+                let reloading = host.clone();
+                // Reading files blocks; a panic there must not end the watching.
+                if let Err(error) = tokio::task::spawn_blocking(move || reloading.reload()).await {
+                    tracing::error!(%error, "reading the deck again ended by a bug");
+                }
+                follow(&mut debouncer, &mut watched, host.watch_list());
+            }
+        });
+        Ok(())
+    }
+
+    fn watch_list(&self) -> Vec<PathBuf> {
+        let settings = self.settings();
+        let roots = settings.user_roots.iter().map(|root| root.dir.clone());
+        // Trust and set-up are decided by other processes; their files tell when.
+        let state = [settings.state_dir.join("trust.json"), settings.state_dir.join("setup.json")];
+        let mut paths: Vec<PathBuf> =
+            self.deck().watched.iter().cloned().chain(roots).chain(state).collect();
+        if let Some(project) = &settings.project {
+            paths.push(project.dir.clone());
+        }
+        paths.into_iter().filter_map(|path| nearest_existing(&path)).collect()
+    }
+}
+
+/// A folder that does not exist yet is noticed through the nearest one that does.
+fn nearest_existing(path: &std::path::Path) -> Option<PathBuf> {
+    path.ancestors().find(|path| path.is_dir()).map(PathBuf::from)
+}
+
+fn follow(
+    debouncer: &mut Debouncer<RecommendedWatcher, RecommendedCache>,
+    watched: &mut Vec<PathBuf>,
+    mut wanted: Vec<PathBuf>,
+) {
+    wanted.sort();
+    wanted.dedup();
+    for path in watched.iter().filter(|path| !wanted.contains(path)) {
+        // A folder that is gone is no longer watched anyway.
+        drop(debouncer.unwatch(path));
+    }
+    for path in wanted.iter().filter(|path| !watched.contains(path)) {
+        if let Err(error) = debouncer.watch(path, RecursiveMode::NonRecursive) {
+            tracing::warn!(path = %path.display(), %error, "the folder cannot be watched");
+        }
+    }
+    *watched = wanted;
+}

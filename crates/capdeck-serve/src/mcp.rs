@@ -1,0 +1,11 @@
+//! The MCP face: handshakes and requests in, the host's answers out. Decides nothing.
+
+mod caller;
+mod client_listener;
+mod deck_session;
+mod failure;
+mod params;
+mod service;
+mod transparent_session;
+
+pub(crate) use service::McpService;

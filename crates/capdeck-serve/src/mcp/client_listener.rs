@@ -1,0 +1,39 @@
+//! The client of a session, as servers reach it outside any request.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use capdeck_host::{CallError, Listener, RawObject};
+use capdeck_mcp::server::Peer;
+use serde_json::value::RawValue;
+
+use super::failure;
+
+/// How long a client has to answer a question that belongs to no request, such as `roots/list`.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+
+pub(super) struct ClientListener {
+    peer: Peer,
+}
+
+impl ClientListener {
+    #[expect(clippy::new_ret_no_self, reason = "callers only ever want the trait object")]
+    pub(super) fn new(peer: Peer) -> Arc<dyn Listener> {
+        Arc::new(Self { peer })
+    }
+}
+
+#[async_trait]
+impl Listener for ClientListener {
+    fn notified(&self, method: &str, params: Option<RawObject>) {
+        self.peer.notify(method, params);
+    }
+
+    async fn requested(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+    ) -> Result<Box<RawValue>, CallError> {
+        self.peer.request(method, params, ANSWER_TIMEOUT).await.map_err(failure::from_client)
+    }
+}

@@ -1,0 +1,200 @@
+//! The deck as one MCP server: listed tools, resources, prompts, and the tools that reach the rest.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use capdeck_host::{CallError, ErrorKind, HostEvent, RawObject, Session as HostSession};
+use capdeck_mcp::{
+    RpcError,
+    server::{Exchange, Opened, Peer, Session},
+};
+use serde_json::{Value, json, value::RawValue};
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    caller::{Telling, context},
+    failure, params,
+};
+
+pub(super) struct DeckSession {
+    session: Arc<HostSession>,
+    ended: CancellationToken,
+}
+
+impl DeckSession {
+    pub(super) fn open(session: Arc<HostSession>, peer: Peer) -> Opened {
+        let ended = CancellationToken::new();
+        tell_about_changes(&session, peer, ended.clone());
+        let view = session.view();
+        let mut capabilities = json!({
+            "tools": { "listChanged": true },
+            "resources": { "listChanged": true },
+        });
+        if view.offers_directly() {
+            capabilities["prompts"] = json!({ "listChanged": true });
+            capabilities["completions"] = json!({});
+        }
+        let mut result = object(json!({
+            "capabilities": capabilities,
+            "serverInfo": {
+                "name": "capdeck",
+                "title": "Capdeck",
+                "version": session.host().settings().version,
+            },
+        }));
+        if let Some(instructions) = view.instructions()
+            && let Ok(text) = serde_json::value::to_raw_value(&instructions)
+        {
+            result.insert("instructions".to_owned(), text);
+        }
+        Opened { result, session: Arc::new(Self { session, ended }) }
+    }
+
+    async fn call_tool(
+        &self,
+        params: Option<RawObject>,
+        exchange: Exchange,
+    ) -> Result<Box<RawValue>, RpcError> {
+        let (name, request) = params::tool_call(params.unwrap_or_default())?;
+        let context = context(exchange, Telling::Progress);
+        match self.session.call_listed(&name, request, &context).await {
+            Ok(Some(result)) => Ok(result),
+            Ok(None) => Err(RpcError::invalid_params(format!("there is no tool `{name}`"))),
+            Err(error) if error.kind() == ErrorKind::Cancelled => {
+                Err(failure::as_rpc_error(&error))
+            }
+            Err(error) => failure::as_tool_result(&error),
+        }
+    }
+}
+
+#[async_trait]
+impl Session for DeckSession {
+    async fn request(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+        exchange: Exchange,
+    ) -> Result<Box<RawValue>, RpcError> {
+        let session = &self.session;
+        match method {
+            "tools/call" => return self.call_tool(params, exchange).await,
+            "tools/list" => {
+                let view = session.discovered_view().await;
+                return one_page("tools", view.tools(), params.as_ref());
+            }
+            "resources/list" => {
+                let view = session.discovered_view().await;
+                return one_page("resources", &view.resources(), params.as_ref());
+            }
+            "resources/templates/list" => {
+                let view = session.discovered_view().await;
+                return one_page("resourceTemplates", &view.resource_templates(), params.as_ref());
+            }
+            "prompts/list" => {
+                let view = session.discovered_view().await;
+                return one_page("prompts", &view.prompts(), params.as_ref());
+            }
+            _ => {}
+        }
+        let mut params = params.unwrap_or_default();
+        params::strip_progress_token(&mut params);
+        let context = context(exchange, Telling::Progress);
+        let outcome: Result<Box<RawValue>, CallError> = match method {
+            "resources/read" => {
+                session.read_resource(&params::text(&params, "uri")?, &context).await
+            }
+            "prompts/get" => {
+                let name = params::text(&params, "name")?;
+                session.get_prompt(&name, params, &context).await
+            }
+            "completion/complete" => session.complete(params, &context).await,
+            _ => return Err(RpcError::method_not_found(method)),
+        };
+        outcome.map_err(|error| failure::as_rpc_error(&error))
+    }
+
+    async fn notification(&self, method: &str, _params: Option<RawObject>) {
+        tracing::trace!(method, "a notification for the deck");
+    }
+
+    async fn closed(&self) {
+        self.ended.cancel();
+        self.session.close().await;
+    }
+}
+
+/// Tells the client that its lists changed, only for those whose bytes did.
+fn tell_about_changes(session: &Arc<HostSession>, peer: Peer, ended: CancellationToken) {
+    let mut events = session.host().events();
+    let session = Arc::downgrade(session);
+    let lists = |session: &HostSession| {
+        let view = session.view();
+        [
+            ("notifications/tools/list_changed", digest(view.tools())),
+            ("notifications/resources/list_changed", digest(&view.resources())),
+            ("notifications/prompts/list_changed", digest(&view.prompts())),
+        ]
+    };
+    tokio::spawn(async move {
+        let mut known = match session.upgrade() {
+            Some(session) => lists(&session),
+            None => return,
+        };
+        loop {
+            let event = tokio::select! {
+                event = events.recv() => event,
+                () = ended.cancelled() => return,
+            };
+            match event {
+                Ok(HostEvent::CatalogChanged) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return,
+            }
+            let Some(session) = session.upgrade() else { return };
+            let now = lists(&session);
+            for ((method, before), (_, after)) in known.iter().zip(&now) {
+                if before != after {
+                    peer.notify(method, None);
+                }
+            }
+            known = now;
+        }
+    });
+}
+
+/// Enough to notice a change without keeping a second copy of every list.
+fn digest(list: &RawValue) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    list.get().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A list answer. The deck's lists are one page, so any cursor is a foreign one.
+fn one_page(
+    key: &str,
+    items: &RawValue,
+    params: Option<&RawObject>,
+) -> Result<Box<RawValue>, RpcError> {
+    if let Some(cursor) = params.and_then(|params| params.get("cursor"))
+        && cursor.get() != "null"
+    {
+        return Err(RpcError::invalid_params(format!(
+            "{} is not a cursor of this list",
+            cursor.get()
+        )));
+    }
+    let text = format!("{{\"{key}\":{}}}", items.get());
+    RawValue::from_string(text).map_err(|error| RpcError::internal(error.to_string()))
+}
+
+fn object(value: Value) -> RawObject {
+    let Value::Object(members) = value else { return RawObject::new() };
+    members
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, serde_json::value::to_raw_value(&value).ok()?)))
+        .collect()
+}

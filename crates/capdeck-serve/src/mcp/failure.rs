@@ -1,0 +1,94 @@
+//! The one table from a failed call to MCP's own language, and back.
+
+use capdeck_host::{CallError, ErrorCode, ErrorKind, RpcFailure};
+use capdeck_mcp::RpcError;
+use serde_json::{Map, Value, json, value::RawValue};
+
+/// MCP's code for a resource that does not exist, up to revision 2025-11-25.
+const RESOURCE_NOT_FOUND: i64 = -32002;
+
+/// A failed tool call as a tool result, which is what a model can read and act on.
+pub(super) fn as_tool_result(error: &CallError) -> Result<Box<RawValue>, RpcError> {
+    log(error);
+    let mut facts = Map::new();
+    facts.insert("code".to_owned(), json!(error.code.as_str()));
+    facts.insert("message".to_owned(), json!(error.message));
+    let mut text = format!("{}: {}", error.code.as_str(), error.message);
+    if let Some(hint) = &error.hint {
+        facts.insert("hint".to_owned(), json!(hint));
+        text.push_str(&format!("\n{hint}"));
+    }
+    if let Some(details) = details(error) {
+        text.push_str(&format!("\n{details}"));
+        facts.insert("details".to_owned(), details);
+    }
+    serde_json::value::to_raw_value(&json!({
+        "content": [{ "type": "text", "text": text }],
+        "structuredContent": { "error": facts },
+        "isError": true,
+    }))
+    .map_err(|error| RpcError::internal(error.to_string()))
+}
+
+/// A failed request that is not a tool call.
+pub(super) fn as_rpc_error(error: &CallError) -> RpcError {
+    log(error);
+    if let Some(remote) = &error.rpc {
+        return RpcError {
+            code: remote.code,
+            message: remote.message.clone(),
+            data: remote.data.clone(),
+        };
+    }
+    let code = match error.kind() {
+        ErrorKind::NotFound if error.code == ErrorCode::ResourceNotFound => RESOURCE_NOT_FOUND,
+        ErrorKind::NotFound | ErrorKind::BadInput => RpcError::INVALID_PARAMS,
+        ErrorKind::Unsupported => RpcError::METHOD_NOT_FOUND,
+        ErrorKind::Cancelled => RpcError::REQUEST_CANCELLED,
+        ErrorKind::Denied | ErrorKind::NeedsLogin | ErrorKind::Unavailable => RpcError::REFUSED,
+        ErrorKind::TimedOut | ErrorKind::BackendFailed | ErrorKind::Bug => RpcError::INTERNAL_ERROR,
+    };
+    let message = match &error.hint {
+        Some(hint) => format!("{} ({hint})", error.message),
+        None => error.message.clone(),
+    };
+    let facts = json!({ "code": error.code.as_str(), "details": error.data });
+    let failure = RpcError::new(code, message);
+    match serde_json::value::to_raw_value(&facts) {
+        Ok(data) => failure.with_data(data),
+        Err(_) => failure,
+    }
+}
+
+/// What a client answered when a server asked it something and it refused or failed.
+pub(super) fn from_client(error: RpcError) -> CallError {
+    let mut failure = CallError::new(
+        ErrorCode::UnsupportedCapability,
+        format!("the client could not answer: {}", error.message),
+    );
+    failure.rpc =
+        Some(Box::new(RpcFailure { code: error.code, message: error.message, data: error.data }));
+    failure
+}
+
+fn details(error: &CallError) -> Option<Value> {
+    let remote = error.rpc.as_ref().map(|remote| {
+        let data = remote.data.as_deref().and_then(|data| serde_json::from_str(data.get()).ok());
+        json!({ "code": remote.code, "data": data.unwrap_or(Value::Null) })
+    });
+    match (&error.data, remote) {
+        (None, None) => None,
+        (Some(data), None) => Some(data.clone()),
+        (None, Some(remote)) => Some(json!({ "remote": remote })),
+        (Some(data), Some(remote)) => Some(json!({ "facts": data, "remote": remote })),
+    }
+}
+
+fn log(error: &CallError) {
+    let detail = error.detail.as_deref().unwrap_or_default();
+    if error.kind() == ErrorKind::Bug {
+        tracing::error!(code = error.code.as_str(), detail, "{}", error.message);
+    } else {
+        tracing::debug!(code = error.code.as_str(), detail, "{}", error.message);
+    }
+}

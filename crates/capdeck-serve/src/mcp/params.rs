@@ -1,0 +1,39 @@
+//! Taking request parameters apart without touching what is not ours.
+
+use capdeck_host::{RawObject, ToolRequest};
+use capdeck_mcp::RpcError;
+use serde_json::value::RawValue;
+
+/// A required string member.
+pub(super) fn text(params: &RawObject, key: &str) -> Result<String, RpcError> {
+    params
+        .get(key)
+        .and_then(|value| serde_json::from_str(value.get()).ok())
+        .ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be a string")))
+}
+
+/// The listed name of a `tools/call` and everything else of it, as the client sent it.
+pub(super) fn tool_call(mut params: RawObject) -> Result<(String, ToolRequest), RpcError> {
+    let name = text(&params, "name")?;
+    params.shift_remove("name");
+    let arguments = params.shift_remove("arguments").filter(|value| value.get() != "null");
+    let meta = params.shift_remove("_meta").and_then(|meta| without_progress_token(&meta));
+    Ok((name, ToolRequest { arguments, meta, rest: params, ..ToolRequest::default() }))
+}
+
+/// `_meta` without the progress token: tokens are per hop, and ours is not the client's.
+fn without_progress_token(meta: &RawValue) -> Option<RawObject> {
+    let mut meta: RawObject = serde_json::from_str(meta.get()).ok()?;
+    meta.shift_remove("progressToken");
+    (!meta.is_empty()).then_some(meta)
+}
+
+/// Removes the progress token from a request that is passed on as it is.
+pub(super) fn strip_progress_token(params: &mut RawObject) {
+    let Some(meta) = params.shift_remove("_meta") else { return };
+    if let Some(meta) = without_progress_token(&meta)
+        && let Ok(meta) = serde_json::value::to_raw_value(&meta)
+    {
+        params.insert("_meta".to_owned(), meta);
+    }
+}

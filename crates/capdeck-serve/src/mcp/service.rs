@@ -1,0 +1,48 @@
+//! Opens one session per client: the whole deck, or one capability as it is.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use capdeck_host::{ClientProfile, Host, Scope, SessionSettings};
+use capdeck_mcp::{
+    RpcError,
+    server::{ClientHello, Opened, Peer, Service},
+};
+
+use super::{
+    client_listener::ClientListener, deck_session::DeckSession,
+    transparent_session::TransparentSession,
+};
+
+/// What one endpoint serves.
+pub(crate) struct McpService {
+    host: Host,
+    scope: Scope,
+}
+
+impl McpService {
+    pub(crate) fn new(host: Host, scope: Scope) -> Arc<Self> {
+        Arc::new(Self { host, scope })
+    }
+}
+
+#[async_trait]
+impl Service for McpService {
+    async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Opened, RpcError> {
+        let client_name = hello
+            .info
+            .get("name")
+            .and_then(|name| serde_json::from_str(name.get()).ok())
+            .unwrap_or_else(|| "unnamed client".to_owned());
+        let session = self.host.session(SessionSettings {
+            scope: self.scope.clone(),
+            client_name,
+            client: ClientProfile { info: Some(hello.info), capabilities: hello.capabilities },
+            listener: ClientListener::new(peer.clone()),
+        });
+        match &self.scope {
+            Scope::Transparent(id) => TransparentSession::open(id.clone(), session).await,
+            Scope::Deck(_) | Scope::Operator => Ok(DeckSession::open(session, peer)),
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Bytes in and out. Nothing here knows a capability.
+
+pub(crate) mod http;
+pub(crate) mod stdio;

@@ -1,0 +1,179 @@
+//! MCP over Streamable HTTP, with health, readiness and metrics beside it.
+
+mod access;
+mod endpoints;
+mod status;
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{DefaultBodyLimit, Request, State},
+    middleware,
+    response::{IntoResponse, Response},
+    routing::{any, get},
+    serve::ListenerExt,
+};
+use bytes::Bytes;
+use capdeck_auth::Secret;
+use capdeck_host::{Host, Scope, ViewPolicy};
+use http::StatusCode;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use self::{access::Access, endpoints::Endpoints};
+
+/// Longest wait for open requests when the host stops.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Where and for whom to listen.
+#[derive(Debug, Clone)]
+pub struct HttpSettings {
+    pub host: String,
+    /// 0 picks a free port.
+    pub port: u16,
+    /// The bearer key every request must carry. Required off loopback.
+    pub key: Option<Secret>,
+    /// Further names this host is reached by, such as the public one.
+    pub allowed_hosts: Vec<String>,
+    /// What the deck's own endpoint offers.
+    pub policy: ViewPolicy,
+}
+
+/// A bound HTTP host that has not started to answer yet.
+pub struct HttpServer {
+    listener: TcpListener,
+    address: SocketAddr,
+    router: Router,
+    endpoints: Arc<Endpoints>,
+    host: Host,
+}
+
+/// Why the host cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    #[error("cannot listen on {host}:{port}")]
+    Bind {
+        host: String,
+        port: u16,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{host} can be reached from other machines, so a key is required")]
+    KeyRequired { host: String },
+}
+
+impl HttpServer {
+    /// Takes the port. Off loopback this needs a key.
+    pub async fn bind(host: Host, settings: HttpSettings) -> Result<Self, BindError> {
+        let bind_error =
+            |source| BindError::Bind { host: settings.host.clone(), port: settings.port, source };
+        let listener =
+            TcpListener::bind((settings.host.as_str(), settings.port)).await.map_err(bind_error)?;
+        let address = listener.local_addr().map_err(bind_error)?;
+        if !address.ip().is_loopback() && settings.key.is_none() {
+            return Err(BindError::KeyRequired { host: settings.host });
+        }
+        status::recorder();
+        let access = Arc::new(Access::new(address.ip(), &settings));
+        let endpoints = Arc::new(Endpoints::new(host.clone(), Scope::Deck(settings.policy)));
+        let router = router(host.clone(), endpoints.clone(), access);
+        Ok(Self { listener, address, router, endpoints, host })
+    }
+
+    /// The address clients on this machine use.
+    pub fn url(&self) -> String {
+        let address = match self.address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => format!("127.0.0.1:{}", self.address.port()),
+            IpAddr::V6(ip) if ip.is_unspecified() => format!("[::1]:{}", self.address.port()),
+            _ => self.address.to_string(),
+        };
+        format!("http://{address}")
+    }
+
+    /// Answers until `stop`, then ends every session and every connection behind them.
+    pub async fn run(self, stop: CancellationToken) -> io::Result<()> {
+        let Self { listener, router, endpoints, host, .. } = self;
+        // Without this, small SSE messages wait for the peer's delayed acknowledgement.
+        let listener = listener.tap_io(|stream| {
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "a socket stays slow");
+            }
+        });
+        let stopping = stop.clone();
+        let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
+            stopping.cancelled().await;
+        });
+        let closing = async {
+            stop.cancelled().await;
+            endpoints.shutdown().await;
+            host.close().await;
+            tokio::time::sleep(STOP_TIMEOUT).await;
+        };
+        tokio::select! {
+            outcome = serving => {
+                endpoints.shutdown().await;
+                host.close().await;
+                outcome
+            }
+            // Whoever still holds a socket open has had time enough.
+            () = closing => Ok(()),
+        }
+    }
+}
+
+fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>) -> Router {
+    let mcp = Router::new()
+        .route("/mcp", any(deck))
+        .route("/servers/{id}/mcp", any(one_server))
+        .with_state(endpoints);
+    let status = Router::new()
+        .route("/ready", get(status::ready))
+        .route("/metrics", get(status::metrics))
+        .with_state(host);
+    Router::new()
+        .merge(mcp)
+        .merge(status)
+        .layer(middleware::from_fn_with_state(access.clone(), access::check_key))
+        // Liveness says nothing about the deck, so it needs no key.
+        .route("/health", get(status::health))
+        .layer(middleware::from_fn_with_state(access, access::check_names))
+        .layer(DefaultBodyLimit::disable())
+}
+
+async fn deck(State(endpoints): State<Arc<Endpoints>>, request: Request) -> Response {
+    let endpoint = endpoints.deck();
+    answer(endpoint, request).await
+}
+
+async fn one_server(
+    State(endpoints): State<Arc<Endpoints>>,
+    axum::extract::Path(id): axum::extract::Path<String>,
+    request: Request,
+) -> Response {
+    match endpoints.server(&id) {
+        Some(endpoint) => answer(endpoint, request).await,
+        None => (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response(),
+    }
+}
+
+async fn answer(endpoint: Arc<capdeck_mcp::server::HttpEndpoint>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let body = match Limited::new(body, capdeck_mcp::MAX_MESSAGE_BYTES).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => {
+            return (StatusCode::PAYLOAD_TOO_LARGE, "the message is larger than 16 MiB\n")
+                .into_response();
+        }
+        Err(_) => return StatusCode::BAD_REQUEST.into_response(),
+    };
+    let request: http::Request<Bytes> = http::Request::from_parts(head, body);
+    endpoint.handle(request).await.map(Body::new)
+}

@@ -1,0 +1,53 @@
+//! Alive, ready, and in numbers.
+
+use std::sync::OnceLock;
+
+use axum::{Json, extract::State, response::IntoResponse};
+use capdeck_host::Host;
+use http::header;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use serde_json::{Value, json};
+
+/// The process answers.
+pub(super) async fn health() -> Json<Value> {
+    Json(json!({ "status": "ok" }))
+}
+
+/// The deck is read; counts say what is in it.
+pub(super) async fn ready(State(host): State<Host>) -> Json<Value> {
+    let catalog = host.catalog();
+    let usable = catalog.capabilities().filter(|capability| capability.is_usable()).count();
+    Json(json!({
+        "status": "ready",
+        "version": host.settings().version,
+        "catalogVersion": catalog.version(),
+        "capabilities": { "usable": usable, "all": catalog.capabilities().count() },
+        "quarantined": catalog.quarantined().len(),
+    }))
+}
+
+/// Prometheus text: calls by capability and outcome, and how long they took.
+pub(super) async fn metrics(State(host): State<Host>) -> impl IntoResponse {
+    let catalog = host.catalog();
+    metrics::gauge!("capdeck_capabilities").set(count(catalog.capabilities().count()));
+    metrics::gauge!("capdeck_tools").set(count(catalog.tool_count()));
+    let text = recorder().map(PrometheusHandle::render).unwrap_or_default();
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text)
+}
+
+/// The process-wide recorder. Metrics of calls made before the first call of this are not counted.
+pub(super) fn recorder() -> Option<&'static PrometheusHandle> {
+    static RECORDER: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
+    RECORDER
+        .get_or_init(|| {
+            PrometheusBuilder::new()
+                .install_recorder()
+                .inspect_err(|error| tracing::warn!(%error, "metrics are not recorded"))
+                .ok()
+        })
+        .as_ref()
+}
+
+fn count(number: usize) -> f64 {
+    u32::try_from(number).map_or(f64::INFINITY, f64::from)
+}
