@@ -68,6 +68,15 @@ const TRANSPORT_HEADERS: [&str; 15] = [
 ];
 
 impl Credentials {
+    /// Every secret value in it, for scrubbing.
+    pub fn secrets(&self) -> Vec<&Secret> {
+        match self {
+            Self::None | Self::Login { .. } => Vec::new(),
+            Self::Bearer { token } => vec![token],
+            Self::Headers { headers } => headers.iter().map(|(_, value)| value).collect(),
+        }
+    }
+
     /// The headers for a request.
     pub fn headers(&self) -> Result<Vec<AuthHeader>, OutboundError> {
         match self {

@@ -26,19 +26,24 @@ pub struct ScrubStream {
 impl Scrubber {
     /// A scrubber for these values.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a Secret>) -> Self {
-        let mut kept: Vec<Secret> = Vec::new();
+        Self::default().with(values)
+    }
+
+    /// The same scrubber with more values.
+    #[must_use]
+    pub fn with<'a>(mut self, values: impl IntoIterator<Item = &'a Secret>) -> Self {
         for value in values {
             // Programs print a JSON body or a URL, so the escaped forms are known as well.
             let plain = value.expose();
             for form in [plain.to_owned(), json_escaped(plain), percent_encoded(plain)] {
                 let form = Secret::new(form);
-                if form.expose().len() >= MIN_LENGTH && !kept.contains(&form) {
-                    kept.push(form);
+                if form.expose().len() >= MIN_LENGTH && !self.values.contains(&form) {
+                    self.values.push(form);
                 }
             }
         }
-        kept.sort_by_key(|value| std::cmp::Reverse(value.expose().len()));
-        Self { values: kept }
+        self.values.sort_by_key(|value| std::cmp::Reverse(value.expose().len()));
+        self
     }
 
     /// For logs and errors: every value that came from outside the file.

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use capdeck_auth::Scrubber;
 use serde_json::{Value, value::RawValue};
+
+use crate::scrub_json::scrub_json;
 
 /// A failed call. `message` is safe to show to an agent, `detail` is for the log only.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -96,6 +99,20 @@ impl CallError {
 
     pub fn kind(&self) -> ErrorKind {
         self.code.kind()
+    }
+
+    /// The same error with known secret values taken out of everything it says itself.
+    #[must_use]
+    pub(crate) fn scrubbed(mut self, scrubber: &Scrubber) -> Self {
+        if !scrubber.is_empty() {
+            self.message = scrubber.text(&self.message).into_owned();
+            self.detail = self.detail.map(|detail| scrubber.text(&detail).into_owned());
+            self.hint = self.hint.map(|hint| scrubber.text(&hint).into_owned());
+            if let Some(data) = &mut self.data {
+                scrub_json(data, scrubber);
+            }
+        }
+        self
     }
 }
 

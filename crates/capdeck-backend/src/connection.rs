@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use capdeck_catalog::{Discovery, RawObject};
+use capdeck_catalog::{Discovery, RawObject, ServerFacts};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +39,11 @@ pub trait Connection: fmt::Debug + Send + Sync {
 
     /// Sends an MCP notification. Backends that are not MCP servers have nobody to tell.
     async fn notify(&self, _method: &str, _params: Option<RawObject>) {}
+
+    /// What an MCP server said about itself in the handshake.
+    fn server(&self) -> Option<ServerFacts> {
+        None
+    }
 
     /// Why the connection can no longer be used, once that is so.
     fn ended(&self) -> Option<String> {

@@ -1,12 +1,41 @@
 //! Live backends: one [`Connection`] per remote, whatever its kind.
 //!
-//! Read [`Connection`] first, then [`connect`]. Every wait here has a deadline and can be cancelled;
+//! Read [`Connection`] first, then [`Connector`]. Every wait here has a deadline and can be cancelled;
 //! every child process is in its own group and dies with the host.
 //!
 //! This crate never knows who is calling or how a result is shown.
 
+mod arguments;
+mod artifact;
 mod call_error;
+mod capture;
+mod check;
+mod child_environment;
+mod cli;
+mod command_run;
+mod connect;
 mod connection;
+mod declared_tool;
+mod guardian;
+mod http_api;
+mod http_client;
+mod listener;
+mod mcp;
+mod outbound;
+mod process;
+mod process_log;
+mod scrub_json;
+mod setup_run;
+mod static_discovery;
+mod surroundings;
+mod tool_result;
+mod working_folder;
 
+pub use artifact::{Artifact, ArtifactError, ArtifactStore, ArtifactWriter};
 pub use call_error::{CallError, ErrorCode, ErrorKind, RpcFailure};
+pub use connect::{ClientProfile, ConnectOptions, Connector, ConnectorSettings};
 pub use connection::{CallContext, Caller, Connection, NoCaller, ToolCall};
+pub use guardian::{GuardianCommand, run_guardian};
+pub use listener::{Listener, NoListener};
+pub use setup_run::{SetupEvent, SetupPhase, SetupReport, StepReport, StepStatus};
+pub use static_discovery::static_discovery;

@@ -1,0 +1,73 @@
+//! A host in miniature: runs a command that starts another, under a guardian.
+//!
+//! `guarded_host host FILE` runs a shell that writes its own and its child's process number to FILE and
+//! then waits for ever. Kill the host with SIGKILL and both are gone a moment later.
+//! `guarded_host guard` is the guardian's side, started by the host.
+
+use std::{error::Error, path::PathBuf, time::Duration};
+
+use capdeck_auth::Environment;
+use capdeck_backend::{
+    CallContext, ConnectOptions, Connector, ConnectorSettings, GuardianCommand, ToolCall,
+    run_guardian,
+};
+use capdeck_definition::{
+    CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source,
+};
+use serde_json::json;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = std::env::args().skip(1);
+    match (args.next().as_deref(), args.next()) {
+        (Some("guard"), None) => {
+            run_guardian(std::io::stdin().lock());
+            Ok(())
+        }
+        (Some("host"), Some(file)) => host(&file).await,
+        _ => Err("usage: guarded_host host FILE | guarded_host guard".into()),
+    }
+}
+
+async fn host(file: &str) -> Result<(), Box<dyn Error>> {
+    let environment: Environment = [("PATH", "/usr/local/bin:/usr/bin:/bin")].into_iter().collect();
+    let connector = Connector::new(ConnectorSettings {
+        environment,
+        project: None,
+        artifacts_dir: PathBuf::from(format!("{file}.artifacts")),
+        guardian: Some(GuardianCommand {
+            program: std::env::current_exe()?,
+            args: vec!["guard".into()],
+        }),
+        client_name: "guarded-host".to_owned(),
+        client_version: "0.0.0".to_owned(),
+    });
+    let script = "sleep 1000 & echo $$ $! > \"$1\"; wait";
+    let backend = json!({"kind": "cli", "actions": {
+        "wait": {"command": "sh", "args": ["-c", script, "sh", file]},
+    }});
+    let definition = Definition {
+        id: CapabilityId::new("waiting")?,
+        parent: None,
+        member_of: None,
+        name: "Waiting".to_owned(),
+        description: "Waits for ever".to_owned(),
+        tags: Vec::new(),
+        exposure: None,
+        shadowing: Shadowing::default(),
+        hints: Hints::default(),
+        setup: None,
+        project_bound: false,
+        runtime: Runtime::default(),
+        icon: None,
+        disabled: false,
+        backend: serde_json::from_value(backend)?,
+        source: Source { layer: Layer::UserFile, path: PathBuf::from("waiting.md") },
+        base_dir: PathBuf::from("/"),
+        fingerprint: String::new(),
+    };
+    let connection = connector.connect(&definition, ConnectOptions::default()).await?;
+    let call = ToolCall { name: "wait", arguments: None, meta: None, rest: Default::default() };
+    connection.call_tool(call, &CallContext::detached(Duration::from_secs(600))).await?;
+    Ok(())
+}

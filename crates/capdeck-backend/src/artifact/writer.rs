@@ -1,0 +1,127 @@
+//! Writes one artifact, chunk by chunk.
+
+use std::path::{Path, PathBuf};
+
+use capdeck_definition::CapabilityId;
+use sha2::{Digest, Sha256};
+use tokio::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::AsyncWriteExt,
+};
+use uuid::Uuid;
+
+use super::{Artifact, ArtifactError, URI_PREFIX, facts_path, safe_filename};
+
+/// An artifact being written. Dropped unfinished, it leaves nothing behind.
+#[derive(Debug)]
+pub struct ArtifactWriter {
+    file: File,
+    partial: Partial,
+    path: PathBuf,
+    artifact: Artifact,
+    digest: Sha256,
+}
+
+/// The unfinished file and its call folder, removed on drop unless the artifact was finished.
+#[derive(Debug)]
+struct Partial {
+    path: PathBuf,
+    folder: PathBuf,
+    finished: bool,
+}
+
+impl ArtifactWriter {
+    pub(super) async fn create(
+        root: &Path,
+        capability: &CapabilityId,
+        filename: &str,
+        mime_type: Option<&str>,
+    ) -> Result<Self, ArtifactError> {
+        let filename = safe_filename(filename);
+        let call = Uuid::now_v7().simple().to_string();
+        let folder = root.join(capability.as_str()).join(&call);
+        let write_error =
+            |path: &Path, source| ArtifactError::Write { path: path.to_owned(), source };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .await
+            .map_err(|source| write_error(&folder, source))?;
+        let partial =
+            Partial { path: folder.join(".partial"), folder: folder.clone(), finished: false };
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&partial.path)
+            .await
+            .map_err(|source| write_error(&partial.path, source))?;
+        Ok(Self {
+            file,
+            path: folder.join(&filename),
+            partial,
+            artifact: Artifact {
+                uri: format!("{URI_PREFIX}{capability}/{call}/{filename}"),
+                filename,
+                mime_type: mime_type.map(str::to_owned),
+                byte_length: 0,
+                sha256: String::new(),
+            },
+            digest: Sha256::new(),
+        })
+    }
+
+    /// Adds bytes.
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactError> {
+        self.digest.update(bytes);
+        self.artifact.byte_length += bytes.len() as u64;
+        self.file.write_all(bytes).await.map_err(|source| self.write_error(source))
+    }
+
+    /// How much has been written.
+    pub fn byte_length(&self) -> u64 {
+        self.artifact.byte_length
+    }
+
+    /// Puts the file in its place; from now on it can be read.
+    pub async fn finish(mut self) -> Result<Artifact, ArtifactError> {
+        self.artifact.sha256 = hex(&std::mem::take(&mut self.digest).finalize());
+        self.file.flush().await.map_err(|source| self.write_error(source))?;
+        self.file.sync_all().await.map_err(|source| self.write_error(source))?;
+        let facts = serde_json::to_vec(&self.artifact)
+            .map_err(|error| self.write_error(std::io::Error::other(error)))?;
+        // The facts come first: a file in its place always has them.
+        let mut facts_file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(facts_path(&self.path))
+            .await
+            .map_err(|source| self.write_error(source))?;
+        facts_file.write_all(&facts).await.map_err(|source| self.write_error(source))?;
+        facts_file.sync_all().await.map_err(|source| self.write_error(source))?;
+        fs::rename(&self.partial.path, &self.path)
+            .await
+            .map_err(|source| self.write_error(source))?;
+        self.partial.finished = true;
+        Ok(self.artifact)
+    }
+
+    fn write_error(&self, source: std::io::Error) -> ArtifactError {
+        ArtifactError::Write { path: self.path.clone(), source }
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if !self.finished {
+            // Whatever cannot be removed now is swept later.
+            let _left = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,133 @@
+//! Takes in a stream of unknown length: the beginning in memory, all of it in an artifact when that
+//! is not enough. Secrets are taken out on the way, so neither ever holds them.
+
+use capdeck_auth::{ScrubStream, Scrubber};
+use capdeck_definition::CapabilityId;
+
+use crate::{
+    Artifact, ArtifactStore,
+    artifact::{ArtifactError, ArtifactWriter},
+};
+
+/// However large a definition's limit is, a message to a client stays below the 16 MiB frame.
+pub(crate) const MAX_INLINE: u64 = 12 * 1024 * 1024;
+
+/// What a single call may produce at most.
+pub(crate) const MAX_TOTAL: u64 = 100 * 1024 * 1024;
+
+/// Where the whole goes when it does not fit inline.
+#[derive(Debug, Clone)]
+pub(crate) struct SpillPlace {
+    pub(crate) store: ArtifactStore,
+    pub(crate) capability: CapabilityId,
+    pub(crate) filename: String,
+    pub(crate) mime_type: Option<String>,
+}
+
+/// A stream being taken in.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    limit: usize,
+    scrub: ScrubStream,
+    captured: Captured,
+}
+
+/// A stream that has been taken in.
+#[derive(Debug)]
+pub(crate) struct Captured {
+    /// The beginning, up to the limit.
+    head: Vec<u8>,
+    /// The length of the whole.
+    total: u64,
+    spill: Spill,
+    place: SpillPlace,
+}
+
+#[derive(Debug)]
+enum Spill {
+    /// Everything so far is in `head`.
+    NotNeeded,
+    Writing(ArtifactWriter),
+    Failed(ArtifactError),
+}
+
+impl Capture {
+    pub(crate) fn new(limit: u64, scrubber: &Scrubber, place: SpillPlace) -> Self {
+        let limit = usize::try_from(limit.min(MAX_INLINE)).unwrap_or(usize::MAX);
+        let captured = Captured { head: Vec::new(), total: 0, spill: Spill::NotNeeded, place };
+        Self { limit, scrub: scrubber.stream(), captured }
+    }
+
+    /// Adds bytes as they arrive.
+    pub(crate) async fn push(&mut self, bytes: &[u8]) {
+        let bytes = self.scrub.push(bytes);
+        self.captured.add(&bytes, self.limit).await;
+    }
+
+    /// The stream has ended.
+    pub(crate) async fn finish(self) -> Captured {
+        let Self { limit, scrub, mut captured } = self;
+        captured.add(&scrub.finish(), limit).await;
+        captured
+    }
+}
+
+impl Captured {
+    async fn add(&mut self, bytes: &[u8], limit: usize) {
+        self.total += bytes.len() as u64;
+        let room = limit.saturating_sub(self.head.len()).min(bytes.len());
+        let fits = bytes.get(..room).unwrap_or_default();
+        if room < bytes.len() && matches!(self.spill, Spill::NotNeeded) {
+            self.spill = self.start_spill().await.map_or_else(Spill::Failed, Spill::Writing);
+        }
+        self.head.extend_from_slice(fits);
+        if let Spill::Writing(writer) = &mut self.spill
+            && let Err(error) = writer.write(bytes).await
+        {
+            self.spill = Spill::Failed(error);
+        }
+    }
+
+    /// Opens the artifact and writes what came before.
+    async fn start_spill(&self) -> Result<ArtifactWriter, ArtifactError> {
+        let SpillPlace { store, capability, filename, mime_type } = &self.place;
+        let mut writer = store.create(capability, filename, mime_type.as_deref()).await?;
+        writer.write(&self.head).await?;
+        Ok(writer)
+    }
+
+    /// The length of the whole.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The bytes in memory; all there are when [`Self::total`] is no larger.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// The first bytes as text, cut between characters.
+    pub(crate) fn text(&self, max_bytes: u64) -> String {
+        let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+        let cut = self.head.get(..max_bytes).unwrap_or(&self.head);
+        let is_whole = cut.len() as u64 == self.total;
+        let complete = match std::str::from_utf8(cut) {
+            // An unfinished character at the cut is our doing, not the program's.
+            Err(error) if !is_whole && error.error_len().is_none() => {
+                cut.get(..error.valid_up_to()).unwrap_or(cut)
+            }
+            Ok(_) | Err(_) => cut,
+        };
+        String::from_utf8_lossy(complete).into_owned()
+    }
+
+    /// Keeps the whole as an artifact.
+    pub(crate) async fn keep(mut self) -> Result<Artifact, ArtifactError> {
+        let writer = match std::mem::replace(&mut self.spill, Spill::NotNeeded) {
+            Spill::NotNeeded => self.start_spill().await?,
+            Spill::Writing(writer) => writer,
+            Spill::Failed(error) => return Err(error),
+        };
+        writer.finish().await
+    }
+}

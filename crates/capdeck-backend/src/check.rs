@@ -1,0 +1,76 @@
+//! Whether a definition could be connected, without connecting it.
+
+use capdeck_definition::{Backend, CliTools, Definition, McpServer, McpTransport};
+use indexmap::IndexMap;
+
+use crate::{
+    CallError, Connector, child_environment::child_environment, cli::template::has_input,
+    connect::Prepared, process::find_program,
+};
+
+impl Connector {
+    /// What stands in the way of using a capability: unset variables, missing programs and folders.
+    ///
+    /// Looks at the machine only; starts nothing and sends nothing. Empty means ready as far as one can tell.
+    pub fn check(&self, definition: &Definition) -> Vec<CallError> {
+        let found = match &definition.backend {
+            Backend::Cli(tools) => self.prepare(definition, tools).map(|ready| check_cli(&ready)),
+            Backend::Mcp(server) => self.prepare(definition, server).map(|ready| check_mcp(&ready)),
+            Backend::Http(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
+            Backend::OpenApi(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
+            Backend::GoogleDiscovery(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
+            Backend::GraphQl(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
+            Backend::Caplets(set) => self.prepare(definition, set).map(|_ready| Vec::new()),
+        };
+        found.unwrap_or_else(|error| vec![error])
+    }
+}
+
+fn check_cli(prepared: &Prepared<CliTools>) -> Vec<CallError> {
+    let tools = &prepared.block;
+    let mut problems: Vec<CallError> = Vec::new();
+    for action in tools.actions.values() {
+        let cwd = action.cwd.as_ref().or(tools.cwd.as_ref());
+        let found = check_command(prepared, &action.command, cwd, &[&tools.env, &action.env]);
+        if let Err(problem) = found {
+            let problem = problem.scrubbed(&prepared.log_scrubber);
+            // Ten actions of one missing program are one problem.
+            if !problems.iter().any(|known| known.message == problem.message) {
+                problems.push(problem);
+            }
+        }
+    }
+    problems
+}
+
+fn check_mcp(prepared: &Prepared<McpServer>) -> Vec<CallError> {
+    let server = &prepared.block;
+    let (McpTransport::Stdio, Some(command)) = (server.effective_transport(), &server.command)
+    else {
+        return Vec::new();
+    };
+    check_command(prepared, command, server.cwd.as_ref(), &[&server.env])
+        .err()
+        .map(|problem| problem.scrubbed(&prepared.log_scrubber))
+        .into_iter()
+        .collect()
+}
+
+/// What depends on a call's arguments can only be known at the call, and counts as fine here.
+fn check_command<T>(
+    prepared: &Prepared<T>,
+    command: &str,
+    cwd: Option<&String>,
+    layers: &[&IndexMap<String, String>],
+) -> Result<(), CallError> {
+    if cwd.is_some_and(|cwd| has_input(cwd)) {
+        return Ok(());
+    }
+    let folder = prepared.folder.resolve(cwd.map(String::as_str))?;
+    if has_input(command) {
+        return Ok(());
+    }
+    let env = child_environment(&prepared.surroundings.environment, layers.iter().copied());
+    find_program(command, env.get("PATH").map(String::as_str), folder.as_deref())?;
+    Ok(())
+}

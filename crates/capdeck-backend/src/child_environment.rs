@@ -1,0 +1,113 @@
+//! What a child process gets to see of the environment: little, plus what its definition asks for.
+//!
+//! Caplets gives a stdio server the safe variables only while no `env` is configured, and the whole
+//! environment as soon as one is. Here configuring `env` adds to the safe variables and nothing else:
+//! a token meant for one server must not reach every other one.
+
+use capdeck_auth::Environment;
+use indexmap::IndexMap;
+
+/// Variables that programs need to find their home, their tools, their language and their network.
+const SAFE: [&str; 28] = [
+    "HOME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "NO_COLOR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "DOCKER_HOST",
+    "NVM_DIR",
+    "VOLTA_HOME",
+    "PYENV_ROOT",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "JAVA_HOME",
+    "GOPATH",
+    "NIX_SSL_CERT_FILE",
+];
+
+/// Families of safe variables.
+const SAFE_PREFIXES: [&str; 2] = ["LC_", "XDG_"];
+
+/// Passed on only when they hold no password.
+const PROXIES: [&str; 8] = [
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+];
+
+/// The whole environment of a child: the safe variables, then each layer over the ones before.
+pub(crate) fn child_environment<'a>(
+    host: &Environment,
+    layers: impl IntoIterator<Item = &'a IndexMap<String, String>>,
+) -> IndexMap<String, String> {
+    let mut variables: IndexMap<String, String> = host
+        .iter()
+        .filter(|(name, value)| is_safe(name, value))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    for layer in layers {
+        variables.extend(layer.iter().map(|(name, value)| (name.clone(), value.clone())));
+    }
+    variables
+}
+
+fn is_safe(name: &str, value: &str) -> bool {
+    SAFE.contains(&name)
+        || SAFE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || (PROXIES.contains(&name) && !value.contains('@'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_sees_safe_variables_and_its_own() {
+        let host: Environment = [
+            ("HOME", "/home/ada"),
+            ("PATH", "/bin"),
+            ("LC_ALL", "C.UTF-8"),
+            ("GH_TOKEN", "canary-1"),
+            ("HTTP_PROXY", "http://proxy:3128"),
+            ("HTTPS_PROXY", "http://ada:canary-2@proxy:3128"),
+        ]
+        .into_iter()
+        .collect();
+        let backend = IndexMap::from([("A".to_owned(), "1".to_owned()), ("B".into(), "1".into())]);
+        let action = IndexMap::from([("B".to_owned(), "2".to_owned())]);
+        let seen: Vec<_> = child_environment(&host, [&backend, &action])
+            .into_iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                "HOME=/home/ada",
+                "HTTP_PROXY=http://proxy:3128",
+                "LC_ALL=C.UTF-8",
+                "PATH=/bin",
+                "A=1",
+                "B=2"
+            ]
+        );
+    }
+}

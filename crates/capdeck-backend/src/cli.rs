@@ -1,0 +1,161 @@
+//! Command-line actions as a connection: every call starts its own process and ends it.
+
+mod result;
+pub(crate) mod template;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use capdeck_catalog::Discovery;
+use capdeck_definition::{CliAction, CliTools};
+use indexmap::IndexMap;
+use serde_json::{Map, Value, json, value::RawValue};
+
+use self::{
+    result::{Terms, answer},
+    template::fill,
+};
+use crate::{
+    CallContext, CallError, Connection, ToolCall,
+    arguments::{no_such_tool, read_arguments},
+    capture::{Capture, MAX_TOTAL, SpillPlace},
+    child_environment::child_environment,
+    command_run::{Ending, Outcome, Run, run},
+    connect::Prepared,
+    declared_tool::{DeclaredTool, declared_discovery},
+    process::{ChildCommand, Errors, Input},
+};
+
+/// The commands of one capability.
+#[derive(Debug)]
+pub(crate) struct CliConnection {
+    prepared: Prepared<CliTools>,
+}
+
+#[async_trait]
+impl Connection for CliConnection {
+    async fn discover(&self, _context: &CallContext) -> Result<Discovery, CallError> {
+        let tools = self.prepared.block.actions.iter().map(|(name, action)| declare(name, action));
+        declared_discovery(tools, &self.prepared.result_scrubber)
+    }
+
+    async fn call_tool(
+        &self,
+        call: ToolCall<'_>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        self.call(call, context).await.map_err(|error| error.scrubbed(&self.prepared.log_scrubber))
+    }
+
+    async fn close(&self) {}
+}
+
+impl CliConnection {
+    pub(crate) fn new(prepared: Prepared<CliTools>) -> Self {
+        Self { prepared }
+    }
+
+    async fn call(
+        &self,
+        call: ToolCall<'_>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let tools = &self.prepared.block;
+        let action = tools
+            .actions
+            .get(call.name)
+            .ok_or_else(|| no_such_tool(call.name, tools.actions.keys()))?;
+        let arguments = read_arguments(call.arguments)?;
+        let declared_timeout = Duration::from_millis(action.timeout_ms.unwrap_or(tools.timeout_ms));
+        let terms = Terms {
+            tool: call.name,
+            timeout: context.timeout.unwrap_or(declared_timeout),
+            max_output_bytes: action.max_output_bytes.unwrap_or(tools.max_output_bytes),
+            output: action.output.map(|output| output.kind).unwrap_or_default(),
+        };
+        let command = self.command(action, &arguments)?;
+        let outcome = run(
+            &self.prepared.surroundings.spawner,
+            Run {
+                command: &command,
+                timeout: terms.timeout,
+                cancel: &context.cancel,
+                stdout: self.capture("stdout.txt", terms.max_output_bytes),
+                stderr: self.capture("stderr.txt", terms.max_output_bytes),
+                max_total: MAX_TOTAL,
+            },
+        )
+        .await?;
+        self.log(call.name, &outcome);
+        answer(outcome, &terms).await
+    }
+
+    fn command(
+        &self,
+        action: &CliAction,
+        arguments: &Map<String, Value>,
+    ) -> Result<ChildCommand, CallError> {
+        let tools = &self.prepared.block;
+        let fill_all = |layer: &IndexMap<String, String>| {
+            layer
+                .iter()
+                .map(|(name, value)| Ok((name.clone(), fill(value, arguments)?)))
+                .collect::<Result<IndexMap<_, _>, CallError>>()
+        };
+        let layers = [fill_all(&tools.env)?, fill_all(&action.env)?];
+        let configured = action.cwd.as_ref().or(tools.cwd.as_ref());
+        let configured = configured.map(|cwd| fill(cwd, arguments)).transpose()?;
+        Ok(ChildCommand {
+            program: fill(&action.command, arguments)?,
+            args: action.args.iter().map(|arg| fill(arg, arguments)).collect::<Result<_, _>>()?,
+            env: child_environment(&self.prepared.surroundings.environment, &layers),
+            folder: self.prepared.folder.resolve(configured.as_deref())?,
+            input: Input::Closed,
+            errors: Errors::Piped,
+        })
+    }
+
+    fn capture(&self, filename: &str, limit: u64) -> Capture {
+        let place = SpillPlace {
+            store: self.prepared.surroundings.artifacts.clone(),
+            capability: self.prepared.id.clone(),
+            filename: filename.to_owned(),
+            mime_type: Some("text/plain".to_owned()),
+        };
+        Capture::new(limit, &self.prepared.result_scrubber, place)
+    }
+
+    /// Keeps standard error and the ending of a failed call for whoever asks why.
+    fn log(&self, tool: &str, outcome: &Outcome) {
+        let ending = match outcome.ending {
+            Ending::Exited(exit) if exit.code == Some(0) => None,
+            Ending::Exited(exit) => Some(exit.to_string()),
+            Ending::TimedOut => Some("timed out".to_owned()),
+            Ending::Cancelled => Some("cancelled".to_owned()),
+            Ending::TooMuchOutput => Some("ended: too much output".to_owned()),
+        };
+        let log = self.prepared.surroundings.logs.of(&self.prepared.id);
+        let stderr = outcome.stderr.text(u64::MAX);
+        for line in self.prepared.log_scrubber.text(&stderr).lines() {
+            log.push(format!("{tool}: {line}"));
+        }
+        if let Some(ending) = ending {
+            log.push(format!("{tool}: {ending} after {} ms", outcome.elapsed.as_millis()));
+        }
+    }
+}
+
+pub(crate) fn declare<'a>(name: &'a str, action: &'a CliAction) -> DeclaredTool<'a> {
+    DeclaredTool {
+        name,
+        description: action
+            .description
+            .clone()
+            .unwrap_or_else(|| format!("Run `{}`", action.command)),
+        use_when: action.use_when.as_ref(),
+        avoid_when: action.avoid_when.as_ref(),
+        input_schema: action.input_schema.as_ref(),
+        output_schema: action.output_schema.as_ref(),
+        annotations: action.annotations.map_or(Value::Null, |annotations| json!(annotations)),
+    }
+}

@@ -1,0 +1,203 @@
+//! How the end of a command is told: a call result, or an error with what was printed so far.
+
+use std::time::Duration;
+
+use capdeck_definition::CliOutputType;
+use serde_json::{Map, Value, json, value::RawValue};
+
+use crate::{
+    Artifact, CallError, ErrorCode,
+    capture::{Captured, MAX_INLINE, MAX_TOTAL},
+    command_run::{Ending, Outcome},
+    process::Exit,
+    tool_result::ToolResult,
+};
+
+/// What the answer depends on beside the outcome.
+#[derive(Debug)]
+pub(super) struct Terms<'a> {
+    pub(super) tool: &'a str,
+    pub(super) timeout: Duration,
+    pub(super) max_output_bytes: u64,
+    pub(super) output: CliOutputType,
+}
+
+/// The answer to a call.
+pub(super) async fn answer(
+    outcome: Outcome,
+    terms: &Terms<'_>,
+) -> Result<Box<RawValue>, CallError> {
+    let limit = terms.max_output_bytes.min(MAX_INLINE);
+    let (stdout_share, stderr_share) =
+        shares(outcome.stdout.total(), outcome.stderr.total(), limit);
+    let printed = Printed {
+        stdout: outcome.stdout.text(stdout_share),
+        stderr: outcome.stderr.text(stderr_share),
+        elapsed_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
+    };
+    let tool = terms.tool;
+    match outcome.ending {
+        Ending::Exited(exit) => {
+            let stdout = Stream { captured: outcome.stdout, share: stdout_share };
+            let stderr = Stream { captured: outcome.stderr, share: stderr_share };
+            printed.result(exit, terms, stdout, stderr).await
+        }
+        Ending::TimedOut => Err(printed.error(
+            ErrorCode::ToolCallTimeout,
+            format!("`{tool}` did not end within {} ms and was ended", terms.timeout.as_millis()),
+            "raise `timeoutMs`, or ask for less at once",
+        )),
+        Ending::Cancelled => Err(printed.error(
+            ErrorCode::Cancelled,
+            format!("`{tool}` was cancelled and ended"),
+            "call it again if the answer is still wanted",
+        )),
+        Ending::TooMuchOutput => Err(printed.error(
+            ErrorCode::ContentTooLarge,
+            format!("`{tool}` wrote more than {} MiB and was ended", MAX_TOTAL / (1024 * 1024)),
+            "ask for less at once",
+        )),
+    }
+}
+
+/// How much of each stream fits: half each, and what one does not need goes to the other.
+fn shares(stdout: u64, stderr: u64, limit: u64) -> (u64, u64) {
+    let half = limit / 2;
+    if stderr <= half {
+        (stdout.min(limit - stderr), stderr)
+    } else if stdout <= half {
+        (stdout, stderr.min(limit - stdout))
+    } else {
+        (stdout.min(limit - half), stderr.min(half))
+    }
+}
+
+struct Printed {
+    stdout: String,
+    stderr: String,
+    elapsed_ms: u64,
+}
+
+struct Stream {
+    captured: Captured,
+    share: u64,
+}
+
+impl Stream {
+    fn is_cut(&self) -> bool {
+        self.captured.total() > self.share
+    }
+}
+
+impl Printed {
+    fn error(self, code: ErrorCode, message: String, hint: &str) -> CallError {
+        CallError::new(code, message).hint(hint).data(json!({
+            "stdout": self.stdout,
+            "stderr": self.stderr,
+            "elapsedMs": self.elapsed_ms,
+        }))
+    }
+
+    async fn result(
+        self,
+        exit: Exit,
+        terms: &Terms<'_>,
+        stdout: Stream,
+        stderr: Stream,
+    ) -> Result<Box<RawValue>, CallError> {
+        let mut structured = Map::new();
+        structured.insert("exitCode".into(), exit.code.into());
+        structured.insert("stdout".into(), self.stdout.as_str().into());
+        structured.insert("stderr".into(), self.stderr.as_str().into());
+        structured.insert("elapsedMs".into(), self.elapsed_ms.into());
+        if let Some(signal) = exit.signal_name() {
+            structured.insert("signal".into(), signal.into());
+        }
+        let mut is_error = exit.code != Some(0);
+        let mut text = if is_error { self.failure_text(exit) } else { self.stdout.clone() };
+        if terms.output == CliOutputType::Json && !self.stdout.trim().is_empty() {
+            match read_json(&stdout) {
+                Ok(value) => drop(structured.insert("json".into(), value)),
+                Err(problem) => {
+                    if !is_error && !stdout.is_cut() {
+                        is_error = true;
+                        text = format!("{problem}\n\n{text}");
+                    }
+                    structured.insert("jsonParseError".into(), problem.into());
+                }
+            }
+        }
+        let mut artifacts = Vec::new();
+        for (name, stream) in [("stdout", stdout), ("stderr", stderr)] {
+            if stream.is_cut() {
+                let note = keep(name, stream, &mut structured, &mut artifacts).await;
+                text = format!("{text}\n\n[{note}]");
+            }
+        }
+        ToolResult { text, artifacts, structured, is_error, meta: Map::new() }.build()
+    }
+
+    fn failure_text(&self, exit: Exit) -> String {
+        let mut text = exit.to_string();
+        for stream in [&self.stderr, &self.stdout] {
+            if !stream.trim().is_empty() {
+                text = format!("{text}\n\n{}", stream.trim_end());
+            }
+        }
+        text
+    }
+}
+
+/// Keeps a cut stream as an artifact and says so. `artifact` is the first one, as clients know it.
+async fn keep(
+    name: &str,
+    stream: Stream,
+    structured: &mut Map<String, Value>,
+    artifacts: &mut Vec<Artifact>,
+) -> String {
+    let (shown, total) = (stream.share, stream.captured.total());
+    let kept = stream.captured.keep().await;
+    structured.insert("truncated".into(), true.into());
+    match kept {
+        Ok(artifact) => {
+            let note =
+                format!("{name} cut at {shown} of {total} bytes; all of it: {}", artifact.uri);
+            let key = if artifacts.is_empty() { "artifact" } else { "stderrArtifact" };
+            structured.insert(key.into(), json!(artifact));
+            artifacts.push(artifact);
+            note
+        }
+        Err(error) => {
+            tracing::warn!(%error, "the whole output could not be kept");
+            format!("{name} cut at {shown} of {total} bytes; the rest could not be kept")
+        }
+    }
+}
+
+fn read_json(stdout: &Stream) -> Result<Value, String> {
+    if stdout.is_cut() {
+        return Err("the output is too long to be read as JSON here".to_owned());
+    }
+    serde_json::from_slice(stdout.captured.head())
+        .map_err(|error| format!("standard output is not JSON: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_share_the_limit_fairly() {
+        for (stdout, stderr, expected) in [
+            (10, 10, (10, 10)),
+            (100, 0, (100, 0)),
+            (200, 0, (100, 0)),
+            (200, 20, (80, 20)),
+            (20, 200, (20, 80)),
+            (200, 200, (50, 50)),
+            (60, 60, (50, 50)),
+        ] {
+            assert_eq!(shares(stdout, stderr, 100), expected, "{stdout} {stderr}");
+        }
+    }
+}

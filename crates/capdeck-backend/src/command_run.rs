@@ -1,0 +1,133 @@
+//! Runs one command to its end, its deadline, its cancellation or its output limit.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    time::{Instant, sleep, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    CallError,
+    capture::{Capture, Captured},
+    process::{ChildCommand, Exit, Process, Spawner},
+};
+
+/// How long output may still arrive after everything that could write it was ended.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+
+/// What to run, and for how long.
+#[derive(Debug)]
+pub(crate) struct Run<'a> {
+    pub(crate) command: &'a ChildCommand,
+    pub(crate) timeout: Duration,
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) stdout: Capture,
+    pub(crate) stderr: Capture,
+    /// A stream longer than this ends the run.
+    pub(crate) max_total: u64,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) ending: Ending,
+    pub(crate) stdout: Captured,
+    pub(crate) stderr: Captured,
+    pub(crate) elapsed: Duration,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Exited(Exit),
+    TimedOut,
+    Cancelled,
+    /// It wrote more than a call may produce and was ended.
+    TooMuchOutput,
+}
+
+/// Runs a command. Whatever the ending, its whole group is ended too.
+pub(crate) async fn run(spawner: &Spawner, run: Run<'_>) -> Result<Outcome, CallError> {
+    let started = Instant::now();
+    let (process, pipes) = spawner.spawn(run.command)?;
+    let reading = Reading::new(run.max_total);
+    let read = async {
+        let captured = tokio::join!(
+            reading.take(pipes.stdout, run.stdout),
+            reading.take(pipes.stderr, run.stderr)
+        );
+        reading.finished.cancel();
+        captured
+    };
+    let watch = async {
+        let ending = tokio::select! {
+            exit = process.exited() => Ending::Exited(exit),
+            () = run.cancel.cancelled() => Ending::Cancelled,
+            () = reading.flood.cancelled() => Ending::TooMuchOutput,
+            () = sleep_until(started + run.timeout) => Ending::TimedOut,
+        };
+        let elapsed = started.elapsed();
+        if !matches!(ending, Ending::Exited(_)) {
+            process.stop();
+        }
+        tokio::select! {
+            () = reading.finished.cancelled() => {}
+            // Waits for nobody who left the group with the pipe in hand.
+            () = last_words(&process, ending) => reading.stop.cancel(),
+        }
+        (ending, elapsed)
+    };
+    let ((stdout, stderr), (ending, elapsed)) = tokio::join!(read, watch);
+    Ok(Outcome { ending, stdout, stderr, elapsed })
+}
+
+async fn last_words(process: &Process, ending: Ending) {
+    if matches!(ending, Ending::Exited(_)) {
+        process.gone().await;
+    }
+    sleep(LAST_WORDS).await;
+}
+
+/// The state both readers share.
+#[derive(Debug)]
+struct Reading {
+    max_total: u64,
+    stop: CancellationToken,
+    flood: CancellationToken,
+    finished: CancellationToken,
+}
+
+impl Reading {
+    fn new(max_total: u64) -> Self {
+        let (stop, flood) = (CancellationToken::new(), CancellationToken::new());
+        Self { max_total, stop, flood, finished: CancellationToken::new() }
+    }
+
+    async fn take(&self, stream: Option<impl AsyncRead + Unpin>, mut capture: Capture) -> Captured {
+        let mut buffer = vec![0; 64 * 1024];
+        let mut total = 0;
+        if let Some(mut stream) = stream {
+            loop {
+                let count = tokio::select! {
+                    biased;
+                    count = stream.read(&mut buffer) => count,
+                    () = self.stop.cancelled() => break,
+                };
+                // A read error means the pipe is gone, like an orderly end.
+                let Ok(count @ 1..) = count else { break };
+                capture.push(buffer.get(..count).unwrap_or_default()).await;
+                total += count as u64;
+                if total > self.max_total {
+                    self.flood.cancel();
+                    break;
+                }
+            }
+        }
+        capture.finish().await
+    }
+}

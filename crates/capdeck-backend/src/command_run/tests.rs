@@ -1,0 +1,51 @@
+use capdeck_auth::Scrubber;
+use capdeck_definition::CapabilityId;
+use indexmap::IndexMap;
+
+use super::*;
+use crate::{
+    ArtifactStore,
+    capture::SpillPlace,
+    process::{Errors, Input},
+};
+
+fn capture(folder: &std::path::Path) -> Capture {
+    let place = SpillPlace {
+        store: ArtifactStore::open(folder.to_owned()),
+        capability: CapabilityId::new("thing").unwrap(),
+        filename: "stdout.txt".to_owned(),
+        mime_type: None,
+    };
+    Capture::new(1000, &Scrubber::default(), place)
+}
+
+#[tokio::test]
+async fn an_endless_writer_is_ended_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = ChildCommand {
+        program: "yes".to_owned(),
+        args: Vec::new(),
+        env: IndexMap::new(),
+        folder: None,
+        input: Input::Closed,
+        errors: Errors::Piped,
+    };
+    let outcome = run(
+        &Spawner::default(),
+        Run {
+            command: &command,
+            timeout: Duration::from_secs(60),
+            cancel: &CancellationToken::new(),
+            stdout: capture(folder.path()),
+            stderr: capture(folder.path()),
+            max_total: 1 << 20,
+        },
+    )
+    .await
+    .unwrap();
+    assert_eq!(outcome.ending, Ending::TooMuchOutput);
+    assert_eq!(outcome.stdout.text(8), "y\ny\ny\ny\n");
+    drop(outcome);
+    let left: Vec<_> = std::fs::read_dir(folder.path().join("thing")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}

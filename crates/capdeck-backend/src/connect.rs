@@ -1,0 +1,205 @@
+//! From a definition to a live connection. Interpolation happens here and nowhere else.
+
+use std::{fmt, path::PathBuf, sync::Arc};
+
+use capdeck_auth::{Environment, ResolveError, Scrubber, Secret, resolve_value};
+use capdeck_catalog::RawObject;
+use capdeck_definition::{Backend, BackendKind, CapabilityId, Definition};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
+    cli::CliConnection, http_api::HttpConnection, mcp, surroundings::Surroundings,
+    working_folder::WorkingFolder,
+};
+
+/// Opens connections. Cheap to clone; one per host.
+#[derive(Debug, Clone)]
+pub struct Connector {
+    surroundings: Arc<Surroundings>,
+}
+
+/// What a connector needs to know about the machine and the host.
+#[derive(Debug, Clone)]
+pub struct ConnectorSettings {
+    /// Where `${VAR}` is looked up, and what children may inherit from.
+    pub environment: Environment,
+    /// The project the host works for, if any.
+    pub project: Option<PathBuf>,
+    /// Large results are kept below this folder.
+    pub artifacts_dir: PathBuf,
+    /// How to start the process that ends children when the host is killed.
+    pub guardian: Option<GuardianCommand>,
+    /// How the host introduces itself to MCP servers.
+    pub client_name: String,
+    /// Also part of the `User-Agent` of HTTP requests.
+    pub client_version: String,
+}
+
+/// What surrounds one connection.
+#[derive(Clone)]
+pub struct ConnectOptions {
+    pub client: ClientProfile,
+    pub listener: Arc<dyn Listener>,
+    /// Gives up connecting, and ends the connection later on.
+    pub cancel: CancellationToken,
+}
+
+/// What an MCP server is told about the client.
+#[derive(Debug, Clone, Default)]
+pub struct ClientProfile {
+    /// `clientInfo`; `None` means the host's own name and version.
+    pub info: Option<RawObject>,
+    /// The MCP client capabilities to declare.
+    pub capabilities: RawObject,
+}
+
+/// A definition's block with its references resolved, and what its connection needs.
+#[derive(Debug)]
+pub(crate) struct Prepared<T> {
+    pub(crate) id: CapabilityId,
+    pub(crate) block: T,
+    pub(crate) folder: WorkingFolder,
+    /// For logs and error messages.
+    pub(crate) log_scrubber: Scrubber,
+    /// For results.
+    pub(crate) result_scrubber: Scrubber,
+    pub(crate) surroundings: Arc<Surroundings>,
+}
+
+impl Connector {
+    /// A connector; nothing is started or opened yet.
+    pub fn new(settings: ConnectorSettings) -> Self {
+        Self { surroundings: Arc::new(Surroundings::new(settings)) }
+    }
+
+    /// Opens a connection for a definition.
+    pub async fn connect(
+        &self,
+        definition: &Definition,
+        options: ConnectOptions,
+    ) -> Result<Arc<dyn Connection>, CallError> {
+        match &definition.backend {
+            Backend::Mcp(server) => mcp::connect(self.prepare(definition, server)?, options).await,
+            Backend::Http(api) => {
+                Ok(Arc::new(HttpConnection::new(self.prepare(definition, api)?)?))
+            }
+            Backend::Cli(tools) => {
+                Ok(Arc::new(CliConnection::new(self.prepare(definition, tools)?)))
+            }
+            Backend::OpenApi(_) | Backend::GoogleDiscovery(_) | Backend::GraphQl(_) => {
+                Err(not_connected_yet(definition.backend.kind()))
+            }
+            Backend::Caplets(_) => Err(CallError::new(
+                ErrorCode::InternalError,
+                format!("`{}` is a set; its members are connected one by one", definition.id),
+            )),
+        }
+    }
+
+    /// What a capability's processes last wrote to standard error, or why they failed.
+    pub fn process_log(&self, id: &str) -> Option<String> {
+        self.surroundings.logs.read(id)
+    }
+
+    /// Large results.
+    pub fn artifacts(&self) -> &ArtifactStore {
+        &self.surroundings.artifacts
+    }
+
+    pub(crate) fn surroundings(&self) -> &Arc<Surroundings> {
+        &self.surroundings
+    }
+
+    /// Resolves a block's references and its working folder rule.
+    pub(crate) fn prepare<T: Serialize + DeserializeOwned>(
+        &self,
+        definition: &Definition,
+        block: &T,
+    ) -> Result<Prepared<T>, CallError> {
+        let resolved = resolve_value(block, &self.surroundings.environment)?;
+        let project = self.surroundings.project.as_deref();
+        Ok(Prepared {
+            id: definition.id.clone(),
+            block: resolved.value,
+            folder: WorkingFolder::new(definition.project_bound, project)?,
+            log_scrubber: Scrubber::of_all(&resolved.substitutions),
+            result_scrubber: Scrubber::of_sensitive(&resolved.substitutions),
+            surroundings: Arc::clone(&self.surroundings),
+        })
+    }
+}
+
+impl<T> Prepared<T> {
+    /// Scrubs these values too: a token may also stand in the file itself.
+    pub(crate) fn also_secret(&mut self, values: &[&Secret]) {
+        self.log_scrubber = std::mem::take(&mut self.log_scrubber).with(values.iter().copied());
+        self.result_scrubber =
+            std::mem::take(&mut self.result_scrubber).with(values.iter().copied());
+    }
+}
+
+impl Default for ConnectOptions {
+    /// No client behind it, nobody listening, nothing to cancel it.
+    fn default() -> Self {
+        Self {
+            client: ClientProfile::default(),
+            listener: Arc::new(NoListener),
+            cancel: CancellationToken::new(),
+        }
+    }
+}
+
+impl fmt::Debug for ConnectOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ConnectOptions")
+            .field("client", &self.client)
+            .finish_non_exhaustive()
+    }
+}
+
+impl From<ResolveError> for CallError {
+    fn from(error: ResolveError) -> Self {
+        match &error {
+            ResolveError::Unresolved { unresolved } => {
+                let references: Vec<_> = unresolved
+                    .iter()
+                    .map(|one| {
+                        json!({
+                            "reference": one.reference,
+                            "place": one.place,
+                            "reason": one.to_string(),
+                        })
+                    })
+                    .collect();
+                let mut hints: Vec<String> = unresolved.iter().map(|one| one.hint()).collect();
+                hints.dedup();
+                Self::new(ErrorCode::ConfigInvalid, error.to_string())
+                    .hint(hints.join("; "))
+                    .data(json!({"unresolved": references}))
+            }
+            ResolveError::Shape { source } => {
+                Self::new(ErrorCode::InternalError, error.to_string()).detail(source)
+            }
+        }
+    }
+}
+
+fn not_connected_yet(kind: BackendKind) -> CallError {
+    let name = match kind {
+        BackendKind::OpenApi => "an OpenAPI backend",
+        BackendKind::GoogleDiscovery => "a Google Discovery backend",
+        BackendKind::GraphQl => "a GraphQL backend",
+        BackendKind::Mcp => "an MCP backend",
+        BackendKind::Http => "an HTTP backend",
+        BackendKind::Cli => "a command-line backend",
+        BackendKind::Caplets => "a set",
+    };
+    CallError::new(
+        ErrorCode::UnsupportedCapability,
+        format!("{name} is not connected yet in this version"),
+    )
+}

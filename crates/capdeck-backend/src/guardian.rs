@@ -1,0 +1,172 @@
+//! Ends child processes when the host itself dies, however it dies.
+//!
+//! A host killed with SIGKILL cannot clean up. So it keeps one helper process, in a group of its own
+//! and connected by a pipe. The host writes `+<group>` and `-<group>` lines; the end of the pipe means
+//! the host is gone, and the helper ends every group still listed. The helper is the same binary,
+//! started with a hidden subcommand that calls [`run_guardian`], and only once there is a child.
+//!
+//! Between a child's start and its `+` line lies the one moment a host's death can still leak it.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    io::{self, BufRead, Write},
+    os::unix::process::CommandExt,
+    path::PathBuf,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+
+/// How long orphaned groups may take to end by themselves.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How to start the helper process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardianCommand {
+    pub program: PathBuf,
+    pub args: Vec<OsString>,
+}
+
+/// The host's side. Cheap to clone; does nothing without a command.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Guardian(Option<Arc<Mutex<Watch>>>);
+
+#[derive(Debug)]
+struct Watch {
+    command: GuardianCommand,
+    groups: BTreeSet<i32>,
+    helper: Helper,
+}
+
+#[derive(Debug)]
+enum Helper {
+    NotStarted,
+    Running {
+        child: Child,
+        stdin: ChildStdin,
+    },
+    /// It could not be started or did not last; said once, then children live without it.
+    Unavailable,
+}
+
+/// The helper's side: reads lines until the host is gone, then ends every group still listed.
+pub fn run_guardian(stdin: impl BufRead) {
+    let mut groups = BTreeSet::new();
+    for line in stdin.lines() {
+        let Ok(line) = line else { break };
+        if let Some(id) = line.strip_prefix('+').and_then(parse_group) {
+            groups.insert(id);
+        } else if let Some(id) = line.strip_prefix('-').and_then(parse_group) {
+            groups.remove(&id);
+        }
+    }
+    let groups: Vec<Pid> = groups.into_iter().filter_map(Pid::from_raw).collect();
+    for group in &groups {
+        let _gone = kill_process_group(*group, Signal::TERM);
+    }
+    let deadline = Instant::now() + GRACE;
+    while Instant::now() < deadline
+        && groups.iter().any(|group| test_kill_process_group(*group).is_ok())
+    {
+        thread::sleep(Duration::from_millis(10));
+    }
+    for group in &groups {
+        let _gone = kill_process_group(*group, Signal::KILL);
+    }
+}
+
+/// Groups 0 and 1 are refused: signalling them would reach this group or everything.
+fn parse_group(text: &str) -> Option<i32> {
+    text.parse().ok().filter(|id| *id > 1)
+}
+
+impl Guardian {
+    /// A guardian that starts its helper with the first child.
+    pub(crate) fn new(command: Option<GuardianCommand>) -> Self {
+        Self(command.map(|command| {
+            Arc::new(Mutex::new(Watch {
+                command,
+                groups: BTreeSet::new(),
+                helper: Helper::NotStarted,
+            }))
+        }))
+    }
+
+    /// From now on the group dies with the host.
+    pub(crate) fn watch(&self, group: Pid) {
+        let Some(watch) = &self.0 else { return };
+        let mut watch = watch.lock();
+        watch.groups.insert(group.as_raw_nonzero().get());
+        watch.tell(&format!("+{}\n", group.as_raw_nonzero()));
+    }
+
+    /// The group has ended.
+    pub(crate) fn forget(&self, group: Pid) {
+        let Some(watch) = &self.0 else { return };
+        let mut watch = watch.lock();
+        watch.groups.remove(&group.as_raw_nonzero().get());
+        if matches!(watch.helper, Helper::Running { .. }) {
+            watch.tell(&format!("-{}\n", group.as_raw_nonzero()));
+        }
+    }
+}
+
+impl Watch {
+    /// Sends a line, starting the helper when there is none. A helper that died is replaced once per line.
+    fn tell(&mut self, line: &str) {
+        if let Helper::Running { stdin, .. } = &mut self.helper {
+            if stdin.write_all(line.as_bytes()).is_ok() {
+                return;
+            }
+            self.stop();
+        }
+        if matches!(self.helper, Helper::Unavailable) {
+            return;
+        }
+        match self.start() {
+            Ok(helper) => self.helper = helper,
+            Err(error) => {
+                tracing::warn!(%error, "the guardian process is not running; children may outlive a killed host");
+                self.helper = Helper::Unavailable;
+            }
+        }
+    }
+
+    /// Starts the helper and tells it every group there is.
+    fn start(&self) -> io::Result<Helper> {
+        let mut child = Command::new(&self.command.program)
+            .args(&self.command.args)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        let mut stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let lines: String = self.groups.iter().map(|group| format!("+{group}\n")).collect();
+        stdin.write_all(lines.as_bytes())?;
+        Ok(Helper::Running { child, stdin })
+    }
+
+    /// Closes the pipe, which ends the helper, and leaves no zombie of it.
+    fn stop(&mut self) {
+        if let Helper::Running { mut child, stdin } =
+            std::mem::replace(&mut self.helper, Helper::NotStarted)
+        {
+            drop(stdin);
+            thread::spawn(move || child.wait());
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

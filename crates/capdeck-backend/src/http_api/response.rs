@@ -1,0 +1,215 @@
+//! How a response is told: a call result with the body inline, or as an artifact when it does not fit.
+
+use std::time::Instant;
+
+use capdeck_auth::Scrubber;
+use reqwest::{
+    StatusCode,
+    header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderMap},
+};
+use serde_json::{Map, Value, json, value::RawValue};
+
+use crate::{
+    Artifact, CallError, ErrorCode,
+    capture::{Captured, MAX_INLINE},
+    scrub_json::scrub_json,
+    tool_result::ToolResult,
+};
+
+/// Of no use to an agent, or a credential by nature.
+const DROPPED_HEADERS: [&str; 8] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "set-cookie",
+    "set-cookie2",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// What is known before the body arrives.
+#[derive(Debug)]
+pub(super) struct Head {
+    status: StatusCode,
+    /// The content type as sent, parameters and all.
+    content_type: Option<String>,
+    /// In lower case, without parameters; empty when the server named none.
+    mime_type: String,
+    is_attachment: bool,
+    /// The name the server gave the file, not yet made safe.
+    filename: Option<String>,
+    headers: Map<String, Value>,
+}
+
+impl Head {
+    pub(super) fn new(status: StatusCode, headers: &HeaderMap) -> Self {
+        let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let content_type = text(CONTENT_TYPE).map(|value| value.trim().to_owned());
+        let mime_type = content_type
+            .as_deref()
+            .and_then(|value| value.split(';').next())
+            .map(|value| value.trim().to_ascii_lowercase())
+            .unwrap_or_default();
+        let disposition = text(CONTENT_DISPOSITION).unwrap_or_default();
+        Self {
+            status,
+            is_attachment: disposition.trim_start().to_ascii_lowercase().starts_with("attachment"),
+            filename: filename(&disposition),
+            content_type,
+            mime_type,
+            headers: useful_headers(headers),
+        }
+    }
+
+    /// Takes secrets out of the headers that are passed on.
+    pub(super) fn scrub(&mut self, scrubber: &Scrubber) {
+        self.headers.values_mut().for_each(|value| scrub_json(value, scrubber));
+        self.content_type =
+            self.content_type.as_ref().map(|value| scrubber.text(value).into_owned());
+    }
+
+    /// The type for the artifact, when the server named one.
+    pub(super) fn mime_type(&self) -> Option<String> {
+        (!self.mime_type.is_empty()).then(|| self.mime_type.clone())
+    }
+
+    /// The name for the artifact.
+    pub(super) fn filename(&self) -> String {
+        let default = match self.mime_type.as_str() {
+            "" => "response",
+            mime if is_json(mime) => "response.json",
+            "text/html" => "response.html",
+            "text/csv" => "response.csv",
+            "application/pdf" => "response.pdf",
+            "application/zip" => "response.zip",
+            "image/png" => "response.png",
+            "image/jpeg" => "response.jpg",
+            mime if mime.starts_with("text/") => "response.txt",
+            _ => "response.bin",
+        };
+        self.filename.clone().unwrap_or_else(|| default.to_owned())
+    }
+
+    fn is_text(&self) -> bool {
+        let mime = self.mime_type.as_str();
+        mime.is_empty()
+            || mime.starts_with("text/")
+            || is_json(mime)
+            || mime.ends_with("/xml")
+            || mime.ends_with("+xml")
+            || mime.ends_with("/yaml")
+            || mime == "application/x-ndjson"
+            || mime == "application/javascript"
+            || mime == "application/x-www-form-urlencoded"
+    }
+
+    /// The call result for this response.
+    pub(super) async fn answer(
+        self,
+        body: Captured,
+        max_response_bytes: u64,
+        started: Instant,
+    ) -> Result<Box<RawValue>, CallError> {
+        let limit = max_response_bytes.min(MAX_INLINE);
+        let is_inline_kind = self.is_text()
+            && !self.is_attachment
+            && !(self.mime_type.is_empty() && body.head().contains(&0));
+        let total = body.total();
+        let status_text = self.status.canonical_reason().unwrap_or_default();
+        let mut structured = Map::new();
+        structured.insert("status".into(), self.status.as_u16().into());
+        structured.insert("statusText".into(), status_text.into());
+        let content_type =
+            self.content_type.as_ref().map(|value| ("content-type".into(), value.as_str().into()));
+        structured.insert("headers".into(), Value::Object(content_type.into_iter().collect()));
+        let mut text = String::new();
+        let mut artifacts = Vec::new();
+        if is_inline_kind && total <= limit {
+            structured.insert("kind".into(), "inline".into());
+            if total > 0 {
+                text = body.text(total);
+                let parsed = is_json(&self.mime_type).then(|| serde_json::from_str(&text).ok());
+                structured.insert(
+                    "body".into(),
+                    parsed.flatten().unwrap_or_else(|| text.as_str().into()),
+                );
+            }
+        } else {
+            if is_inline_kind {
+                text = body.text(limit);
+                structured.insert("body".into(), text.as_str().into());
+                structured.insert("truncated".into(), true.into());
+            }
+            let artifact = keep(body).await?;
+            let note = if is_inline_kind {
+                format!("cut at {limit} of {total} bytes; all of it: {}", artifact.uri)
+            } else {
+                format!(
+                    "{total} bytes of {}: {}",
+                    self.content_type.as_deref().unwrap_or("data"),
+                    artifact.uri
+                )
+            };
+            text = if text.is_empty() { note } else { format!("{text}\n\n[{note}]") };
+            describe(&artifact, &mut structured);
+            artifacts.push(artifact);
+        }
+        let elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        structured.insert("elapsedMs".into(), elapsed_ms.into());
+        let is_error = self.status.as_u16() >= 400;
+        if is_error || text.is_empty() {
+            let status_line = format!("HTTP {} {status_text}", self.status.as_u16());
+            text = format!("{}\n\n{text}", status_line.trim_end()).trim_end().to_owned();
+        }
+        let meta =
+            Map::from_iter([("capdeck/responseHeaders".into(), Value::Object(self.headers))]);
+        ToolResult { text, artifacts, structured, is_error, meta }.build()
+    }
+}
+
+/// The fields clients know an artifact by. No path: whoever asks may be on another machine.
+fn describe(artifact: &Artifact, structured: &mut Map<String, Value>) {
+    structured.insert("kind".into(), "remote-reference".into());
+    if let Value::Object(fields) = json!(artifact) {
+        structured.extend(fields);
+    }
+}
+
+async fn keep(body: Captured) -> Result<Artifact, CallError> {
+    body.keep().await.map_err(|error| {
+        CallError::new(
+            ErrorCode::ContentTooLarge,
+            "the response does not fit inline and could not be kept as an artifact",
+        )
+        .hint("check the free space of the state folder")
+        .detail(format!("{error}: {:?}", std::error::Error::source(&error)))
+    })
+}
+
+fn is_json(mime: &str) -> bool {
+    mime == "application/json" || mime.ends_with("+json") || mime.ends_with("/json")
+}
+
+fn useful_headers(headers: &HeaderMap) -> Map<String, Value> {
+    let mut useful = Map::new();
+    for name in headers.keys().filter(|name| !DROPPED_HEADERS.contains(&name.as_str())) {
+        let values: Vec<_> = headers
+            .get_all(name)
+            .iter()
+            .map(|value| String::from_utf8_lossy(value.as_bytes()))
+            .collect();
+        useful.insert(name.as_str().to_owned(), values.join(", ").into());
+    }
+    useful
+}
+
+/// `filename="report.pdf"` of a content disposition.
+fn filename(disposition: &str) -> Option<String> {
+    disposition
+        .split(';')
+        .filter_map(|part| part.split_once('='))
+        .find(|(key, _)| key.trim().eq_ignore_ascii_case("filename"))
+        .map(|(_, value)| value.trim().trim_matches('"').to_owned())
+        .filter(|name| !name.is_empty())
+}

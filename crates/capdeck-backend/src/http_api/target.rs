@@ -1,0 +1,104 @@
+//! The URL of a request: the base URL, the action's path, never outside of the two.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::{CallError, ErrorCode, arguments::scalar_text};
+
+/// Everything but letters, digits and the marks that are safe in one path segment.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'!')
+    .remove(b'~')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')');
+
+/// Reads a base URL after interpolation and holds it to the rules a file is held to.
+pub(super) fn parse_base(text: &str) -> Result<Url, CallError> {
+    let refuse = |reason: &str| {
+        CallError::new(ErrorCode::ConfigInvalid, format!("`baseUrl` cannot be used: {reason}"))
+            .hint("give an https URL without user name, query or fragment")
+    };
+    let url = Url::parse(text).map_err(|error| refuse(&error.to_string()))?;
+    let is_local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    match url.scheme() {
+        "https" => {}
+        "http" if is_local => {}
+        "http" => return Err(refuse("plain http is allowed for this machine only")),
+        _ => return Err(refuse("it is neither http nor https")),
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(refuse("it holds a user name or password"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(refuse("it has a query or a fragment"));
+    }
+    Ok(url)
+}
+
+/// The URL for an action's path and query.
+pub(super) fn build_url(
+    base: &Url,
+    path: &str,
+    query: &[(String, String)],
+    arguments: &Map<String, Value>,
+) -> Result<Url, CallError> {
+    let path = fill_path(path, arguments)?;
+    let base_path = base.path().trim_end_matches('/');
+    let full_path = format!("{base_path}{path}");
+    if full_path.split(['/', '\\']).any(is_dot_segment) {
+        return Err(CallError::new(
+            ErrorCode::RequestInvalid,
+            "the path has a `.` or `..` segment, which would leave the API's base path",
+        )
+        .hint("use a value that is a single name"));
+    }
+    let mut url = base.clone();
+    url.set_path(&full_path);
+    // The parser may still normalise; what counts is where the request would go.
+    let is_inside = url.path() == base_path
+        || url.path().strip_prefix(base_path).is_some_and(|rest| rest.starts_with('/'));
+    if url.origin() != base.origin() || !is_inside {
+        return Err(CallError::new(
+            ErrorCode::RequestInvalid,
+            "the path leads outside of the API's base URL",
+        ));
+    }
+    if !query.is_empty() {
+        url.query_pairs_mut().extend_pairs(query);
+    }
+    Ok(url)
+}
+
+/// Replaces `{name}` by its argument, encoded so that it stays one segment.
+fn fill_path(path: &str, arguments: &Map<String, Value>) -> Result<String, CallError> {
+    let mut filled = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((name, after)) = after.split_once('}') else { break };
+        filled.push_str(before);
+        let value = arguments.get(name).and_then(scalar_text).filter(|text| !text.is_empty());
+        let value = value.ok_or_else(|| {
+            CallError::new(
+                ErrorCode::RequestInvalid,
+                format!("argument `{name}` is part of the path and must be a non-empty string, number or boolean"),
+            )
+            .hint(format!("call the tool with a value for `{name}`"))
+        })?;
+        filled.extend(utf8_percent_encode(&value, SEGMENT));
+        rest = after;
+    }
+    filled.push_str(rest);
+    Ok(filled)
+}
+
+/// True for `.`, `..` and their encoded spellings, which servers and URL parsers treat alike.
+fn is_dot_segment(segment: &str) -> bool {
+    let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+    plain == "." || plain == ".."
+}

@@ -1,0 +1,53 @@
+//! The one place HTTP clients are built.
+//!
+//! Redirects are never followed here: each caller decides what a redirect may mean for it. Certificates
+//! are checked against the system's own roots, so that a company's internal authority works unasked.
+
+use std::{sync::Arc, time::Duration};
+
+use reqwest::redirect;
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use rustls_platform_verifier::Verifier;
+
+use crate::{CallError, ErrorCode};
+
+/// How long a connection may take to open, name lookup and TLS included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Builds a client. Deadlines for whole requests are the caller's.
+pub(crate) fn build(client_version: &str) -> Result<reqwest::Client, CallError> {
+    let internal = |error: &dyn std::fmt::Display| {
+        CallError::new(ErrorCode::InternalError, "the HTTP client cannot be built").detail(error)
+    };
+    let tls = tls_settings().map_err(|error| internal(&error))?;
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .user_agent(format!("capdeck/{client_version}"))
+        .connect_timeout(CONNECT_TIMEOUT)
+        // Without it small messages wait for the peer's delayed acknowledgement, 40 ms at a time.
+        .tcp_nodelay(true)
+        .redirect(redirect::Policy::none())
+        .no_proxy()
+        .referer(false)
+        .build()
+        .map_err(|error| internal(&error))
+}
+
+fn tls_settings() -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()?;
+    let mut settings = match Verifier::new(provider) {
+        Ok(verifier) => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth(),
+        Err(error) => {
+            // A bare container has no certificates; plain HTTP to the local machine still has to work.
+            tracing::warn!(%error, "no system certificates were found; HTTPS requests will fail");
+            builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
+        }
+    };
+    settings.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(settings)
+}

@@ -1,0 +1,41 @@
+//! Who hears from a connection outside of calls.
+
+use async_trait::async_trait;
+use capdeck_catalog::RawObject;
+use serde_json::value::RawValue;
+
+use crate::{CallError, ErrorCode};
+
+/// What a remote says by itself. Implemented by the host, called by MCP connections.
+#[async_trait]
+pub trait Listener: Send + Sync {
+    /// A notification, such as `notifications/tools/list_changed`.
+    fn notified(&self, method: &str, params: Option<RawObject>);
+
+    /// A request that belongs to no call, such as `roots/list`.
+    async fn requested(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+    ) -> Result<Box<RawValue>, CallError>;
+}
+
+/// A listener that hears nothing and answers nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct NoListener;
+
+#[async_trait]
+impl Listener for NoListener {
+    fn notified(&self, _method: &str, _params: Option<RawObject>) {}
+
+    async fn requested(
+        &self,
+        method: &str,
+        _params: Option<RawObject>,
+    ) -> Result<Box<RawValue>, CallError> {
+        Err(CallError::new(
+            ErrorCode::UnsupportedCapability,
+            format!("nobody is here to answer `{method}`"),
+        ))
+    }
+}

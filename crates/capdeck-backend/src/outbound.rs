@@ -1,0 +1,44 @@
+//! From a definition's `auth` block to the credentials sent with requests.
+
+use capdeck_auth::{Credentials, LoginKind, OutboundError, Secret};
+use capdeck_definition::Auth;
+
+use crate::{CallError, ErrorCode};
+
+/// The credentials an `auth` block with resolved references stands for.
+pub(crate) fn credentials(auth: &Auth) -> Credentials {
+    match auth {
+        Auth::None {} => Credentials::None,
+        Auth::Bearer { token } => Credentials::Bearer { token: Secret::new(token.as_str()) },
+        Auth::Headers { headers } => Credentials::Headers {
+            headers: headers
+                .iter()
+                .map(|(name, value)| (name.clone(), Secret::new(value.as_str())))
+                .collect(),
+        },
+        Auth::OAuth2(_) => Credentials::Login { kind: LoginKind::OAuth2 },
+        Auth::Oidc(_) => Credentials::Login { kind: LoginKind::Oidc },
+    }
+}
+
+impl From<OutboundError> for CallError {
+    fn from(error: OutboundError) -> Self {
+        let (code, hint) = match &error {
+            OutboundError::NotConnectedYet { .. } => (
+                ErrorCode::AuthRequired,
+                "where the service accepts a token, use `auth: {type: bearer, token: $env:NAME}`",
+            ),
+            OutboundError::EmptyToken | OutboundError::EmptyHeader { .. } => {
+                (ErrorCode::AuthRequired, "set the variable the `auth` block refers to")
+            }
+            OutboundError::ForbiddenHeader { .. } => (
+                ErrorCode::ConfigInvalid,
+                "use `auth: {type: bearer}` for `Authorization`; the transport sets the others",
+            ),
+            OutboundError::IllegalValue { .. } => {
+                (ErrorCode::ConfigInvalid, "remove line breaks from the value")
+            }
+        };
+        Self::new(code, error.to_string()).hint(hint)
+    }
+}

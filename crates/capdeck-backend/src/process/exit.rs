@@ -1,0 +1,51 @@
+//! How a program ended.
+
+use std::{fmt, os::unix::process::ExitStatusExt, process::ExitStatus};
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exit {
+    /// `None` when a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+}
+
+impl Exit {
+    /// Nobody could say how it ended.
+    pub(super) const UNKNOWN: Self = Self { code: None, signal: None };
+
+    /// The name of the signal that ended it, such as `SIGTERM`.
+    pub(crate) fn signal_name(self) -> Option<String> {
+        let name = match self.signal? {
+            1 => "SIGHUP",
+            2 => "SIGINT",
+            3 => "SIGQUIT",
+            4 => "SIGILL",
+            6 => "SIGABRT",
+            8 => "SIGFPE",
+            9 => "SIGKILL",
+            11 => "SIGSEGV",
+            13 => "SIGPIPE",
+            14 => "SIGALRM",
+            15 => "SIGTERM",
+            other => return Some(format!("signal {other}")),
+        };
+        Some(name.to_owned())
+    }
+}
+
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Self {
+        Self { code: status.code(), signal: status.signal() }
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.code, self.signal_name()) {
+            (Some(code), _) => write!(formatter, "exit code {code}"),
+            (None, Some(signal)) => write!(formatter, "ended by {signal}"),
+            (None, None) => formatter.write_str("ended in an unknown way"),
+        }
+    }
+}

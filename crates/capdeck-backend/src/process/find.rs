@@ -1,0 +1,60 @@
+//! Finds a program the way a shell would, so that a missing one can be named before anything starts.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use super::SpawnError;
+
+/// The file to run for a command, looked for in `search_path` unless it names a path itself.
+///
+/// A relative path such as `./tool` starts at the folder the process will work in.
+pub(crate) fn find_program(
+    program: &str,
+    search_path: Option<&str>,
+    folder: Option<&Path>,
+) -> Result<PathBuf, SpawnError> {
+    if program.is_empty() {
+        return Err(SpawnError::Empty);
+    }
+    if program.contains('/') {
+        let path = folder.map_or_else(|| PathBuf::from(program), |folder| folder.join(program));
+        return match executable(&path) {
+            Executable::Yes => Ok(path),
+            Executable::No => Err(SpawnError::NotExecutable { path }),
+            Executable::Missing => Err(SpawnError::NoSuchFile { path }),
+        };
+    }
+    let mut refused = None;
+    for place in search_path.unwrap_or(DEFAULT_PATH).split(':').filter(|place| !place.is_empty()) {
+        let path = Path::new(place).join(program);
+        match executable(&path) {
+            Executable::Yes => return Ok(path),
+            Executable::No => refused = refused.or(Some(path)),
+            Executable::Missing => {}
+        }
+    }
+    Err(match refused {
+        Some(path) => SpawnError::NotExecutable { path },
+        None => SpawnError::NotOnPath { program: program.to_owned() },
+    })
+}
+
+/// Used when there is no `PATH` at all.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+enum Executable {
+    Yes,
+    No,
+    Missing,
+}
+
+fn executable(path: &Path) -> Executable {
+    match fs::metadata(path) {
+        Ok(facts) if facts.is_file() && facts.permissions().mode() & 0o111 != 0 => Executable::Yes,
+        Ok(_) => Executable::No,
+        Err(_) => Executable::Missing,
+    }
+}

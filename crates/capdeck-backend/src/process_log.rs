@@ -1,0 +1,128 @@
+//! The last words of a capability's processes: bounded, scrubbed, kept for `why` and for errors.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use capdeck_auth::Scrubber;
+use capdeck_definition::CapabilityId;
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// How much of a capability's output is kept.
+const MAX_BYTES: usize = 64 * 1024;
+
+/// A longer line is cut; the rest of it is read and dropped.
+const MAX_LINE: usize = 4 * 1024;
+
+/// The logs of all capabilities, by id. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProcessLogs(Arc<Mutex<indexmap::IndexMap<CapabilityId, ProcessLog>>>);
+
+/// One capability's log. Cheap to clone; all clones write to the same log.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProcessLog(Arc<Mutex<Lines>>);
+
+#[derive(Debug, Default)]
+struct Lines {
+    lines: VecDeque<String>,
+    bytes: usize,
+}
+
+impl ProcessLogs {
+    /// The log of a capability, made when it is first asked for.
+    pub(crate) fn of(&self, id: &CapabilityId) -> ProcessLog {
+        self.0.lock().entry(id.clone()).or_default().clone()
+    }
+
+    /// What is kept for a capability. `None` when it never wrote anything.
+    pub(crate) fn read(&self, id: &str) -> Option<String> {
+        let log = self.0.lock().get(id)?.clone();
+        let text = log.text();
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+impl ProcessLog {
+    /// Adds one line, already scrubbed.
+    pub(crate) fn push(&self, mut line: String) {
+        if line.len() > MAX_LINE {
+            line.truncate(line.floor_char_boundary(MAX_LINE));
+            line.push('…');
+        }
+        let mut log = self.0.lock();
+        log.bytes += line.len() + 1;
+        log.lines.push_back(line);
+        while log.bytes > MAX_BYTES {
+            let Some(oldest) = log.lines.pop_front() else { break };
+            log.bytes -= oldest.len() + 1;
+        }
+    }
+
+    /// Everything kept, oldest line first.
+    pub(crate) fn text(&self) -> String {
+        let log = self.0.lock();
+        let mut text = String::with_capacity(log.bytes);
+        for line in &log.lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Reads a stream to its end, line by line, in bounded memory.
+    pub(crate) async fn drain(self, mut stream: impl AsyncRead + Unpin, scrubber: Scrubber) {
+        let mut buffer = vec![0; 16 * 1024];
+        let mut line: Vec<u8> = Vec::new();
+        // A read error means the pipe is gone, which ends the log like an orderly end does.
+        while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+            for byte in buffer.iter().take(count) {
+                if *byte == b'\n' {
+                    self.push_bytes(&line, &scrubber);
+                    line.clear();
+                } else if line.len() <= MAX_LINE {
+                    line.push(*byte);
+                }
+            }
+        }
+        if !line.is_empty() {
+            self.push_bytes(&line, &scrubber);
+        }
+    }
+
+    fn push_bytes(&self, line: &[u8], scrubber: &Scrubber) {
+        let text = String::from_utf8_lossy(line);
+        self.push(scrubber.text(text.trim_end_matches('\r')).into_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use capdeck_auth::Secret;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_megabyte_keeps_its_last_64_kib() {
+        let mut stream = Vec::new();
+        for number in 0..20_000 {
+            stream.extend(format!("line {number:06} {}\n", "x".repeat(40)).into_bytes());
+        }
+        let log = ProcessLog::default();
+        log.clone().drain(stream.as_slice(), Scrubber::default()).await;
+        let text = log.text();
+        assert!(text.len() <= MAX_BYTES && text.len() > MAX_BYTES - 100, "{}", text.len());
+        assert!(text.ends_with(&format!("line 019999 {}\n", "x".repeat(40))));
+        assert!(text.starts_with("line "));
+    }
+
+    #[tokio::test]
+    async fn lines_are_cut_and_scrubbed() {
+        let secret = Secret::new("canary-1");
+        let stream = format!("a canary-1\r\n{}\nlast", "é".repeat(5_000));
+        let log = ProcessLog::default();
+        log.clone().drain(stream.as_bytes(), Scrubber::new([&secret])).await;
+        let text = log.text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!((lines[0], lines[2]), ("a [redacted]", "last"));
+        assert!(lines[1].ends_with('…') && lines[1].len() <= MAX_LINE + 8, "{}", lines[1].len());
+    }
+}

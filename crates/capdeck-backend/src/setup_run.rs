@@ -1,0 +1,226 @@
+//! Runs the set-up steps a definition declares, once a person has approved them.
+//!
+//! First `commands`, then `verify`, one after the other, stopping at the first failure. No shell, no
+//! input, the same small environment as every child, secrets taken out of what is shown.
+
+use std::{path::Path, time::Duration};
+
+use capdeck_auth::{Scrubber, Secret, is_secret_name, resolve_value};
+use capdeck_definition::{CapabilityId, Definition, Setup, SetupStep};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    CallError, Connector, ErrorCode,
+    capture::{Capture, Captured, MAX_TOTAL, SpillPlace},
+    child_environment::child_environment,
+    command_run::{Ending, Run, run},
+    process::{ChildCommand, Errors, Input},
+    working_folder::WorkingFolder,
+};
+
+/// Which list a step stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SetupPhase {
+    Commands,
+    Verify,
+}
+
+/// Told as a set-up goes on. `index` counts from 0 through both phases.
+#[derive(Debug)]
+pub enum SetupEvent<'a> {
+    Started { phase: SetupPhase, index: usize, count: usize, step: &'a SetupStep },
+    Finished { index: usize, count: usize, report: &'a StepReport },
+}
+
+/// What came of one step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepReport {
+    pub phase: SetupPhase,
+    pub label: String,
+    #[serde(flatten)]
+    pub status: StepStatus,
+    /// Scrubbed, and cut at the step's `maxOutputBytes`.
+    pub stdout: String,
+    pub stderr: String,
+    pub elapsed_ms: u64,
+}
+
+/// Whether a step did what it should.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub enum StepStatus {
+    Done,
+    Failed {
+        reason: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
+    },
+}
+
+/// What came of a set-up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetupReport {
+    /// The steps that ran; the last one may have failed.
+    pub steps: Vec<StepReport>,
+    /// Steps after a failed one.
+    pub not_run: usize,
+}
+
+impl SetupReport {
+    /// True when every step ran and succeeded.
+    pub fn succeeded(&self) -> bool {
+        self.not_run == 0 && self.steps.iter().all(|step| step.status == StepStatus::Done)
+    }
+}
+
+impl Connector {
+    /// Runs a definition's set-up. Asking for approval is the caller's business.
+    pub async fn run_setup(
+        &self,
+        definition: &Definition,
+        cancel: &CancellationToken,
+        mut tell: impl FnMut(SetupEvent<'_>) + Send,
+    ) -> Result<SetupReport, CallError> {
+        let setup = definition.setup.as_ref().ok_or_else(|| {
+            CallError::new(
+                ErrorCode::RequestInvalid,
+                format!("`{}` declares no set-up", definition.id),
+            )
+        })?;
+        let surroundings = self.surroundings();
+        let resolved = resolve_value::<Setup>(setup, &surroundings.environment)?;
+        let folder = WorkingFolder::new(definition.project_bound, surroundings.project.as_deref())?;
+        let Setup { commands, verify } = resolved.value;
+        let steps: Vec<(SetupPhase, SetupStep)> = commands
+            .into_iter()
+            .map(|step| (SetupPhase::Commands, step))
+            .chain(verify.into_iter().map(|step| (SetupPhase::Verify, step)))
+            .collect();
+        let count = steps.len();
+        let mut report = SetupReport { steps: Vec::new(), not_run: 0 };
+        for (index, (phase, step)) in steps.into_iter().enumerate() {
+            tell(SetupEvent::Started { phase, index, count, step: &step });
+            let substituted = resolved.substitutions.iter().map(|one| &one.value);
+            let declared: Vec<Secret> = secrets_of(&step).collect();
+            let scrubber = Scrubber::new(substituted.chain(&declared));
+            let result = self.run_step(&definition.id, &folder, &step, &scrubber, cancel).await;
+            let finished = match result {
+                Ok(finished) => finished,
+                Err(error) => Finished::not_started(error.scrubbed(&scrubber)),
+            };
+            let step_report = finished.report(phase, step.label);
+            tell(SetupEvent::Finished { index, count, report: &step_report });
+            let failed = step_report.status != StepStatus::Done;
+            report.steps.push(step_report);
+            if failed {
+                report.not_run = count - index - 1;
+                break;
+            }
+        }
+        Ok(report)
+    }
+
+    async fn run_step(
+        &self,
+        id: &CapabilityId,
+        folder: &WorkingFolder,
+        step: &SetupStep,
+        scrubber: &Scrubber,
+        cancel: &CancellationToken,
+    ) -> Result<Finished, CallError> {
+        if let Some(cwd) = step.cwd.as_deref().filter(|cwd| !Path::new(cwd).is_absolute()) {
+            return Err(CallError::new(
+                ErrorCode::ConfigInvalid,
+                format!("the working folder of a set-up step must be an absolute path: `{cwd}`"),
+            ));
+        }
+        let surroundings = self.surroundings();
+        let command = ChildCommand {
+            program: step.command.clone(),
+            args: step.args.clone(),
+            env: child_environment(&surroundings.environment, [&step.env]),
+            folder: folder.resolve(step.cwd.as_deref())?,
+            input: Input::Closed,
+            errors: Errors::Piped,
+        };
+        let capture = |filename: &str| {
+            let place = SpillPlace {
+                store: surroundings.artifacts.clone(),
+                capability: id.clone(),
+                filename: filename.to_owned(),
+                mime_type: None,
+            };
+            Capture::new(step.max_output_bytes, scrubber, place)
+        };
+        let timeout = Duration::from_millis(step.timeout_ms);
+        let (stdout, stderr) = (capture("stdout.txt"), capture("stderr.txt"));
+        let max_total = MAX_TOTAL;
+        let run_once = Run { command: &command, timeout, cancel, stdout, stderr, max_total };
+        let outcome = run(&surroundings.spawner, run_once).await?;
+        Ok(Finished {
+            status: match outcome.ending {
+                Ending::Exited(exit) if exit.code == Some(0) => StepStatus::Done,
+                Ending::Exited(exit) => failed(exit.to_string()),
+                Ending::TimedOut => failed(format!("did not end within {} ms", step.timeout_ms)),
+                Ending::Cancelled => failed("cancelled".to_owned()),
+                Ending::TooMuchOutput => failed("wrote too much output".to_owned()),
+            },
+            stdout: shown(&outcome.stdout, step.max_output_bytes),
+            stderr: shown(&outcome.stderr, step.max_output_bytes),
+            elapsed: outcome.elapsed,
+        })
+    }
+}
+
+/// A step that is over, however it went.
+struct Finished {
+    status: StepStatus,
+    stdout: String,
+    stderr: String,
+    elapsed: Duration,
+}
+
+impl Finished {
+    fn not_started(error: CallError) -> Self {
+        Self {
+            status: StepStatus::Failed { reason: error.message, hint: error.hint },
+            stdout: String::new(),
+            stderr: String::new(),
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    fn report(self, phase: SetupPhase, label: String) -> StepReport {
+        StepReport {
+            phase,
+            label,
+            status: self.status,
+            stdout: self.stdout,
+            stderr: self.stderr,
+            elapsed_ms: u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+fn failed(reason: String) -> StepStatus {
+    StepStatus::Failed { reason, hint: None }
+}
+
+fn shown(captured: &Captured, limit: u64) -> String {
+    let text = captured.text(limit);
+    if captured.total() <= limit {
+        return text;
+    }
+    format!("{text}\n[cut at {limit} of {} bytes]", captured.total())
+}
+
+fn secrets_of(step: &SetupStep) -> impl Iterator<Item = Secret> {
+    step.env
+        .iter()
+        .filter(|(name, _)| is_secret_name(name))
+        .map(|(_, value)| Secret::new(value.as_str()))
+}
