@@ -31,7 +31,7 @@ suite_format() {
 
 suite_lint() {
   cargo clippy --version >/dev/null 2>&1 || { skip "clippy is not installed"; return; }
-  cargo clippy --workspace --all-targets --quiet -- -D warnings
+  cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
 }
 
 suite_unit() {

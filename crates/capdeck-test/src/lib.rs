@@ -12,6 +12,7 @@
     reason = "this crate serves tests, and tests fail by panicking"
 )]
 
+pub mod bench;
 mod binary;
 mod capdeck;
 pub mod fake;

@@ -151,12 +151,17 @@ impl StdioClient {
     /// Closes stdin, waits for the end and gives the status and all of stderr.
     pub fn close(mut self) -> (ExitStatus, String) {
         drop(self.stdin.take());
+        self.ended()
+    }
+
+    /// Waits until the server ends by itself; gives the status and all of stderr.
+    pub fn ended(mut self) -> (ExitStatus, String) {
         let deadline = Instant::now() + self.patience;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(Instant::now() < deadline, "the server outlives its closed stdin");
+            assert!(Instant::now() < deadline, "the server is still running");
             thread::sleep(Duration::from_millis(5));
         };
         let stderr = self.stderr.recv_timeout(self.patience).unwrap_or_default();

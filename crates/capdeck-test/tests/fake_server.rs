@@ -90,14 +90,14 @@ fn faults_are_committed() {
     client.send_request("tools/call", call("huge_line", json!({})));
     assert!(client.next_line().len() > 20_000_000);
     client.send_request("tools/call", call("crash", json!({})));
-    let (status, _stderr) = client.close();
+    let (status, _stderr) = client.ended();
     assert!(!status.success());
 }
 
 #[test]
 fn a_start_can_fail_or_chatter() {
     let failing = start(&FakePlan { exit_at_start: Some(7), ..FakePlan::default() });
-    assert_eq!(failing.close().0.code(), Some(7));
+    assert_eq!(failing.ended().0.code(), Some(7));
     let mut chatty = start(&FakePlan { chatter_bytes: 1 << 20, ..FakePlan::default() });
     chatty.initialize();
     assert!(chatty.close().1.len() >= 1 << 20);

@@ -37,8 +37,9 @@ fn files_are_short() {
 
 #[test]
 fn every_file_says_what_it_is() {
-    let silent =
-        sources().into_iter().filter(|path| !fs::read_to_string(path).unwrap().starts_with("//! "));
+    // `foo/tests.rs` holds the tests of `foo`; there is nothing to add to that.
+    let with_a_doc = sources().into_iter().filter(|path| !path.ends_with("tests.rs"));
+    let silent = with_a_doc.filter(|path| !fs::read_to_string(path).unwrap().starts_with("//! "));
     let problems: Vec<Problem> =
         silent.map(|path| format!("{} does not start with a `//!` line", shown(&path))).collect();
     assert_none(&problems);

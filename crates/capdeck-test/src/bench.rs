@@ -1,0 +1,24 @@
+//! Measures Capdeck beside a direct connection to the same server, in the same run.
+//!
+//! Read [`Figures`] for what is measured. Nothing here asserts a time: a benchmark reports, and what
+//! counts as good is for its reader to judge.
+
+mod calls;
+mod figures;
+mod load;
+mod memory;
+mod process_usage;
+mod report;
+mod stage;
+mod start;
+mod surface;
+
+pub use calls::measure_calls;
+pub use figures::{
+    CallFigures, Figures, Load, Machine, MemoryFigures, StartFigures, SurfaceFigures,
+};
+pub use memory::measure_memory;
+pub use report::{BLOCK_END, BLOCK_START, render, replace_block};
+pub use stage::Stage;
+pub use start::measure_start;
+pub use surface::measure_surface;

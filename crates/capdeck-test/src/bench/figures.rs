@@ -1,0 +1,83 @@
+//! The numbers of one run, as written to `bench/results/latest.json`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Everything one run measured.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Figures {
+    pub machine: Machine,
+    pub start: Vec<StartFigures>,
+    pub calls: Vec<CallFigures>,
+    pub memory: MemoryFigures,
+    pub surface: Vec<SurfaceFigures>,
+    /// What the search example of `capdeck-catalog` printed; `null` without recorded tool lists.
+    pub search: Option<Value>,
+}
+
+/// Where the run took place; figures of two machines do not compare.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Machine {
+    pub processor: String,
+    pub cores: usize,
+    pub capdeck: String,
+    pub binary_bytes: u64,
+}
+
+/// From starting a program to its first `tools/list` answer, in milliseconds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StartFigures {
+    pub what: String,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+}
+
+/// The same call with and without Capdeck between.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallFigures {
+    /// `stdio` or `http`, on both sides of Capdeck.
+    pub transport: String,
+    pub callers: usize,
+    pub direct: Load,
+    pub capdeck: Load,
+    /// Processor time of the Capdeck process per call.
+    pub capdeck_cpu_us: f64,
+}
+
+/// One closed loop of calls: each caller sends its next call when the last is answered.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Load {
+    pub calls: usize,
+    pub p50_us: f64,
+    pub p99_us: f64,
+    pub calls_per_second: f64,
+}
+
+/// Resident memory of `capdeck up`, in bytes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryFigures {
+    pub empty_deck: u64,
+    pub after_first_list: u64,
+    pub after_load: u64,
+    /// The downstream server after the same load, sent to it directly.
+    pub direct_after_load: u64,
+}
+
+/// Tokens (o200k) of everything `tools/list` answers, for a deck with this many tools.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SurfaceFigures {
+    pub tools: usize,
+    pub capabilities: usize,
+    /// What clients connected to every server themselves would list.
+    pub without_capdeck: usize,
+    pub direct: usize,
+    pub progressive: usize,
+    pub search: usize,
+}

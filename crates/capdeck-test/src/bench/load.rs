@@ -1,0 +1,161 @@
+//! Closed loops of calls, over pipes and over HTTP.
+//!
+//! On pipes one thread keeps a window of calls open, because that is what one client on one pipe does.
+//! Over HTTP each caller has its own thread and its own connection.
+
+use std::{
+    collections::HashMap,
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Load;
+use crate::{HttpClient, stdio_client::initialize_params};
+
+/// A server on pipes, without the threads a patient test client needs.
+pub(super) struct Pipe {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    next_id: u64,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    id: Option<u64>,
+}
+
+impl Pipe {
+    /// Starts the program and shakes hands.
+    pub(super) fn start(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut pipe = Self { child, stdin, stdout: BufReader::new(stdout), next_id: 0 };
+        pipe.ask("initialize", initialize_params(json!({})));
+        pipe.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
+        pipe
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends one request and gives the answering line.
+    pub(super) fn ask(&mut self, method: &str, params: Value) -> String {
+        let id = self.send(method, &params.to_string());
+        loop {
+            let (answered, line) = self.read();
+            if answered == Some(id) {
+                return line;
+            }
+        }
+    }
+
+    /// Makes this many calls, `window` of them open at any time.
+    pub(super) fn load(&mut self, params: &str, calls: usize, window: usize) -> Load {
+        let mut sent = HashMap::with_capacity(window);
+        let mut samples = Vec::with_capacity(calls);
+        let started = Instant::now();
+        let mut left = calls;
+        while samples.len() < calls {
+            while left > 0 && sent.len() < window {
+                let now = Instant::now();
+                let id = self.send("tools/call", params);
+                sent.insert(id, now);
+                left -= 1;
+            }
+            if let (Some(id), _) = self.read()
+                && let Some(begun) = sent.remove(&id)
+            {
+                samples.push(begun.elapsed());
+            }
+        }
+        summarise(samples, started.elapsed())
+    }
+
+    fn send(&mut self, method: &str, params: &str) -> u64 {
+        self.next_id += 1;
+        let id = self.next_id;
+        self.write(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#
+        ));
+        id
+    }
+
+    fn write(&mut self, message: &str) {
+        self.stdin.write_all(format!("{message}\n").as_bytes()).expect("the server reads");
+    }
+
+    fn read(&mut self) -> (Option<u64>, String) {
+        let mut line = String::new();
+        let length = self.stdout.read_line(&mut line).expect("the server writes text");
+        assert!(length > 0, "the server ended");
+        let answer: Answer = serde_json::from_str(&line).unwrap_or(Answer { id: None });
+        (answer.id, line)
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        let _already_gone = self.child.kill();
+        let _already_gone = self.child.wait();
+    }
+}
+
+/// Makes this many calls over HTTP, split between callers with a connection each.
+pub(super) fn http_load(url: &str, params: &Value, calls: usize, callers: usize) -> Load {
+    let clients: Vec<HttpClient> = (0..callers)
+        .map(|_| {
+            let mut client = HttpClient::new(url);
+            client.initialize();
+            client
+        })
+        .collect();
+    let share = calls.div_ceil(callers);
+    let started = Instant::now();
+    let threads: Vec<_> = clients
+        .into_iter()
+        .map(|mut client| {
+            let params = params.to_string();
+            thread::spawn(move || {
+                (0..share)
+                    .map(|id| {
+                        let body = format!(
+                            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#
+                        );
+                        let begun = Instant::now();
+                        let reply = client.post(&body);
+                        assert_eq!(reply.status, 200, "a call was refused: {reply:?}");
+                        begun.elapsed()
+                    })
+                    .collect::<Vec<Duration>>()
+            })
+        })
+        .collect();
+    let samples = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+    summarise(samples, started.elapsed())
+}
+
+/// The value below which this share of the samples lies.
+pub(super) fn percentile(sorted: &[Duration], share: f64) -> Duration {
+    let rank = ((sorted.len() as f64 * share).ceil() as usize).clamp(1, sorted.len());
+    sorted[rank - 1]
+}
+
+fn summarise(mut samples: Vec<Duration>, elapsed: Duration) -> Load {
+    samples.sort_unstable();
+    let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
+    let count = samples.len() as f64;
+    Load {
+        calls: samples.len(),
+        p50_us: micros(percentile(&samples, 0.5)),
+        p99_us: micros(percentile(&samples, 0.99)),
+        calls_per_second: count / elapsed.as_secs_f64(),
+    }
+}

@@ -1,0 +1,38 @@
+//! Resident memory at rest and after work.
+
+use serde_json::json;
+
+use super::{
+    MemoryFigures, Stage, load::http_load, process_usage::resident_memory, stage::servers,
+};
+use crate::{FakePlan, TestDirs};
+
+const CALLS: usize = 20_000;
+const CALLERS: usize = 64;
+
+/// `capdeck up` with nothing configured, with 100 capabilities listed, and after many calls.
+pub fn measure_memory(stage: &Stage) -> MemoryFigures {
+    let nothing = TestDirs::new();
+    let empty = stage.up(&nothing);
+    let empty_deck = resident_memory(empty.id());
+    drop(empty);
+
+    let fake = FakePlan::default().start_http();
+    let mut entries = servers(100, 10);
+    let entry =
+        json!({"name": "fake", "description": "A server of the benchmark", "url": fake.url});
+    entries.insert("fake".to_owned(), entry);
+    let dirs = stage.deck("direct", entries);
+    let host = stage.up(&dirs);
+    let mut client = host.client("/mcp");
+    client.initialize();
+    client.request("tools/list", json!({}));
+    let after_first_list = resident_memory(host.id());
+
+    let call = |name: &str| json!({"name": name, "arguments": {"text": "hello"}});
+    http_load(&format!("{}/mcp", host.url), &call("fake__echo"), CALLS, CALLERS);
+    let after_load = resident_memory(host.id());
+    http_load(&fake.url, &call("echo"), CALLS, CALLERS);
+    let direct_after_load = resident_memory(fake.id());
+    MemoryFigures { empty_deck, after_first_list, after_load, direct_after_load }
+}

@@ -1,0 +1,70 @@
+//! The programs under measurement and the decks they get.
+
+use std::{path::PathBuf, process::Command};
+
+use serde_json::{Map, Value, json};
+
+use crate::{Capdeck, FakePlan, RunningHost, TestDirs, built_binary};
+
+/// Where the programs are.
+#[derive(Debug)]
+pub struct Stage {
+    pub(super) capdeck: PathBuf,
+}
+
+impl Default for Stage {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Stage {
+    /// The programs built beside the running one.
+    pub fn new() -> Self {
+        Self { capdeck: built_binary("capdeck-cli", "capdeck") }
+    }
+
+    pub fn capdeck(&self) -> &std::path::Path {
+        &self.capdeck
+    }
+
+    /// Folders with a deck of these `mcpServers`, all offered in one way.
+    pub(super) fn deck(&self, exposure: &str, servers: Map<String, Value>) -> TestDirs {
+        let dirs = TestDirs::new();
+        // A budget that moves nothing out of the view that is measured.
+        let options = json!({"exposure": exposure, "surfaceTokens": 1_000_000_000});
+        dirs.write_config(&json!({"options": options, "mcpServers": servers}));
+        dirs
+    }
+
+    /// Asks every capability once, so that later starts find their tools on disk.
+    pub(super) fn fill_cache(&self, dirs: &TestDirs) {
+        Capdeck::at(&self.capdeck, dirs).args(["check", "--json"]).run().success();
+    }
+
+    /// `capdeck serve` over the deck in these folders.
+    pub(super) fn serve(&self, dirs: &TestDirs) -> Command {
+        let mut command = Command::new(&self.capdeck);
+        dirs.isolate(&mut command).arg("serve");
+        command
+    }
+
+    /// `capdeck up` over the deck in these folders.
+    pub(super) fn up(&self, dirs: &TestDirs) -> RunningHost {
+        Capdeck::at(&self.capdeck, dirs).up(&[])
+    }
+}
+
+/// This many servers with this many tools each, as a deck's `mcpServers`.
+pub(super) fn servers(count: usize, tools: usize) -> Map<String, Value> {
+    let plan = FakePlan { behaviours: false, everything: false, tools, ..FakePlan::default() };
+    (0..count).map(|number| (format!("server{number:03}"), plan.deck_entry())).collect()
+}
+
+/// The command of a server without Capdeck.
+pub(super) fn alone(plan: &FakePlan) -> Command {
+    let (program, arguments) = plan.command();
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}

@@ -1,0 +1,21 @@
+//! The figures in the documents are the ones that were measured.
+
+use std::{fs, path::Path};
+
+use capdeck_test::bench::{Figures, render, replace_block};
+
+#[test]
+fn documents_show_the_measured_figures() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let Ok(json) = fs::read_to_string(root.join("bench/results/latest.json")) else {
+        println!("skipped: nothing has been measured yet");
+        return;
+    };
+    let figures: Figures = serde_json::from_str(&json).unwrap();
+    for name in ["README.md", "bench/README.md"] {
+        let Ok(document) = fs::read_to_string(root.join(name)) else { continue };
+        if let Some(replaced) = replace_block(&document, &render(&figures)) {
+            assert_eq!(document, replaced, "run `bench/run render` to bring {name} up to date");
+        }
+    }
+}
