@@ -111,12 +111,13 @@ impl Conversation {
             })
         });
         tokio::select! {
+            // First, so that work which ends because it was cancelled does not count as an answer.
             biased;
-            outcome = &mut work => Answer::Outcome(outcome),
             () = cancel.cancelled() => {
                 tokio::spawn(tokio::time::timeout(CLEAN_UP, work));
                 Answer::Cancelled
             }
+            outcome = &mut work => Answer::Outcome(outcome),
         }
     }
 

@@ -1,0 +1,16 @@
+//! The wire over real transports: our client against our server, and each against peers that misbehave.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
+
+mod both_halves;
+mod legacy_sse;
+mod odd_http_servers;
+mod odd_stdio_servers;
+mod server_http;
+mod server_stdio;
+mod support;
