@@ -1,0 +1,115 @@
+//! MCP servers as connections: started or reached, introduced, and watched until they end.
+
+mod bridge;
+mod discover;
+mod failure;
+mod open;
+mod session;
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use capdeck_catalog::{Discovery, RawObject, ServerFacts};
+use capdeck_definition::McpServer;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use self::{failure::Operation, session::Session};
+use crate::{
+    CallContext, CallError, ConnectOptions, Connection, ErrorCode, ToolCall, connect::Prepared,
+};
+
+/// Opens a connection to an MCP server. Starting it and the handshake share one deadline.
+pub(crate) async fn connect(
+    prepared: Prepared<McpServer>,
+    options: ConnectOptions,
+) -> Result<Arc<dyn Connection>, CallError> {
+    let stop = options.cancel.child_token();
+    let guard = stop.clone().drop_guard();
+    let scrubber = prepared.log_scrubber.clone();
+    let session = tokio::select! {
+        opened = open::open(prepared, options, stop.clone()) => {
+            opened.map_err(|error| error.scrubbed(&scrubber))?
+        }
+        () = stop.cancelled() => {
+            return Err(CallError::new(ErrorCode::Cancelled, "connecting was cancelled"));
+        }
+    };
+    Ok(Arc::new(McpConnection { session, stop, _guard: guard }))
+}
+
+/// One MCP server. Dropping it ends the session and the process behind it.
+struct McpConnection {
+    session: Arc<Session>,
+    stop: CancellationToken,
+    _guard: DropGuard,
+}
+
+#[async_trait]
+impl Connection for McpConnection {
+    async fn discover(&self, context: &CallContext) -> Result<Discovery, CallError> {
+        discover::discover(&self.session, context).await
+    }
+
+    async fn call_tool(
+        &self,
+        call: ToolCall<'_>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let operation = Operation::Tool { name: call.name };
+        let params = tool_params(call)?;
+        self.session.request("tools/call", Some(params), context, operation).await
+    }
+
+    async fn request(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        self.session.request(method, params, context, Operation::of(method)).await
+    }
+
+    async fn notify(&self, method: &str, params: Option<RawObject>) {
+        self.session.notify(method, params).await;
+    }
+
+    fn server(&self) -> Option<ServerFacts> {
+        Some(self.session.facts())
+    }
+
+    fn ended(&self) -> Option<String> {
+        self.session.ended()
+    }
+
+    async fn close(&self) {
+        self.stop.cancel();
+        self.session.gone().await;
+    }
+}
+
+impl fmt::Debug for McpConnection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("McpConnection")
+            .field("id", &self.session.id())
+            .finish_non_exhaustive()
+    }
+}
+
+/// `{name, arguments, …rest, _meta}`, each value as the caller wrote it.
+fn tool_params(call: ToolCall<'_>) -> Result<RawObject, CallError> {
+    let unwritable = |error: serde_json::Error| {
+        CallError::new(ErrorCode::InternalError, "the call cannot be written").detail(error)
+    };
+    let mut params = RawObject::with_capacity(call.rest.len() + 3);
+    params.insert("name".to_owned(), to_raw_value(call.name).map_err(unwritable)?);
+    if let Some(arguments) = call.arguments {
+        params.insert("arguments".to_owned(), arguments.to_owned());
+    }
+    params.extend(call.rest);
+    if let Some(meta) = call.meta {
+        params.insert("_meta".to_owned(), to_raw_value(&meta).map_err(unwritable)?);
+    }
+    Ok(params)
+}

@@ -1,0 +1,148 @@
+//! Reads everything a server offers, page by page.
+
+use std::{collections::HashSet, sync::Arc};
+
+use capdeck_catalog::{Discovery, RawObject, Tool};
+use indexmap::IndexMap;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::{failure::Operation, session::Session};
+use crate::{CallContext, CallError, ErrorCode};
+
+/// No honest server needs more; a lying one must end somewhere.
+const MAX_PAGES: usize = 1000;
+const MAX_ENTRIES: usize = 100_000;
+
+/// One kind of thing a server can list.
+#[derive(Debug, Clone, Copy)]
+struct Listing {
+    method: &'static str,
+    member: &'static str,
+    /// The capability that says whether it is worth asking.
+    capability: &'static str,
+}
+
+const TOOLS: Listing = Listing { method: "tools/list", member: "tools", capability: "tools" };
+const RESOURCES: Listing =
+    Listing { method: "resources/list", member: "resources", capability: "resources" };
+const TEMPLATES: Listing = Listing {
+    method: "resources/templates/list",
+    member: "resourceTemplates",
+    capability: "resources",
+};
+const PROMPTS: Listing =
+    Listing { method: "prompts/list", member: "prompts", capability: "prompts" };
+
+/// Asks for every list the server's capabilities promise, within one deadline.
+pub(super) async fn discover(
+    session: &Session,
+    context: &CallContext,
+) -> Result<Discovery, CallError> {
+    let timeout = session.timeout(context);
+    tokio::time::timeout(timeout, read_all(session, context)).await.unwrap_or_else(|_| {
+        Err(CallError::new(
+            ErrorCode::ToolCallTimeout,
+            format!(
+                "`{}` did not list what it offers within {} ms",
+                session.id(),
+                timeout.as_millis()
+            ),
+        ))
+    })
+}
+
+async fn read_all(session: &Session, context: &CallContext) -> Result<Discovery, CallError> {
+    let tools = read_list(session, context, TOOLS).await?;
+    let mut seen = HashSet::new();
+    let tools = tools
+        .into_iter()
+        .filter_map(|entry| {
+            let tool = Tool::new(entry);
+            if tool.is_none() {
+                tracing::warn!(server = session.id(), "a tool without a name was left out");
+            }
+            tool
+        })
+        .filter(|tool| seen.insert(tool.name().to_owned()))
+        .map(Arc::new)
+        .collect();
+    Ok(Discovery {
+        tools,
+        resources: read_list(session, context, RESOURCES).await?,
+        resource_templates: read_list(session, context, TEMPLATES).await?,
+        prompts: read_list(session, context, PROMPTS).await?,
+        server: Some(session.facts()),
+    })
+}
+
+async fn read_list(
+    session: &Session,
+    context: &CallContext,
+    listing: Listing,
+) -> Result<Vec<RawObject>, CallError> {
+    let capabilities = session.facts().capabilities;
+    // A server that declares nothing at all is old or careless and is asked anyway.
+    if !capabilities.is_empty() && !capabilities.contains_key(listing.capability) {
+        return Ok(Vec::new());
+    }
+    let mut entries = Vec::new();
+    let mut cursors = HashSet::new();
+    let mut params = None;
+    for _ in 0..MAX_PAGES {
+        let operation = Operation::of(listing.method);
+        let answer = match session.request(listing.method, params, context, operation).await {
+            Ok(answer) => answer,
+            Err(error) if error.code == ErrorCode::UnsupportedCapability => return Ok(entries),
+            Err(error) => return Err(error),
+        };
+        let next = read_page(session, listing, &answer, &mut entries)?;
+        let Some(cursor) = next else { return Ok(entries) };
+        if entries.len() >= MAX_ENTRIES || !cursors.insert(cursor.clone()) {
+            break;
+        }
+        let cursor = to_raw_value(&cursor).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        params = Some([("cursor".to_owned(), cursor)].into_iter().collect());
+    }
+    tracing::warn!(
+        server = session.id(),
+        method = listing.method,
+        entries = entries.len(),
+        "the list does not end; what was read so far is used"
+    );
+    Ok(entries)
+}
+
+/// Adds one page's entries and gives the cursor of the next. An entry that is no object is left out.
+fn read_page(
+    session: &Session,
+    listing: Listing,
+    answer: &RawValue,
+    entries: &mut Vec<RawObject>,
+) -> Result<Option<String>, CallError> {
+    let malformed = || {
+        CallError::new(
+            ErrorCode::DownstreamProtocolError,
+            format!(
+                "`{}` answered `{}` without a list of `{}`",
+                session.id(),
+                listing.method,
+                listing.member
+            ),
+        )
+    };
+    let page: IndexMap<String, &RawValue> =
+        serde_json::from_str(answer.get()).map_err(|_| malformed())?;
+    let list = page.get(listing.member).ok_or_else(malformed)?;
+    let items: Vec<&RawValue> = serde_json::from_str(list.get()).map_err(|_| malformed())?;
+    for item in items {
+        match serde_json::from_str(item.get()) {
+            Ok(entry) => entries.push(entry),
+            Err(_) => tracing::warn!(
+                server = session.id(),
+                method = listing.method,
+                "an entry that is no object was left out"
+            ),
+        }
+    }
+    Ok(page.get("nextCursor").and_then(|cursor| serde_json::from_str(cursor.get()).ok()))
+}

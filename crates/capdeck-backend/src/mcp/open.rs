@@ -1,0 +1,182 @@
+//! Starts or reaches a server and introduces the host to it.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use capdeck_catalog::RawObject;
+use capdeck_definition::{McpServer, McpTransport};
+use capdeck_mcp::client::{Client, ClientError, ClientHello, HttpTarget};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::value::{RawValue, to_raw_value};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::{
+    bridge::ToListener,
+    failure::{Operation, call_error},
+    session::{Session, SessionParts, StartError},
+};
+use crate::{
+    CallError, ConnectOptions, ErrorCode,
+    child_environment::child_environment,
+    connect::Prepared,
+    outbound::credentials,
+    process::{ChildCommand, Errors, Input, Process},
+    surroundings::Surroundings,
+};
+
+/// A server about to be talked to.
+struct Opening {
+    prepared: Prepared<McpServer>,
+    options: ConnectOptions,
+    deadline: Instant,
+    stop: CancellationToken,
+}
+
+/// Opens a session by the transport the definition names or implies.
+pub(super) async fn open(
+    prepared: Prepared<McpServer>,
+    options: ConnectOptions,
+    stop: CancellationToken,
+) -> Result<Arc<Session>, CallError> {
+    let deadline = Instant::now() + Duration::from_millis(prepared.block.startup_timeout_ms);
+    let declared = prepared.block.transport;
+    let transport = prepared.block.effective_transport();
+    let opening = Opening { prepared, options, deadline, stop };
+    match transport {
+        McpTransport::Stdio => {
+            let (client, process) = opening.start_program()?;
+            opening.session(client, Some(process)).await.map_err(|failed| failed.error)
+        }
+        McpTransport::Http => {
+            let target = opening.target()?;
+            let client = Client::http(target.clone(), opening.handler());
+            let failed = match opening.session(client, None).await {
+                Ok(session) => return Ok(session),
+                Err(failed) => failed,
+            };
+            // A server from before Streamable HTTP refuses the POST. A declared transport is taken at its word.
+            if declared.is_none() && matches!(failed.status, Some(400 | 404 | 405)) {
+                if let Ok(client) = opening.reach_sse(target).await {
+                    let opened = opening.session(client, None).await;
+                    return opened.map_err(|failed| failed.error);
+                }
+            }
+            Err(failed.error)
+        }
+        McpTransport::Sse => {
+            let client = opening.reach_sse(opening.target()?).await.map_err(|error| {
+                call_error(opening.prepared.id.as_str(), Operation::Start, error)
+            })?;
+            opening.session(client, None).await.map_err(|failed| failed.error)
+        }
+    }
+}
+
+impl Opening {
+    fn start_program(&self) -> Result<(Client, Process), CallError> {
+        let Prepared { id, block, folder, surroundings, log_scrubber, .. } = &self.prepared;
+        let program = block.command.clone().ok_or_else(|| {
+            CallError::new(ErrorCode::ConfigInvalid, format!("`{id}` has no `command` to start"))
+        })?;
+        let command = ChildCommand {
+            program,
+            args: block.args.clone(),
+            env: child_environment(&surroundings.environment, [&block.env]),
+            folder: folder.resolve(block.cwd.as_deref())?,
+            input: Input::Piped,
+            errors: Errors::Log { log: surroundings.logs.of(id), scrubber: log_scrubber.clone() },
+        };
+        let (process, pipes) = surroundings.spawner.spawn(&command)?;
+        let (Some(stdin), Some(stdout)) = (pipes.stdin, pipes.stdout) else {
+            let message = format!("`{id}` was started without its pipes");
+            return Err(CallError::new(ErrorCode::InternalError, message));
+        };
+        Ok((Client::stdio(stdout, stdin, self.handler()), process))
+    }
+
+    async fn reach_sse(&self, target: HttpTarget) -> Result<Client, ClientError> {
+        Client::sse(target, self.handler(), self.remaining()).await
+    }
+
+    async fn session(
+        &self,
+        client: Client,
+        process: Option<Process>,
+    ) -> Result<Arc<Session>, StartError> {
+        let Prepared { id, block, surroundings, log_scrubber, result_scrubber, .. } =
+            &self.prepared;
+        let parts = SessionParts {
+            id: id.clone(),
+            client,
+            process,
+            log: surroundings.logs.of(id),
+            listener: Arc::clone(&self.options.listener),
+            introduction: self.introduction(),
+            startup_timeout: Duration::from_millis(block.startup_timeout_ms),
+            call_timeout: Duration::from_millis(block.call_timeout_ms),
+            log_scrubber: log_scrubber.clone(),
+            result_scrubber: result_scrubber.clone(),
+        };
+        // A token of its own, so that a first attempt which failed is tidied up before a second.
+        let stop = self.stop.child_token();
+        let opened = Session::start(parts, self.deadline, stop.clone()).await;
+        if opened.is_err() {
+            stop.cancel();
+        }
+        opened
+    }
+
+    fn introduction(&self) -> ClientHello {
+        let client = &self.options.client;
+        let own = || own_info(&self.prepared.surroundings);
+        ClientHello {
+            info: client.info.clone().unwrap_or_else(own),
+            capabilities: client.capabilities.clone(),
+        }
+    }
+
+    fn handler(&self) -> Arc<ToListener> {
+        Arc::new(ToListener(Arc::clone(&self.options.listener)))
+    }
+
+    fn remaining(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    fn target(&self) -> Result<HttpTarget, CallError> {
+        let Prepared { id, block, surroundings, .. } = &self.prepared;
+        let text = block.url.as_deref().ok_or_else(|| {
+            CallError::new(ErrorCode::ConfigInvalid, format!("`{id}` has no `url` to connect to"))
+        })?;
+        let url = Url::parse(text).map_err(|error| {
+            CallError::new(ErrorCode::ConfigInvalid, format!("the `url` of `{id}` is not one"))
+                .detail(error)
+                .hint("write it as `https://host/path`")
+        })?;
+        let mut headers = HeaderMap::new();
+        for header in block.auth.as_ref().map(credentials).unwrap_or_default().headers()? {
+            let name = HeaderName::try_from(header.name.as_str());
+            let value = HeaderValue::try_from(header.value.expose());
+            let (Ok(name), Ok(mut value)) = (name, value) else {
+                let message = format!("`{}` is not an HTTP header that can be sent", header.name);
+                return Err(CallError::new(ErrorCode::ConfigInvalid, message));
+            };
+            value.set_sensitive(true);
+            headers.append(name, value);
+        }
+        Ok(HttpTarget { url, headers, http: surroundings.http()?.clone() })
+    }
+}
+
+fn own_info(surroundings: &Surroundings) -> RawObject {
+    let text = |text: &str| to_raw_value(text).unwrap_or_else(|_| RawValue::NULL.to_owned());
+    [
+        ("name".to_owned(), text(&surroundings.client_name)),
+        ("version".to_owned(), text(&surroundings.client_version)),
+    ]
+    .into_iter()
+    .collect()
+}
