@@ -33,8 +33,12 @@ impl BrokenEntries {
         }
     }
 
-    /// Each broken id with its first problem, in file order.
-    pub(crate) fn reasons(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|((_, id), reason)| (id.as_str(), reason.as_str()))
+    /// Each broken id once, with its first problem, in file order.
+    pub(crate) fn reasons(&self) -> IndexMap<&str, &str> {
+        let mut reasons = IndexMap::new();
+        for ((_, id), reason) in &self.0 {
+            reasons.entry(id.as_str()).or_insert(reason.as_str());
+        }
+        reasons
     }
 }

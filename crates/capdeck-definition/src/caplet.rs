@@ -6,10 +6,10 @@ use crate::{
     Auth, CapabilityId,
     broken_entries::BrokenEntries,
     diagnostic::{Diagnostic, Findings, Place},
-    document::{Node, yaml},
+    document::{Content, Node, yaml},
     draft::{Draft, Origin, Shared},
     frontmatter::{self, NoFrontmatter},
-    parsed::Parsed,
+    parsed::{Parsed, Placed},
     rules::{self, Declaration, DeclaredIn, SharedAuth},
     schema,
     shape::caplet_file::{CapletFile, ChildDraft},
@@ -48,10 +48,16 @@ fn read(
     let mut broken = BrokenEntries::default();
     let mut whole_file = false;
     let singular_cli = is_singular_cli(root.child("cliTools"));
-    for violation in violation::check(&schema::CAPLET, &json, &root) {
+    let violations = violation::check(&schema::CAPLET, &json, &root);
+    let hopeless = violation::is_hopeless(&violations);
+    for violation in violations {
         let in_singular = singular_cli && violation.is_below("cliTools");
         whole_file |= in_singular || !broken.note(&violation);
         findings.add(violation.diagnostic);
+    }
+    if hopeless {
+        findings.add(violation::too_many());
+        return None;
     }
     whole_file |= !backend_choice::check(&root, findings);
     if whole_file {
@@ -74,7 +80,7 @@ fn read(
     let icon = file.catalog.take().and_then(|catalog| catalog.icon);
     let icon = icon.and_then(|icon| rules::check_icon(&icon, root.child("catalog"), findings));
     if let Some(auth) = &file.auth {
-        rules::check_auth(auth, &root, findings);
+        rules::check_auth(auth, &root, DeclaredIn::Caplet, findings);
     }
     let backends = file.take_backends();
     let caplet = Caplet { id, shared, icon, auth: file.auth, root: &root, origin };
@@ -85,13 +91,14 @@ fn read(
         if findings.first_error_since(mark).is_some() {
             return None;
         }
-        parsed.definitions.push(origin.define(Draft {
+        let definition = origin.define(Draft {
             id: caplet.id.clone(),
             parent: None,
             shared: caplet.shared.clone().with_block(block.fields),
             icon: caplet.icon.clone(),
             backend,
-        }));
+        });
+        parsed.definitions.push(Placed { definition, place: root.key_place(key) });
     }
     if findings.first_error_since(mark).is_some() {
         return None;
@@ -152,13 +159,14 @@ impl Caplet<'_> {
             findings.add(crate::draft::bad_id(&invalid.0).at(map.key_place(&child.id)));
         });
         if let (Ok(id), None) = (id, findings.first_error_since(mark)) {
-            parsed.definitions.push(self.origin.define(Draft {
+            let definition = self.origin.define(Draft {
                 id,
                 parent: Some(self.id.clone()),
                 shared: shared.inherit(&self.shared),
                 icon: self.icon.clone(),
                 backend,
-            }));
+            });
+            parsed.definitions.push(Placed { definition, place: map.key_place(&child.id) });
             return;
         }
         let reason = findings.first_error_since(mark).unwrap_or_default().to_owned();
@@ -196,6 +204,14 @@ fn parse_frontmatter(text: &str, findings: &mut Findings) -> Option<Node> {
     let root = yaml::parse(halves.yaml, frontmatter::FIRST_LINE)
         .map_err(|diagnostic| findings.add(diagnostic))
         .ok()?;
+    if !root.is_map() && !matches!(root.content, Content::Null) {
+        findings.add(
+            Diagnostic::error("wrong-type", "the frontmatter must be a mapping")
+                .with_fix("write keys such as `name` and `description`")
+                .at(root.place),
+        );
+        return None;
+    }
     if root.entries().is_empty() {
         findings.add(
             Diagnostic::error("no-frontmatter", "the frontmatter declares nothing")

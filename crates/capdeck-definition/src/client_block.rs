@@ -9,6 +9,7 @@ use crate::{
     broken_entries::BrokenEntries,
     diagnostic::{Diagnostic, Findings, Place},
     document::{Content, Entry, Node},
+    rules::{bearer_token, is_bearer},
     suggest::nearest,
 };
 
@@ -201,19 +202,21 @@ fn auth(entry: Entry, findings: &mut Findings) -> Option<Entry> {
     }
     let mut bearer = None;
     for header in headers {
+        // A value that is not text is reported by the schema.
+        let Some(value) = header.value.text() else { continue };
         if !header.key.eq_ignore_ascii_case("authorization") {
             continue;
         }
-        match header.value.text().and_then(bearer_token) {
-            Some(token) => bearer = Some(text_node(token, header.value.place)),
-            None => findings.add(
+        bearer = bearer_token(value).map(|token| text_node(token, header.value.place));
+        if !is_bearer(&header.key, value) {
+            findings.add(
                 Diagnostic::error(
                     "forbidden-header",
                     "`Authorization` must be `Bearer` with a token",
                 )
                 .with_fix("use a bearer token, or another header if the server takes one")
                 .at(header.value.place),
-            ),
+            );
         }
     }
     let fields = match bearer {
@@ -228,13 +231,6 @@ fn auth(entry: Entry, findings: &mut Findings) -> Option<Entry> {
     };
     let value = Node { content: Content::Map(fields), place };
     Some(Entry { key: "auth".to_owned(), place: entry.place, value })
-}
-
-/// The token of `Bearer <token>`, whatever the case of the scheme.
-pub(crate) fn bearer_token(value: &str) -> Option<&str> {
-    let (scheme, token) = value.trim().split_once(' ')?;
-    let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 /// What a server is, as far as its entry tells. Arguments may hold secrets, so only a package name is shown.

@@ -1,6 +1,6 @@
 //! A config file: host options and maps of capabilities, in JSON or YAML.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::{
     diagnostic::{Diagnostic, Findings, Place},
     document::{Content, Node, Step, json, yaml},
     draft::{Draft, Origin, Shared},
-    parsed::Parsed,
+    parsed::{Parsed, Placed},
     rules::{self, Declaration, DeclaredIn, SharedAuth},
     schema,
     shape::{
@@ -54,11 +54,19 @@ fn read(
     }
     note_repeated_ids(&root, findings, &mut broken);
     let mut json = root.to_json();
-    for violation in violation::check(&schema::CONFIG, &json, &root) {
+    // What is already known to be broken needs no second message.
+    broken.remove_from(&mut json);
+    let violations = violation::check(&schema::CONFIG, &json, &root);
+    let hopeless = violation::is_hopeless(&violations);
+    for violation in violations {
         if !broken.note(&violation) {
             drop_option(&mut json, &violation);
         }
         findings.add(violation.diagnostic);
+    }
+    if hopeless {
+        findings.add(violation::too_many());
+        return None;
     }
     broken.remove_from(&mut json);
     for (id, reason) in broken.reasons() {
@@ -68,6 +76,7 @@ fn read(
         .map_err(|error| findings.add(violation::unreadable(&error)))
         .ok()?;
     check_options(&mut file, &root, findings);
+    check_aliases(&mut file, &root, findings);
     for entry in file.take_entries() {
         define_entry(entry, &root, origin, findings, parsed);
     }
@@ -167,18 +176,35 @@ fn check_options(file: &mut ConfigFile, root: &Node, findings: &mut Findings) {
         );
         file.default_search_limit = None;
     }
-    let Some(aliases) = &mut file.namespace_aliases else { return };
-    let node = root.child("namespaceAliases");
-    let mut seen: Vec<&str> = aliases.local.iter().map(String::as_str).collect();
+    let assets = root.child("storage").child("assets");
+    if assets.get("accessKeyId").is_some() != assets.get("secretAccessKey").is_some() {
+        findings.add(
+            Diagnostic::error(
+                "missing-key",
+                "`accessKeyId` and `secretAccessKey` are only used together",
+            )
+            .with_fix("add the other one, or remove both")
+            .at(assets.place),
+        );
+    }
+}
+
+fn check_aliases(file: &mut ConfigFile, root: &Node, findings: &mut Findings) {
+    let Some(aliases) = &file.namespace_aliases else { return };
+    let mark = findings.mark();
+    let upstreams = root.child("namespaceAliases").child("upstreams");
+    let mut seen: HashSet<&str> = aliases.local.iter().map(String::as_str).collect();
     for (origin, label) in &aliases.upstreams {
-        if seen.contains(&label.as_str()) {
+        if !seen.insert(label) {
             findings.add(
                 Diagnostic::error("duplicate-item", format!("the label `{label}` is used twice"))
                     .with_fix("give each deck a label of its own")
-                    .at(node.child("upstreams").child(origin).place),
+                    .at(upstreams.child(origin).place),
             );
         }
-        seen.push(label);
+    }
+    if findings.first_error_since(mark).is_some() {
+        file.namespace_aliases = None;
     }
 }
 
@@ -206,7 +232,8 @@ fn define_entry(
     match (id, findings.first_error_since(mark)) {
         (Some(id), None) => {
             let draft = Draft { id, parent: None, shared, icon: None, backend };
-            parsed.definitions.push(origin.define(draft));
+            let place = map.key_place(&entry.id);
+            parsed.definitions.push(Placed { definition: origin.define(draft), place });
         }
         (_, reason) => {
             parsed.quarantined.push(origin.quarantine(&entry.id, reason.unwrap_or_default()));

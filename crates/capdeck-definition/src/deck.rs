@@ -1,7 +1,7 @@
 //! A deck: everything read from its roots, broken parts included.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -12,7 +12,7 @@ use crate::{
     draft::Origin,
     fingerprint::sha256_hex,
     load::Loaded,
-    parsed::{self, Parsed},
+    parsed::{self, Parsed, Placed},
     set::{self, SetBudget},
 };
 
@@ -68,7 +68,8 @@ impl Deck {
             files.into_iter().partition(|file| file.layer.needs_trust());
         let has_project = !project.is_empty();
         for (files, owner) in [(user, Owner::User), (project, Owner::Project)] {
-            let scope = Scope { owner, member_of: None, chain: Vec::new(), base: PathBuf::new() };
+            let scope =
+                Scope { owner, member_of: None, depth: 0, chain: Vec::new(), base: PathBuf::new() };
             assembly.add(Loaded { files, ..Loaded::default() }, &scope);
         }
         let mut deck = assembly.finish();
@@ -82,6 +83,8 @@ impl Deck {
 pub(crate) struct Scope {
     pub(crate) owner: Owner,
     pub(crate) member_of: Option<CapabilityId>,
+    /// How many sets are around these files.
+    pub(crate) depth: usize,
     /// The real paths being read right now. Meeting one again is a cycle.
     pub(crate) chain: Vec<PathBuf>,
     /// Project files are hashed by their path below this, so that the hash survives a move.
@@ -92,7 +95,7 @@ impl Scope {
     pub(crate) fn of_root(root: &Root) -> Self {
         let chain = root.dir.canonicalize().into_iter().collect();
         let base = root.dir.parent().unwrap_or(Path::new("")).to_owned();
-        Self { owner: root.owner, member_of: None, chain, base }
+        Self { owner: root.owner, member_of: None, depth: 0, chain, base }
     }
 }
 
@@ -125,8 +128,8 @@ impl Assembly {
             let parsed = parsed::parse(file, &Origin::of(file, scope.member_of.as_ref()));
             definitions.extend(self.take(parsed, file.layer, scope));
         }
-        for definition in self.without_repeats(definitions) {
-            self.define(definition, scope);
+        for placed in self.without_repeats(definitions) {
+            self.define(placed, scope);
         }
     }
 
@@ -142,7 +145,7 @@ impl Assembly {
         self.deck
     }
 
-    fn take(&mut self, parsed: Parsed, layer: Layer, scope: &Scope) -> Vec<Definition> {
+    fn take(&mut self, parsed: Parsed, layer: Layer, scope: &Scope) -> Vec<Placed> {
         self.deck.diagnostics.extend(parsed.diagnostics);
         self.deck.quarantined.extend(parsed.quarantined);
         // The options of a set's own config concern nobody outside it.
@@ -153,44 +156,39 @@ impl Assembly {
     }
 
     /// Takes out ids that two files of one layer define, such as `a__b.md` beside a plural `a.md`.
-    fn without_repeats(&mut self, definitions: Vec<Definition>) -> Vec<Definition> {
+    fn without_repeats(&mut self, definitions: Vec<Placed>) -> Vec<Placed> {
+        let key = |placed: &Placed| (placed.definition.source.layer, placed.definition.id.clone());
         let mut owners: HashMap<(Layer, CapabilityId), PathBuf> = HashMap::new();
-        let mut repeated: Vec<(Layer, CapabilityId)> = Vec::new();
-        for definition in &definitions {
-            let key = (definition.source.layer, definition.id.clone());
-            let Some(first) = owners.insert(key.clone(), definition.source.path.clone()) else {
-                continue;
-            };
-            let reason = format!(
-                "`{}` is also defined by `{}`, so neither is used",
-                definition.id,
-                first.display()
-            );
+        let mut repeated: HashSet<(Layer, CapabilityId)> = HashSet::new();
+        for placed in &definitions {
+            let path = &placed.definition.source.path;
+            let Some(first) = owners.insert(key(placed), path.clone()) else { continue };
+            let id = &placed.definition.id;
+            let reason =
+                format!("`{id}` is also defined by `{}`, so neither is used", first.display());
             self.report(
                 Diagnostic::error("duplicate-id", reason.clone())
                     .with_fix("rename one of the two")
-                    .in_file(&definition.source.path),
+                    .at(placed.place)
+                    .in_file(path),
             );
-            self.quarantine(definition, reason);
-            repeated.push(key);
+            if repeated.insert(key(placed)) {
+                self.quarantine(&placed.definition, reason);
+            }
         }
-        let repeats = |definition: &Definition| {
-            repeated.contains(&(definition.source.layer, definition.id.clone()))
-        };
-        definitions.into_iter().filter(|definition| !repeats(definition)).collect()
+        definitions.into_iter().filter(|placed| !repeated.contains(&key(placed))).collect()
     }
 
-    fn define(&mut self, definition: Definition, scope: &Scope) {
-        let definition = Arc::new(definition);
-        let Backend::Caplets(members) = &definition.backend else {
-            self.deck.definitions.push(definition);
-            return;
+    fn define(&mut self, placed: Placed, scope: &Scope) {
+        let definition = Arc::new(placed.definition);
+        let set = match &definition.backend {
+            Backend::Caplets(set) if !definition.disabled => set,
+            _ => {
+                self.deck.definitions.push(definition);
+                return;
+            }
         };
-        if definition.disabled {
-            self.deck.definitions.push(definition);
-            return;
-        }
-        match set::load_members(members, &definition, scope, &mut self.set_budget) {
+        match set::load_members(set, &definition, scope, &mut self.set_budget) {
             Ok((loaded, inner)) => {
                 self.deck.definitions.push(definition);
                 for loaded in loaded {
@@ -199,7 +197,7 @@ impl Assembly {
             }
             Err(problem) => {
                 self.quarantine(&definition, problem.message.clone());
-                self.report(problem.in_file(&definition.source.path));
+                self.report(problem.at(placed.place).in_file(&definition.source.path));
             }
         }
     }

@@ -180,7 +180,7 @@ pub(crate) fn bad_id(text: &str) -> Diagnostic {
     }
     let shown: String = text.chars().take(80).collect();
     Diagnostic::error("bad-id", format!("`{shown}` is not an id"))
-        .with_fix("use 1 to 64 letters, digits, `_` or `-`")
+        .with_fix("rename it with 1 to 64 letters, digits, `_` or `-`")
 }
 
 fn join_setup(above: Option<Setup>, own: Option<Setup>) -> Option<Setup> {

@@ -13,7 +13,9 @@ pub enum Exposure {
     Progressive,
     /// Reached from sandboxed TypeScript.
     CodeMode,
+    /// Both `direct` and `code_mode`.
     DirectAndCodeMode,
+    /// Both `progressive` and `code_mode`.
     ProgressiveAndCodeMode,
     /// Reached through `search`, `describe` and `call_tool`.
     Search,

@@ -1,18 +1,29 @@
 //! What one file yields.
 
 use crate::{
-    Definition, Diagnostic, Format, Quarantined, SourceFile, caplet::parse_caplet,
-    config::parse_config, diagnostic::Findings, draft::Origin, shape::config_file::ConfigFile,
+    Definition, Diagnostic, Format, Quarantined, SourceFile,
+    caplet::parse_caplet,
+    config::parse_config,
+    diagnostic::{Findings, Place},
+    draft::Origin,
+    shape::config_file::ConfigFile,
 };
 
 /// Everything one file yields. A broken file yields diagnostics and what is quarantined.
 #[derive(Debug, Default)]
 pub(crate) struct Parsed {
-    pub(crate) definitions: Vec<Definition>,
+    pub(crate) definitions: Vec<Placed>,
     pub(crate) quarantined: Vec<Quarantined>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The options of a config file, without its entries.
     pub(crate) options: Option<ConfigFile>,
+}
+
+/// A definition and where its file declares it.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub(crate) definition: Definition,
+    pub(crate) place: Place,
 }
 
 /// Parses one file as what it is.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client_block::ClientServer,
+    definition::ID_PATTERN,
     shape::{caplet_file::CapletFile, config_file::ConfigFile},
 };
 
@@ -22,8 +23,9 @@ pub fn config_schema() -> Value {
     let client = generate::<ClientServer>();
     if let Some(servers) = schema.pointer_mut("/properties/mcpServers") {
         let full = servers["additionalProperties"].take();
-        servers["additionalProperties"] = json!({ "anyOf": [full, client] });
+        servers["patternProperties"] = json!({ ID_PATTERN: { "anyOf": [full, client] } });
         // Other clients allow any name; it is made into an id when the file is read.
+        servers["additionalProperties"] = client;
         servers["propertyNames"] = json!({ "minLength": 1 });
     }
     schema
@@ -31,25 +33,27 @@ pub fn config_schema() -> Value {
 
 /// A schema with its compiled form.
 pub(crate) struct Checker {
+    /// What `capdeck schema` calls it.
+    pub(crate) name: &'static str,
     pub(crate) schema: Value,
     pub(crate) validator: Validator,
 }
 
 /// Judges the frontmatter of a Caplet file.
-pub(crate) static CAPLET: LazyLock<Checker> = LazyLock::new(Checker::of::<CapletFile>);
+pub(crate) static CAPLET: LazyLock<Checker> = LazyLock::new(|| Checker::of::<CapletFile>("caplet"));
 
 /// Judges a config file after client entries have been rewritten.
-pub(crate) static CONFIG: LazyLock<Checker> = LazyLock::new(Checker::of::<ConfigFile>);
+pub(crate) static CONFIG: LazyLock<Checker> = LazyLock::new(|| Checker::of::<ConfigFile>("config"));
 
 impl Checker {
     #[expect(
         clippy::expect_used,
         reason = "the schema is fixed at build time, and tests compile it"
     )]
-    fn of<T: JsonSchema>() -> Self {
+    fn of<T: JsonSchema>(name: &'static str) -> Self {
         let schema = generate::<T>();
         let validator = jsonschema::draft202012::new(&schema).expect("our own schema compiles");
-        Self { schema, validator }
+        Self { name, schema, validator }
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn load_members(
     scope: &Scope,
     budget: &mut SetBudget,
 ) -> Result<(Vec<Loaded>, Scope), Diagnostic> {
-    if scope.chain.len() > MAX_DEPTH * 2 {
+    if scope.depth >= MAX_DEPTH {
         return Err(Diagnostic::error(
             "set-too-deep",
             format!("sets nest more than {MAX_DEPTH} levels deep"),
@@ -59,8 +59,14 @@ pub(crate) fn load_members(
         )
         .with_fix("nest fewer sets")
     })?;
-    let member_of = Some(definition.id.clone());
-    Ok((loaded, Scope { owner: scope.owner, member_of, chain, base: scope.base.clone() }))
+    let inner = Scope {
+        owner: scope.owner,
+        member_of: Some(definition.id.clone()),
+        depth: scope.depth + 1,
+        chain,
+        base: scope.base.clone(),
+    };
+    Ok((loaded, inner))
 }
 
 /// What a project's set brings in needs the same trust as the project, so it stays in the project's layers.

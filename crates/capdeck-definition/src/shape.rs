@@ -118,7 +118,7 @@ impl<F, B: Into<Backend>> Declared<F, B> {
 }
 
 impl Backend {
-    /// The declared sign-in, for the kinds that have one.
+    /// Gives the backend the sign-in of the file it stands in, for the kinds that have one.
     pub(crate) fn set_auth(&mut self, inherited: &Auth) {
         match self {
             Self::Mcp(server) => server.auth = Some(inherited.clone()),

@@ -9,9 +9,10 @@ use crate::{
     diagnostic::Diagnostic,
     document::{Node, Step},
     schema::Checker,
+    suggest::nearest,
 };
 
-/// Beyond this many, more messages about one file help nobody.
+/// Beyond this many, more messages about one file help nobody, and the file is given up.
 const MAX_VIOLATIONS: usize = 50;
 
 /// One broken rule and the value it is about.
@@ -20,6 +21,20 @@ pub(crate) struct Violation {
     /// The steps to the offending value; for a missing key, to the mapping that lacks it.
     pub(crate) steps: Vec<Step>,
     pub(crate) diagnostic: Diagnostic,
+    about: About,
+}
+
+/// What ties two violations to the same mistake.
+#[derive(Debug, PartialEq, Eq)]
+enum About {
+    /// An unknown key, and the known one it probably stands for.
+    Unknown {
+        meant: Option<String>,
+    },
+    Missing {
+        key: String,
+    },
+    Value,
 }
 
 impl Violation {
@@ -35,21 +50,50 @@ pub(crate) fn unreadable(error: &serde_json::Error) -> Diagnostic {
     Diagnostic::error("invalid-value", format!("a value cannot be used: {error}"))
 }
 
+/// The last word about a file with more mistakes than are listed.
+pub(crate) fn too_many() -> Diagnostic {
+    Diagnostic::error(
+        "too-many-problems",
+        format!("the file has more than {MAX_VIOLATIONS} problems and is not used"),
+    )
+    .with_fix("fix the ones listed and look again")
+}
+
+/// Whether so much is wrong that what is not listed may be broken too.
+pub(crate) fn is_hopeless(violations: &[Violation]) -> bool {
+    violations.len() >= MAX_VIOLATIONS
+}
+
 /// Checks a document. `json` is `root` without its places.
 pub(crate) fn check(checker: &Checker, json: &Value, root: &Node) -> Vec<Violation> {
     if checker.validator.is_valid(json) {
         return Vec::new();
     }
     let mut violations = Vec::new();
-    let context = Context { schema: &checker.schema, root };
+    let context = Context { schema: &checker.schema, schema_name: checker.name, root };
     for error in checker.validator.iter_errors(json) {
         context.explain(&error, &mut violations);
         if violations.len() >= MAX_VIOLATIONS {
-            violations.truncate(MAX_VIOLATIONS);
             break;
         }
     }
+    let mistyped: Vec<(Vec<Step>, String)> = violations.iter().filter_map(mistyped_key).collect();
+    violations.retain(|violation| match &violation.about {
+        About::Missing { key } => {
+            !mistyped.iter().any(|(steps, meant)| *steps == violation.steps && meant == key)
+        }
+        About::Unknown { .. } | About::Value => true,
+    });
+    violations.truncate(MAX_VIOLATIONS);
+    violations.sort_by_key(|violation| (violation.diagnostic.line, violation.diagnostic.column));
     violations
+}
+
+/// The mapping and the key it lacks only because that key is mistyped: one mistake, so one message.
+fn mistyped_key(violation: &Violation) -> Option<(Vec<Step>, String)> {
+    let About::Unknown { meant: Some(meant) } = &violation.about else { return None };
+    let (_, mapping) = violation.steps.split_last()?;
+    Some((mapping.to_vec(), meant.clone()))
 }
 
 /// Whether a `cliTools` value is the singular form, decided by its look so that a typo inside is reported as what it is.
@@ -63,6 +107,7 @@ pub(crate) fn is_singular_cli(value: &Node) -> bool {
 
 struct Context<'a> {
     schema: &'a Value,
+    schema_name: &'a str,
     root: &'a Node,
 }
 
@@ -75,11 +120,16 @@ impl Context<'_> {
             | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
                 let known = self.known_keys(error);
                 for key in unexpected {
-                    let diagnostic =
-                        wording::unknown_key(key, &steps, &known).at(node.key_place(key));
+                    let meant = nearest(key, known.iter().copied());
+                    let unknown = wording::UnknownKey { key, meant, known: &known };
+                    let diagnostic = unknown.describe(&steps, self.schema_name);
                     let mut steps = steps.clone();
                     steps.push(Step::Key(key.clone()));
-                    violations.push(Violation { steps, diagnostic });
+                    violations.push(Violation {
+                        steps,
+                        diagnostic: diagnostic.at(node.key_place(key)),
+                        about: About::Unknown { meant: meant.map(str::to_owned) },
+                    });
                 }
             }
             ValidationErrorKind::PropertyNames { error: inner } => {
@@ -87,7 +137,12 @@ impl Context<'_> {
                 let diagnostic = wording::bad_name(&key, &steps).at(node.key_place(&key));
                 let mut steps = steps;
                 steps.push(Step::Key(key));
-                violations.push(Violation { steps, diagnostic });
+                violations.push(Violation { steps, diagnostic, about: About::Value });
+            }
+            ValidationErrorKind::Required { property } => {
+                let key = property.as_str().unwrap_or_default().to_owned();
+                let diagnostic = wording::missing_key(&key, &steps, &[]).at(node.place);
+                violations.push(Violation { steps, diagnostic, about: About::Missing { key } });
             }
             ValidationErrorKind::AnyOf { context }
             | ValidationErrorKind::OneOfNotValid { context } => match self.branch(error, node) {
@@ -97,12 +152,13 @@ impl Context<'_> {
                     }
                 }
                 Branch::Explained(diagnostic) => {
-                    violations.push(Violation { steps, diagnostic: diagnostic.at(node.place) });
+                    let diagnostic = diagnostic.at(node.place);
+                    violations.push(Violation { steps, diagnostic, about: About::Value });
                 }
             },
             kind => {
                 let diagnostic = wording::describe(kind, error, node, &steps).at(node.place);
-                violations.push(Violation { steps, diagnostic });
+                violations.push(Violation { steps, diagnostic, about: About::Value });
             }
         }
     }

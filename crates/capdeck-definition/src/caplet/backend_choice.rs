@@ -26,7 +26,7 @@ pub(super) fn check(root: &Node, findings: &mut Findings) -> bool {
     let singular_cli = root.get("cliTools").is_some_and(is_singular_cli);
     let present = |keys: [&'static str; 7], with_cli: bool| -> Vec<&'static str> {
         let there = |key: &&str| root.get(key).is_some() && (*key != "cliTools" || with_cli);
-        keys.into_iter().filter(|key| there(&key)).collect()
+        keys.into_iter().filter(there).collect()
     };
     let singular = present(SINGULAR_KEYS, singular_cli);
     let plural = present(PLURAL_KEYS, !singular_cli);

@@ -13,7 +13,8 @@ pub(crate) fn parse(text: &str, first_line: u32) -> Result<Node, Diagnostic> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
-            flow_nesting_limit: MAX_DEPTH,
+            // Looser than the depth, so that too much nesting is reported as that and not as bad syntax.
+            flow_nesting_limit: MAX_DEPTH * 2,
             max_events: 200_000,
             max_nodes: 100_000,
             max_aliases: 1_000,
@@ -142,11 +143,16 @@ fn place_of(location: Location, first_line: u32) -> Place {
 
 fn syntax_error(error: &Error, first_line: u32) -> Diagnostic {
     let place = error.location().map_or_else(Place::default, |at| place_of(at, first_line));
-    let text = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
-    let detail = text.lines().next().unwrap_or_default().trim_end_matches('.').to_owned();
-    let diagnostic = match error.without_snippet() {
-        Error::DuplicateMappingKey { .. } => {
-            Diagnostic::error("duplicate-key", format!("a key is written twice: {detail}"))
+    let mut cause = error.without_snippet();
+    while let Error::AliasError { error, .. } = cause {
+        cause = error.without_snippet();
+    }
+    let text = UserMessageFormatter.format_message(cause).into_owned();
+    let detail = text.lines().next().unwrap_or_default().trim_end_matches('.');
+    let diagnostic = match cause {
+        Error::DuplicateMappingKey { key, .. } => {
+            let key = key.as_deref().unwrap_or("?");
+            Diagnostic::error("duplicate-key", format!("a key is written twice: `{key}`"))
                 .with_fix("keep one of the two")
         }
         Error::Budget { .. }
@@ -155,7 +161,7 @@ fn syntax_error(error: &Error, first_line: u32) -> Diagnostic {
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayCounterOverflow { .. } => Diagnostic::error(
             "document-too-complex",
-            format!("the YAML is nested or expanded beyond what is read: {detail}"),
+            "the YAML is nested or repeated beyond what is read",
         )
         .with_fix("use fewer aliases and less nesting"),
         _ => Diagnostic::error("invalid-yaml", format!("the YAML cannot be read: {detail}"))

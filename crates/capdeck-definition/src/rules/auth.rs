@@ -1,6 +1,6 @@
 //! Rules of `auth` blocks.
 
-use super::{Declaration, SharedAuth, header, url};
+use super::{Declaration, DeclaredIn, SharedAuth, header, url};
 use crate::{
     Auth, OAuth,
     diagnostic::{Diagnostic, Findings},
@@ -8,14 +8,19 @@ use crate::{
 };
 
 /// Checks an `auth` block that stands under `auth` of `owner`.
-pub(crate) fn check(auth: &Auth, owner: &Node, findings: &mut Findings) {
+///
+/// A config file may carry a bearer token among other headers, because the entries of other clients do.
+pub(crate) fn check(auth: &Auth, owner: &Node, declared_in: DeclaredIn, findings: &mut Findings) {
     // An inherited block was checked where it is written.
     let Some(node) = owner.get("auth") else { return };
     match auth {
         Auth::None {} | Auth::Bearer { .. } => {}
         Auth::Headers { headers } => {
             let names = node.child("headers");
-            for name in headers.keys() {
+            for (name, value) in headers {
+                if declared_in == DeclaredIn::Config && header::is_bearer(name, value) {
+                    continue;
+                }
                 header::check_name(name, names.key_place(name), findings);
             }
         }

@@ -22,5 +22,5 @@ pub(super) fn check(
         url::check_base(address, "baseUrl", node, findings);
     }
     auth::check_present(declaration, findings);
-    auth::check(&api.auth, node, findings);
+    auth::check(&api.auth, node, declaration.declared_in, findings);
 }

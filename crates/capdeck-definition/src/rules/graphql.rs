@@ -39,5 +39,5 @@ pub(super) fn check(
         check_hint(&mut operation.avoid_when, "avoidWhen", node, findings);
     }
     auth::check_present(declaration, findings);
-    auth::check(&api.auth, node, findings);
+    auth::check(&api.auth, node, declaration.declared_in, findings);
 }

@@ -24,6 +24,19 @@ const FORBIDDEN: [&str; 15] = [
     "upgrade",
 ];
 
+/// Whether a header is `Authorization` with a bearer token, or with a reference that may hold one.
+pub(crate) fn is_bearer(name: &str, value: &str) -> bool {
+    name.eq_ignore_ascii_case("authorization")
+        && (bearer_token(value).is_some() || value.trim_start().starts_with('$'))
+}
+
+/// The token of `Bearer <token>`, whatever the case of the scheme.
+pub(crate) fn bearer_token(value: &str) -> Option<&str> {
+    let (scheme, token) = value.trim().split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
 /// Checks one configured header name.
 pub(crate) fn check_name(name: &str, place: Place, findings: &mut Findings) {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);

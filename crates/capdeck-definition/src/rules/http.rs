@@ -15,7 +15,7 @@ pub(super) fn check(api: &mut HttpApi, declaration: &Declaration<'_>, findings: 
         check_action(action, actions.child(name), findings);
     }
     auth::check_present(declaration, findings);
-    auth::check(&api.auth, node, findings);
+    auth::check(&api.auth, node, declaration.declared_in, findings);
 }
 
 fn check_action(action: &mut HttpAction, node: &Node, findings: &mut Findings) {

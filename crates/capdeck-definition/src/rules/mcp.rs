@@ -34,6 +34,6 @@ pub(super) fn check(
         );
     }
     if let Some(declared) = &server.auth {
-        auth::check(declared, node, findings);
+        auth::check(declared, node, declaration.declared_in, findings);
     }
 }

@@ -14,17 +14,33 @@ use crate::{
     suggest::nearest,
 };
 
-pub(super) fn unknown_key(key: &str, steps: &[Step], known: &[&str]) -> Diagnostic {
-    let message = match name_of(steps) {
-        Some(owner) => format!("unknown key `{key}` in {owner}"),
-        None => format!("unknown key `{key}`"),
-    };
-    let fix = match nearest(key, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None if known.is_empty() => "remove it".to_owned(),
-        None => format!("remove it; the keys here are {}", list(known.iter().copied())),
-    };
-    Diagnostic::error("unknown-key", message).with_fix(fix)
+/// More known keys than this are not worth reading in a message.
+const MAX_LISTED: usize = 12;
+
+/// A key that its mapping does not have.
+pub(super) struct UnknownKey<'a> {
+    pub(super) key: &'a str,
+    /// The known key it probably stands for.
+    pub(super) meant: Option<&'a str>,
+    pub(super) known: &'a [&'a str],
+}
+
+impl UnknownKey<'_> {
+    pub(super) fn describe(&self, steps: &[Step], schema_name: &str) -> Diagnostic {
+        let key = self.key;
+        let message = match name_of(steps) {
+            Some(owner) => format!("unknown key `{key}` in {owner}"),
+            None => format!("unknown key `{key}`"),
+        };
+        let fix = match self.meant {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None if self.known.len() <= MAX_LISTED => {
+                format!("remove it; the keys here are {}", list(self.known.iter().copied()))
+            }
+            None => format!("remove it; `capdeck schema {schema_name}` lists the keys"),
+        };
+        Diagnostic::error("unknown-key", message).with_fix(fix)
+    }
 }
 
 pub(super) fn bad_name(key: &str, steps: &[Step]) -> Diagnostic {
@@ -67,8 +83,9 @@ pub(super) fn not_one_of(node: &Node, steps: &[Step], values: &[&Value]) -> Diag
     let Some(written) = node.text() else {
         return Diagnostic::error(
             "wrong-type",
-            format!("{} must be one of {allowed}, found {}", subject(steps), found(node)),
-        );
+            format!("{} cannot be {}", subject(steps), found(node)),
+        )
+        .with_fix(format!("use one of {allowed}"));
     };
     let fix = match nearest(written, names.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`? The values are {allowed}"),
@@ -88,7 +105,6 @@ pub(super) fn describe(
 ) -> Diagnostic {
     let what = subject(steps);
     match kind {
-        ValidationErrorKind::Required { property } => missing_key(&plain(property), steps, &[]),
         ValidationErrorKind::Type { kind } => wrong_type(kind, node, &what),
         ValidationErrorKind::Enum { options } => {
             let values = options.as_array().map_or(&[][..], Vec::as_slice);

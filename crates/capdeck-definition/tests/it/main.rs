@@ -1,0 +1,22 @@
+//! The crate through its public face: files in, definitions and diagnostics out.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "tests fail by panicking and say when they are skipped"
+)]
+
+mod client_block;
+mod definitions;
+mod examples;
+mod fixtures;
+mod folder;
+mod hostile;
+mod inert;
+mod merge;
+mod never_panics;
+mod project;
+mod rendered;
+mod schema_agreement;
+
+mod sets;
