@@ -106,8 +106,10 @@ impl Host {
         {
             return Ok(known);
         }
+        let lease = connections.lease(self, definition, &context.cancel).await;
+        // Whoever came while the server was starting is answered by this one question, too.
         let asked = Instant::now();
-        let outcome = match connections.lease(self, definition, &context.cancel).await {
+        let outcome = match lease {
             Ok(lease) => lease.discover(context).await,
             Err(error) => Err(error),
         };

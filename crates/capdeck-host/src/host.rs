@@ -1,6 +1,9 @@
 //! The host: a catalog in force, the connections behind it, and the one path every call takes.
 
-use std::sync::{Arc, Weak};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
 
 use arc_swap::ArcSwap;
 use capdeck_backend::{
@@ -14,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     HostEvent, HostSettings, LastFailure, Scope, Session, SessionSettings, SetupState, TrustStore,
-    audit::AuditLog, discover::Discoveries, discovery_cache::DiscoveryCache, failures::Failures,
-    pool::ConnectionPool,
+    View, ViewPolicy, audit::AuditLog, discover::Discoveries, discovery_cache::DiscoveryCache,
+    failures::Failures, pool::ConnectionPool,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -34,6 +37,8 @@ pub(crate) struct HostState {
     pub(crate) events: broadcast::Sender<HostEvent>,
     pub(crate) audit: AuditLog,
     failures: Failures,
+    /// One view per policy, shared by all sessions that have it.
+    views: Mutex<HashMap<ViewPolicy, Arc<View>>>,
     pub(crate) stop: CancellationToken,
 }
 
@@ -61,6 +66,7 @@ impl Host {
             connector,
             events: broadcast::channel(256).0,
             failures: Failures::open(&settings.state_dir),
+            views: Mutex::default(),
             stop: CancellationToken::new(),
             settings,
         }))
@@ -69,6 +75,20 @@ impl Host {
     /// The catalog in force now.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.0.catalog.load_full()
+    }
+
+    /// What clients with this policy see now. Built once per catalog, however many clients there are.
+    pub fn view(&self, policy: &ViewPolicy) -> Arc<View> {
+        let catalog = self.catalog();
+        let mut views = self.0.views.lock();
+        if let Some(view) = views.get(policy)
+            && view.catalog().version() == catalog.version()
+        {
+            return view.clone();
+        }
+        let view = Arc::new(View::build(catalog, policy));
+        views.insert(policy.clone(), view.clone());
+        view
     }
 
     /// The files the catalog was built from.

@@ -54,5 +54,5 @@ pub use session::{Scope, Session, SessionSettings};
 pub use settings::HostSettings;
 pub use setup_state::SetupState;
 pub use trust::TrustStore;
-pub use view::{META_TOOLS, PromptRoute, Route, View, ViewPolicy};
+pub use view::{META_TOOLS, PromptRoute, Route, View, ViewPolicy, direct_tokens};
 pub use watch::WatchError;

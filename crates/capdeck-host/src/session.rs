@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
 use capdeck_backend::{CallContext, CallError, ClientProfile, Listener};
 use capdeck_catalog::{Capability, Catalog, RawObject};
 use capdeck_definition::{CapabilityId, Exposure};
@@ -47,7 +46,6 @@ pub struct Session {
     pub(crate) client_name: String,
     pub(crate) scope: Scope,
     pub(crate) connections: Connections,
-    view: ArcSwapOption<View>,
 }
 
 impl Host {
@@ -71,7 +69,6 @@ impl Host {
             client_name,
             scope,
             connections,
-            view: ArcSwapOption::empty(),
         })
     }
 }
@@ -85,21 +82,12 @@ impl Session {
         self.host.catalog()
     }
 
-    /// What this client sees now. Built once per catalog.
+    /// What this client sees now.
     pub fn view(&self) -> Arc<View> {
-        let catalog = self.catalog();
-        if let Some(view) = self.view.load_full()
-            && view.catalog().version() == catalog.version()
-        {
-            return view;
+        match &self.scope {
+            Scope::Deck(policy) => self.host.view(policy),
+            Scope::Transparent(_) | Scope::Operator => self.host.view(&ViewPolicy::default()),
         }
-        let policy = match &self.scope {
-            Scope::Deck(policy) => policy.clone(),
-            Scope::Transparent(_) | Scope::Operator => ViewPolicy::default(),
-        };
-        let view = Arc::new(View::build(catalog, &policy));
-        self.view.store(Some(view.clone()));
-        view
     }
 
     /// What this client sees, after asking directly offered backends that never answered.

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 pub use direct::PromptRoute;
 pub use policy::ViewPolicy;
-pub use standing::META_TOOLS;
+pub use standing::{META_TOOLS, direct_tokens};
 
 /// The surface of one client. Immutable; a new catalog means a new view.
 #[derive(Debug)]
@@ -49,19 +49,34 @@ pub enum Route {
 impl View {
     /// Decides what is listed and what is only searchable.
     pub fn build(catalog: Arc<Catalog>, policy: &ViewPolicy) -> Self {
-        let mut view = Self {
-            catalog: catalog.clone(),
-            direct: Vec::new(),
-            progressive: Vec::new(),
-            searchable: HashSet::new(),
-            names: OnceLock::new(),
-            tools: OnceLock::new(),
-        };
+        let mut view = Self::empty(catalog.clone());
         let mut budget = policy.budget(&catalog);
         for capability in catalog.capabilities().filter(|capability| capability.is_usable()) {
             view.place(capability, policy, &mut budget);
         }
         view
+    }
+
+    /// What offering only this capability, in this way, would list; no budget applies.
+    pub fn alone(catalog: Arc<Catalog>, id: &str, exposure: Exposure) -> Self {
+        let mut view = Self::empty(catalog.clone());
+        let policy = ViewPolicy { exposure: Some(exposure) };
+        let mut budget = Budget { left: usize::MAX, is_strict: false };
+        if let Some(capability) = catalog.get(id).filter(|capability| capability.is_usable()) {
+            view.place(capability, &policy, &mut budget);
+        }
+        view
+    }
+
+    fn empty(catalog: Arc<Catalog>) -> Self {
+        Self {
+            catalog,
+            direct: Vec::new(),
+            progressive: Vec::new(),
+            searchable: HashSet::new(),
+            names: OnceLock::new(),
+            tools: OnceLock::new(),
+        }
     }
 
     fn place(&mut self, capability: &Arc<Capability>, policy: &ViewPolicy, budget: &mut Budget) {
@@ -165,14 +180,22 @@ impl View {
 
     /// The capability and tool behind a name that search gave out: `<id>__<tool>`, or `<id>.<tool>`.
     pub fn find(&self, name: &str) -> Option<(String, String)> {
+        let owned = |(id, tool): (&str, &str)| (id.to_owned(), tool.to_owned());
+        // Most names are natural ones, which are cut at their last mark; this spares building the table.
+        let natural = name.rsplit_once("__");
+        if let Some((id, tool)) = natural.filter(|(id, tool)| self.catalog.tool(id, tool).is_some())
+        {
+            return Some(owned((id, tool)));
+        }
         if let Some(owner) = self.names().owner(name)
             && let Some(tool) = &owner.tool
         {
             return Some((owner.capability.clone(), tool.clone()));
         }
-        let split = |mark| name.split_once(mark).filter(|(id, _)| self.catalog.get(id).is_some());
-        let (id, tool) = split("__").or_else(|| split("."))?;
-        Some((id.to_owned(), tool.to_owned()))
+        // A tool of a backend that has not been asked yet is known by its capability alone.
+        let split = |mark| name.split_once(mark);
+        let guesses = [natural, split("__"), split(".")];
+        guesses.into_iter().flatten().find(|(id, _)| self.catalog.get(id).is_some()).map(owned)
     }
 
     /// The name agents use for a tool.

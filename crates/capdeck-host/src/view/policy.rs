@@ -9,7 +9,7 @@ use super::{Budget, standing};
 const DEFAULT_SURFACE_TOKENS: usize = 1_000;
 
 /// How one client wants the deck offered.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ViewPolicy {
     /// Offers every capability this way, whatever its file says; `none` in a file still holds.
     pub exposure: Option<Exposure>,

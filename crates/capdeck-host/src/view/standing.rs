@@ -87,7 +87,8 @@ pub(super) fn add_origin(object: &mut RawObject, origin: Value) {
     }
 }
 
-pub(super) fn direct_tokens(capability: &Capability) -> usize {
+/// Tokens of the capability's tools when each is listed, as an upper bound.
+pub fn direct_tokens(capability: &Capability) -> usize {
     let id = capability.definition.id.as_str();
     let tools = capability.discovery.iter().flat_map(|known| &known.tools);
     tools
