@@ -65,7 +65,7 @@ fn read(
     }
     broken.remove_from(&mut json);
     let mut file: CapletFile = serde_json::from_value(json)
-        .map_err(|error| findings.add(violation::unreadable(&error)))
+        .map_err(|_| findings.add(violation::unreadable(&schema::CAPLET)))
         .ok()?;
     let mark = findings.mark();
     let mut shared = Shared {

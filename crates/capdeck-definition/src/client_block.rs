@@ -2,6 +2,8 @@
 //!
 //! They are rewritten in place into full entries before the schema sees them, so everything after this knows one form.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 
@@ -80,7 +82,7 @@ pub(crate) fn adopt(root: &mut Node, findings: &mut Findings, broken: &mut Broke
     let Content::Map(keys) = &mut root.content else { return };
     let Some(servers) = keys.iter_mut().find(|entry| entry.key == "mcpServers") else { return };
     let Content::Map(servers) = &mut servers.value.content else { return };
-    let mut taken: Vec<String> = servers.iter().map(|entry| entry.key.clone()).collect();
+    let mut taken: HashSet<String> = servers.iter().map(|entry| entry.key.clone()).collect();
     for server in servers {
         let full = ["name", "description"].iter().any(|key| server.value.get(key).is_some());
         if full || !server.value.is_map() {
@@ -99,7 +101,7 @@ pub(crate) fn adopt(root: &mut Node, findings: &mut Findings, broken: &mut Broke
 /// Makes an id of a name that is none, such as `My Server`.
 fn adopt_id(
     server: &mut Entry,
-    taken: &mut Vec<String>,
+    taken: &mut HashSet<String>,
     findings: &mut Findings,
     broken: &mut BrokenEntries,
 ) {
@@ -132,7 +134,7 @@ fn adopt_id(
         .with_fix(format!("rename it to `{id}`"))
         .at(server.place),
     );
-    taken.push(id.clone());
+    taken.insert(id.clone());
     server.key = id;
 }
 

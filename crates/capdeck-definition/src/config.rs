@@ -73,7 +73,7 @@ fn read(
         parsed.quarantined.push(origin.quarantine(id, reason));
     }
     let mut file: ConfigFile = serde_json::from_value(json)
-        .map_err(|error| findings.add(violation::unreadable(&error)))
+        .map_err(|_| findings.add(violation::unreadable(&schema::CONFIG)))
         .ok()?;
     check_options(&mut file, &root, findings);
     check_aliases(&mut file, &root, findings);

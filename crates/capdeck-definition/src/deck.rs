@@ -27,6 +27,8 @@ pub struct Deck {
     pub quarantined: Vec<Quarantined>,
     /// The merged options.
     pub config: DeckConfig,
+    /// The options without any project's, for as long as the project is not trusted.
+    pub user_config: DeckConfig,
     /// Every problem found, in the order files were read.
     pub diagnostics: Vec<Diagnostic>,
     /// SHA-256 over the names and contents of every file read for a project, sets included. Keys the person's trust.
@@ -150,7 +152,10 @@ impl Assembly {
         self.deck.quarantined.extend(parsed.quarantined);
         // The options of a set's own config concern nobody outside it.
         if let (Some(options), None) = (parsed.options, &scope.member_of) {
-            self.deck.config.apply(options, layer);
+            self.deck.config.apply(&options, layer);
+            if !layer.needs_trust() {
+                self.deck.user_config.apply(&options, layer);
+            }
         }
         parsed.definitions
     }

@@ -55,7 +55,7 @@ impl Default for DeckConfig {
 
 impl DeckConfig {
     /// Lays one config file over what is known so far.
-    pub(crate) fn apply(&mut self, file: ConfigFile, layer: Layer) {
+    pub(crate) fn apply(&mut self, file: &ConfigFile, layer: Layer) {
         if let Some(limit) = file.max_search_limit {
             self.max_search_limit = limit;
         }
@@ -64,7 +64,7 @@ impl DeckConfig {
         }
         // Two files may each be right and disagree together; the ceiling then holds.
         self.default_search_limit = self.default_search_limit.min(self.max_search_limit);
-        if let Some(options) = file.options {
+        if let Some(options) = &file.options {
             self.exposure = options.exposure.or(self.exposure);
             self.surface_tokens = options.surface_tokens.or(self.surface_tokens);
             if let Some(timeout) = options.exposure_discovery_timeout_ms {
@@ -74,13 +74,14 @@ impl DeckConfig {
                 self.exposure_discovery_concurrency = concurrency;
             }
         }
-        if let Some(aliases) = file.namespace_aliases {
-            self.namespace_aliases.local = aliases.local.or(self.namespace_aliases.local.take());
-            self.namespace_aliases.upstreams.extend(aliases.upstreams);
+        if let Some(aliases) = &file.namespace_aliases {
+            let merged = &mut self.namespace_aliases;
+            merged.local = aliases.local.clone().or(merged.local.take());
+            merged.upstreams.extend(aliases.upstreams.clone());
         }
         // A project must not decide where this machine listens.
-        if let (Some(serve), false) = (file.serve, layer.needs_trust()) {
-            self.serve.host = serve.host.or(self.serve.host.take());
+        if let (Some(serve), false) = (&file.serve, layer.needs_trust()) {
+            self.serve.host = serve.host.clone().or(self.serve.host.take());
             self.serve.port = serve.port.or(self.serve.port);
         }
     }

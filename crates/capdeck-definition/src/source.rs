@@ -22,8 +22,10 @@ pub enum Layer {
     UserFile,
     ProjectConfig,
     ProjectFile,
-    /// Loaded by a capability set, outside the deck's own layers.
+    /// Loaded by one of the user's own sets. What a project's set loads stays in the project's layers, so that it
+    /// needs the same trust.
     SetConfig,
+    /// Like [`Layer::SetConfig`], for Caplet files.
     SetFile,
 }
 

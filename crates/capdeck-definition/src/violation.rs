@@ -44,10 +44,11 @@ impl Violation {
     }
 }
 
-/// What serde refuses although the schema allows it. The schema is meant to be at least as strict, so this is a
-/// safety net and its words are serde's own.
-pub(crate) fn unreadable(error: &serde_json::Error) -> Diagnostic {
-    Diagnostic::error("invalid-value", format!("a value cannot be used: {error}"))
+/// What serde refuses although the schema allows it: a safety net, since the schema is meant to be at least as
+/// strict. Serde's own words would show the value, which may be a secret.
+pub(crate) fn unreadable(checker: &Checker) -> Diagnostic {
+    Diagnostic::error("invalid-value", "a value does not fit its field")
+        .with_fix(format!("compare the file with `capdeck schema {}`", checker.name))
 }
 
 /// The last word about a file with more mistakes than are listed.

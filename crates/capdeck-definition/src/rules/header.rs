@@ -1,9 +1,6 @@
 //! Which header names a file may set.
 
-use crate::{
-    diagnostic::{Diagnostic, Findings, Place},
-    suggest::nearest,
-};
+use crate::diagnostic::{Diagnostic, Findings, Place};
 
 /// Headers that belong to the transport or to sign-in. Lower case.
 const FORBIDDEN: [&str; 15] = [
@@ -61,15 +58,6 @@ pub(crate) fn check_name(name: &str, place: Place, findings: &mut Findings) {
                 format!("the header `{name}` cannot be set here"),
             )
             .with_fix(fix)
-            .at(place),
-        );
-    } else if nearest(&lower, ["authorization"]).is_some() {
-        findings.add(
-            Diagnostic::warning(
-                "odd-header",
-                format!("the header `{name}` looks like `Authorization`"),
-            )
-            .with_fix("use `auth` with `type: bearer` and `token`")
             .at(place),
         );
     }

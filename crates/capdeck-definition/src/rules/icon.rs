@@ -70,3 +70,50 @@ fn has_extension(path: &str) -> bool {
     let extension = path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
     extension.is_some_and(|extension| EXTENSIONS.contains(&extension.as_str()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{path_problem, url_problem};
+
+    #[test]
+    fn only_public_images_and_plain_paths_are_icons() {
+        for icon in ["https://example.com/a.svg", "https://example.com/b%20c/d.PNG"] {
+            assert_eq!(url_problem(icon), None, "{icon}");
+        }
+        for icon in [
+            "http://example.com/a.svg",
+            "https://user@example.com/a.svg",
+            "https://example.com/a.svg?x=1",
+            "https://example.com/a.svg#x",
+            "https://example.com/a.html",
+            "https://localhost/a.svg",
+            "https://deck.local/a.svg",
+            "https://127.0.0.1/a.svg",
+            "https://10.1.2.3/a.svg",
+            "https://172.20.1.1/a.svg",
+            "https://192.168.1.1/a.svg",
+            "https://[::1]/a.svg",
+            "https://",
+        ] {
+            assert!(url_problem(icon).is_some(), "{icon}");
+        }
+        for icon in ["a.svg", "./icons/a.webp", "icons/b.ico"] {
+            assert_eq!(path_problem(icon), None, "{icon}");
+        }
+        for icon in [
+            "",
+            "/a.svg",
+            "../a.svg",
+            "./../a.svg",
+            "a//b.svg",
+            "a/./b.svg",
+            "a\\b.svg",
+            "C:/a.svg",
+            "a.svg?x",
+            "a.txt",
+            "svg",
+        ] {
+            assert!(path_problem(icon).is_some(), "{icon}");
+        }
+    }
+}

@@ -13,6 +13,8 @@ mod fixtures;
 mod folder;
 mod hostile;
 mod inert;
+#[cfg(unix)]
+mod links;
 mod merge;
 mod never_panics;
 mod project;

@@ -61,6 +61,8 @@ fn options_merge_one_by_one() {
     assert_eq!(deck.config.serve.host.as_deref(), Some("127.0.0.1"));
     assert_eq!(deck.config.serve.port, Some(9000));
     assert_eq!(codes(&deck), ["ignored-key"; 3]);
+    assert_eq!(deck.user_config.exposure, Some(Exposure::Direct));
+    assert_eq!(deck.user_config.max_search_limit, 40);
 }
 
 #[test]
