@@ -1,1 +1,36 @@
-fn main() {}
+//! The `capdeck` binary: arguments, settings, commands, printing, exit codes.
+//!
+//! Read `commands.rs` first. Each command is a thin function from resolved values to what the printer
+//! shows. Nothing here knows how a backend works or what a protocol message looks like.
+
+mod args;
+mod commands;
+mod completion;
+mod context;
+mod env_vars;
+mod errors;
+mod frames;
+mod listing;
+mod logging;
+mod new_file;
+mod panic_guard;
+mod plain_text;
+mod plan;
+mod printer;
+mod run;
+mod runtime;
+mod settings;
+mod starter;
+mod table;
+mod target;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words = env_vars::words();
+    if words.get(1).is_some_and(|word| word == settings::GUARDIAN) {
+        capdeck_host::run_guardian(std::io::stdin().lock());
+        return ExitCode::SUCCESS;
+    }
+    run::run(words, env_vars::EnvVars::read()).into()
+}

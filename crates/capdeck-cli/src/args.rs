@@ -1,0 +1,68 @@
+//! The command line as typed. What it means is decided by `settings.rs` and the commands.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Parser};
+
+use crate::{commands::Command, printer::ColorChoice};
+
+/// The capability host for AI agents: definition files in, tools out.
+#[derive(Debug, Parser)]
+#[command(
+    name = "capdeck",
+    version,
+    disable_help_subcommand = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = "Start here: `capdeck up` serves your deck (or a starter deck) over HTTP, `capdeck list` shows \
+                  what is in it, `capdeck add mcp …` puts a server into it."
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags that every command takes, before or after its name.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalArgs {
+    /// Work in this project instead of the one the current folder belongs to.
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// Use this folder as the only user deck.
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print JSON instead of text.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say nothing but results and errors.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Log what happens to stderr; twice for more.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// When to use colours.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn global_flags_stand_before_or_after_the_command() {
+        for words in [["capdeck", "--json", "list"], ["capdeck", "list", "--json"]] {
+            assert!(Args::try_parse_from(words).unwrap().global.json, "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! `add mcp`: an MCP server.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    BackendBlock, CommonArgs,
+    place::{auth, variable},
+};
+use crate::{errors::Failure, plain_text::command_line};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  capdeck add mcp time --command uvx --arg mcp-server-time
+  capdeck add mcp github --url https://api.githubcopilot.com/mcp --token-env GITHUB_TOKEN")]
+pub(super) struct McpArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+    /// The program that is the server.
+    #[arg(long, value_name = "PROGRAM", required_unless_present = "url", conflicts_with = "url")]
+    command: Option<String>,
+    /// One argument of the program; may be repeated.
+    #[arg(long = "arg", value_name = "ARG", requires = "command", allow_hyphen_values = true)]
+    args: Vec<String>,
+    /// The folder the program works in.
+    #[arg(long, value_name = "DIR", requires = "command")]
+    cwd: Option<PathBuf>,
+    /// A variable of the program: NAME=VALUE, or NAME to pass on yours; may be repeated.
+    #[arg(long = "env", value_name = "NAME[=VALUE]", requires = "command")]
+    env: Vec<String>,
+    /// The address of a running server.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// How to talk to it; found out from the other flags if left out.
+    #[arg(long, value_enum)]
+    transport: Option<Transport>,
+    /// Send the token in this environment variable.
+    #[arg(long, value_name = "NAME", requires = "url", value_parser = variable)]
+    token_env: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Transport {
+    Stdio,
+    Http,
+    Sse,
+}
+
+impl McpArgs {
+    pub(super) fn block(&self, here: &Path) -> Result<BackendBlock, Failure> {
+        let Self { common: _, command, args, cwd, env, url, transport, token_env } = self;
+        let mut fields = Map::new();
+        let mut put = |key: &str, value: Value| drop(fields.insert(key.to_owned(), value));
+        if let Some(transport) = transport {
+            let name = match transport {
+                Transport::Stdio => "stdio",
+                Transport::Http => "http",
+                Transport::Sse => "sse",
+            };
+            put("transport", json!(name));
+        }
+        let summary = match (command, url) {
+            (Some(command), _) => {
+                let words = std::iter::once(command).chain(args).map(String::as_str);
+                let line = command_line(words);
+                put("command", json!(command));
+                if !args.is_empty() {
+                    put("args", json!(args));
+                }
+                format!("Tools of the MCP server started with `{line}`.")
+            }
+            (None, Some(url)) => {
+                put("url", json!(url));
+                format!("Tools of the MCP server at {url}.")
+            }
+            (None, None) => return Err(Failure::usage("name a --command or a --url")),
+        };
+        if !env.is_empty() {
+            put(
+                "env",
+                Value::Object(
+                    env.iter().map(|pair| variable_pair(pair)).collect::<Result<_, _>>()?,
+                ),
+            );
+        }
+        if let Some(cwd) = cwd {
+            put("cwd", json!(here.join(cwd)));
+        }
+        if token_env.is_some() {
+            put("auth", auth(token_env.as_deref()));
+        }
+        Ok(BackendBlock { key: "mcpServer", fields: Value::Object(fields), summary })
+    }
+}
+
+/// `NAME=VALUE` as it is; a bare `NAME` passes on the person's own variable.
+fn variable_pair(pair: &str) -> Result<(String, Value), Failure> {
+    let (name, value) = match pair.split_once('=') {
+        Some((name, value)) => (name, value.to_owned()),
+        None => (pair, format!("${{{pair}}}")),
+    };
+    let name = variable(name)
+        .map_err(|_| Failure::usage(format!("--env: `{pair}` is not NAME or NAME=VALUE")))?;
+    Ok((name, json!(value)))
+}

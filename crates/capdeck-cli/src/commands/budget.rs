@@ -1,0 +1,145 @@
+//! `capdeck budget`: what each capability costs an agent, counted exactly.
+
+use std::sync::Arc;
+
+use capdeck_catalog::Catalog;
+use capdeck_definition::Exposure;
+use capdeck_host::{CallContext, Session, View, ViewPolicy};
+use futures_util::{StreamExt as _, stream};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    context::Context,
+    errors::{ExitStatus, Failure},
+    plain_text::one_line,
+    printer::Printer,
+    runtime::with_operator,
+    table::{Cell, Table},
+};
+
+/// The encoding tokens are counted in.
+const ENCODING: &str = "o200k_base";
+/// How many capabilities are asked at once.
+const AT_ONCE: usize = 8;
+
+/// Count what each capability costs an agent in each way of offering it, in o200k tokens.
+#[derive(Debug, clap::Args)]
+pub(crate) struct BudgetArgs {
+    /// Use only what is already known, and connect to nothing.
+    #[arg(long)]
+    cached: bool,
+}
+
+/// The cost of one capability. `None` is a cost that is not known.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BudgetItem {
+    id: String,
+    tools: Option<usize>,
+    direct: Option<usize>,
+    progressive: Option<usize>,
+    search: Option<usize>,
+    /// This version does not offer tools this way yet.
+    on_demand: Option<usize>,
+    /// This version does not offer tools this way yet.
+    code_mode: Option<usize>,
+}
+
+pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let printer = context.printer;
+    let catalog = if args.cached {
+        context.open_host()?.catalog()
+    } else {
+        with_operator(context, async |session, call| {
+            discover_all(session, call, printer).await;
+            Ok(session.catalog())
+        })?
+    };
+    let tokens = tiktoken::get_encoding(ENCODING)
+        .ok_or_else(|| Failure::bug(format!("the encoding {ENCODING} is missing")))?;
+    let count = |view: &View| match view.tools().get() {
+        "[]" => 0,
+        listed => tokens.count(listed),
+    };
+    let items = items(&catalog, &count);
+    let total = count(&View::build(catalog.clone(), &ViewPolicy::default()));
+    if printer.wants_json() {
+        printer.json(&json!({ "items": items, "total": total, "encoding": "o200k" }));
+    } else {
+        print(&items, total, &catalog, printer);
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Asks every capability whose tools are not known. One that does not answer is told and left out.
+async fn discover_all(session: &Session, call: &CallContext, printer: &Printer) {
+    let catalog = session.catalog();
+    let unknown: Vec<String> = catalog
+        .capabilities()
+        .filter(|capability| capability.is_usable() && capability.discovery.is_none())
+        .map(|capability| capability.definition.id.to_string())
+        .collect();
+    let _progress =
+        printer.progress(&format!("asking {} capabilities for their tools", unknown.len()));
+    let mut reports =
+        stream::iter(unknown.iter().map(|id| session.check(id, call))).buffered(AT_ONCE);
+    while let Some(report) = reports.next().await {
+        if let Err(error) = &report.outcome {
+            printer.warn(&format!(
+                "the tools of `{}` are not known: {}",
+                report.id,
+                one_line(&error.message)
+            ));
+        }
+    }
+}
+
+fn items(catalog: &Arc<Catalog>, count: &dyn Fn(&View) -> usize) -> Vec<BudgetItem> {
+    let listed = catalog
+        .capabilities()
+        .filter(|capability| capability.is_usable() && capability.definition.member_of.is_none());
+    listed
+        .map(|capability| {
+            let id = capability.definition.id.as_str();
+            let cost = |exposure| count(&View::alone(catalog.clone(), id, exposure));
+            let known = capability.discovery.as_ref();
+            BudgetItem {
+                id: id.to_owned(),
+                tools: known.map(|known| known.tools.len()),
+                direct: known.map(|_| cost(Exposure::Direct)),
+                progressive: Some(cost(Exposure::Progressive)),
+                search: Some(cost(Exposure::Search)),
+                on_demand: None,
+                code_mode: None,
+            }
+        })
+        .collect()
+}
+
+fn print(items: &[BudgetItem], total: usize, catalog: &Catalog, printer: &Printer) {
+    let mut table =
+        Table::new(["ID", "TOOLS", "DIRECT", "PROGRESSIVE", "SEARCH", "ON DEMAND", "CODE MODE"]);
+    for item in items {
+        let cell = |cost: Option<usize>| {
+            Cell::plain(cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string()))
+        };
+        table.row([
+            Cell::plain(&item.id),
+            cell(item.tools),
+            cell(item.direct),
+            cell(item.progressive),
+            cell(item.search),
+            cell(item.on_demand),
+            cell(item.code_mode),
+        ]);
+    }
+    table.print(printer);
+    printer.data(&format!("\nan agent's standing tool list costs {total} tokens"));
+    if let Some(limit) = catalog.config().surface_tokens {
+        printer.data(&format!("the deck's `surfaceTokens` allows {limit}"));
+    }
+    printer.note(
+        "search costs the same however much it finds; on demand and code mode are not in this version",
+    );
+}

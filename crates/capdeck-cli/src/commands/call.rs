@@ -1,0 +1,123 @@
+//! `capdeck call ID TOOL …`: one tool call, from the shell.
+
+mod arguments;
+mod result_text;
+mod watcher;
+
+use std::{io::Read as _, path::PathBuf, sync::Arc, time::Duration};
+
+use capdeck_host::{CallContext, CallError, ErrorCode, ToolRequest};
+
+use crate::{
+    completion::{ids_and_tools, tool_or_arguments},
+    context::Context,
+    errors::{ExitStatus, Failure},
+    plain_text,
+    runtime::with_caller,
+    target::ToolTarget,
+};
+use watcher::Watcher;
+
+/// Arguments longer than this come by mistake, such as a device as `@file`.
+const MAX_ARGUMENT_BYTES: u64 = 16 << 20;
+
+/// Call a tool and print its result.
+///
+/// Arguments are given as `key=value`, read by the types of the tool's schema; `key:=JSON` takes JSON whatever
+/// the schema says, and a key given several times makes a list.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  capdeck call machine now zone=Europe/Berlin
+  capdeck call github.create_issue --args '{\"title\": \"Bug\"}'
+  capdeck call files.search query=todo limit=5 --field matches.path")]
+pub(crate) struct CallArgs {
+    /// The capability's id, or `ID.TOOL`.
+    #[arg(value_name = "ID", add = ids_and_tools())]
+    id: String,
+    /// The tool's name, then its arguments.
+    #[arg(value_name = "TOOL|KEY=VALUE", add = tool_or_arguments())]
+    words: Vec<String>,
+    /// All arguments as one JSON object: the text itself, `@FILE`, or `-` for stdin.
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+    args: Option<String>,
+    /// Keep only this part of a structured result; may be repeated.
+    #[arg(long, value_name = "PATH")]
+    field: Vec<String>,
+    /// Longest silence of the tool, in milliseconds.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout_ms: Option<u64>,
+    /// Do not ask before a tool that says it is destructive.
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let CallArgs { id, words, args, field, timeout_ms, yes } = args;
+    let printer = context.printer;
+    let (ToolTarget { id, tool: name }, pairs) = ToolTarget::take(id, words)?;
+    let given = args.as_deref().map(read_arguments).transpose()?;
+    let pairs = arguments::parse_pairs(pairs)?;
+    let watcher = Arc::new(Watcher::default());
+    let caller = watcher.clone();
+    let result = with_caller(context.open_host()?, caller, async |session, call| {
+        let progress = printer.progress(&format!("starting {id}"));
+        let capability = session.capability(&id)?;
+        let tool = session.find_tool(&capability, &name, call).await?.ok_or_else(|| {
+            CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
+        })?;
+        let arguments = arguments::build(given.as_deref(), &pairs, &tool)?;
+        drop(progress);
+        if tool.annotation("destructiveHint") == Some(true)
+            && !yes
+            && printer.can_ask()
+            && !printer.confirm(&format!("`{name}` of `{id}` says it is destructive. Call it?"))
+        {
+            return Err(Failure::request("CANCELLED", "not called"));
+        }
+        watcher.show(printer.progress(&format!("calling {id}.{name}")));
+        let request = ToolRequest {
+            capability: id.clone(),
+            tool: name.clone(),
+            arguments: Some(arguments),
+            fields: field.clone(),
+            ..ToolRequest::default()
+        };
+        let call = CallContext { timeout: timeout_ms.map(Duration::from_millis), ..call.clone() };
+        let result = session.call(&request, &call).await;
+        watcher.hide();
+        Ok(result?)
+    })?;
+    let shown = result_text::render(&result);
+    if printer.wants_json() {
+        printer.json(&result);
+    } else if shown.is_error {
+        let said = plain_text::lines(shown.text.trim_end());
+        let message = format!("`{name}` of `{id}` reported a failure");
+        return Err(Failure::request("TOOL_ERROR", message).said(said));
+    } else if printer.stdout_is_terminal() {
+        printer.data(&plain_text::lines(&shown.text));
+    } else {
+        printer.data(&shown.text);
+    }
+    Ok(if shown.is_error { ExitStatus::RequestFailed } else { ExitStatus::Done })
+}
+
+/// The text of `--args`: itself, a file's, or stdin's.
+fn read_arguments(given: &str) -> Result<String, Failure> {
+    let from = |what: String, result: std::io::Result<String>| {
+        result.map_err(|error| Failure::usage(format!("--args: cannot read {what}: {error}")))
+    };
+    let read = |reader: &mut dyn std::io::Read| {
+        let mut text = String::new();
+        reader.take(MAX_ARGUMENT_BYTES).read_to_string(&mut text).map(|_| text)
+    };
+    match given.strip_prefix('@') {
+        Some(file) => {
+            let path = PathBuf::from(file);
+            let text = std::fs::File::open(&path).and_then(|mut file| read(&mut file));
+            from(format!("`{file}`"), text)
+        }
+        None if given == "-" => from("stdin".to_owned(), read(&mut std::io::stdin().lock())),
+        None => Ok(given.to_owned()),
+    }
+}

@@ -1,0 +1,105 @@
+//! `capdeck check [ID…]`: live readiness.
+
+use capdeck_host::{CheckReport, ErrorKind};
+use futures_util::{StreamExt as _, stream};
+use serde_json::{Value, json};
+
+use crate::{
+    completion::ids,
+    context::Context,
+    errors::{ExitStatus, Failure},
+    printer::Style,
+    runtime::with_operator,
+    table::{Cell, Table},
+};
+
+/// How many capabilities are asked at once.
+const AT_ONCE: usize = 8;
+
+/// Connect to capabilities and see whether they answer. Fails when one does not.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    /// Which ones; all usable ones if none is named.
+    #[arg(value_name = "ID", add = ids())]
+    ids: Vec<String>,
+}
+
+pub(crate) fn run(args: &CheckArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let CheckArgs { ids } = args;
+    let printer = context.printer;
+    let reports = with_operator(context, async |session, call| {
+        let ids = match ids.as_slice() {
+            [] => {
+                let catalog = session.catalog();
+                let usable = catalog.capabilities().filter(|capability| capability.is_usable());
+                usable.map(|capability| capability.definition.id.to_string()).collect()
+            }
+            named => named.to_vec(),
+        };
+        let progress = printer.progress(&format!("checking {} capabilities", ids.len()));
+        let done = std::cell::Cell::new(0);
+        let checks = ids.iter().map(async |id| {
+            let report = session.check(id, call).await;
+            done.set(done.get() + 1);
+            progress.say(&format!("checked {} of {}", done.get(), ids.len()));
+            report
+        });
+        Ok(stream::iter(checks).buffered(AT_ONCE).collect::<Vec<CheckReport>>().await)
+    })?;
+    if printer.wants_json() {
+        let items: Vec<Value> = reports.iter().map(CheckReport::to_json).collect();
+        printer.json(&json!({ "items": items }));
+    } else if reports.is_empty() {
+        printer.note("there is nothing to check; see: capdeck list --all");
+    } else {
+        table(&reports).print(printer);
+        for report in &reports {
+            if let Err(error) = &report.outcome
+                && let Some(hint) = &error.hint
+            {
+                printer.note(&format!("{}: {hint}", report.id));
+            }
+        }
+    }
+    Ok(status(&reports))
+}
+
+fn table(reports: &[CheckReport]) -> Table {
+    let mut table = Table::new(["ID", "STATUS", "TOOLS", "TIME", "DETAIL"]);
+    for report in reports {
+        let (status, tools, detail) = match &report.outcome {
+            Ok(known) => (
+                Cell::styled(Style::Good, "available"),
+                known.tools.len().to_string(),
+                String::new(),
+            ),
+            Err(error) => {
+                (Cell::styled(Style::Bad, "unavailable"), "-".to_owned(), error.message.clone())
+            }
+        };
+        table.row([
+            Cell::plain(&report.id),
+            status,
+            Cell::plain(tools),
+            Cell::plain(format!("{} ms", report.elapsed.as_millis())),
+            Cell::plain(detail),
+        ]);
+    }
+    table
+}
+
+/// Sign-in is asked for only when nothing else is wrong.
+fn status(reports: &[CheckReport]) -> ExitStatus {
+    let failures: Vec<ErrorKind> = reports
+        .iter()
+        .filter_map(|report| report.outcome.as_ref().err())
+        .map(|error| error.kind())
+        .collect();
+    match failures.as_slice() {
+        [] => ExitStatus::Done,
+        kinds if kinds.iter().all(|kind| *kind == ErrorKind::NeedsLogin) => {
+            ExitStatus::SignInNeeded
+        }
+        _ => ExitStatus::RequestFailed,
+    }
+}

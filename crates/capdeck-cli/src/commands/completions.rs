@@ -1,0 +1,42 @@
+//! `capdeck completions SHELL`: the script that makes a shell ask this binary for completions.
+
+use crate::{
+    completion,
+    context::Context,
+    errors::{ExitStatus, Failure},
+};
+
+/// Print a shell's completion script. Capabilities, tools and their arguments are completed, too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  source <(capdeck completions bash)      # in ~/.bashrc
+  source <(capdeck completions zsh)       # in ~/.zshrc
+  capdeck completions fish | source       # in ~/.config/fish/config.fish")]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// The shells there is a script for.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Shell {
+    Bash,
+    Elvish,
+    Fish,
+    Powershell,
+    Zsh,
+}
+
+pub(crate) fn run(args: &CompletionsArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let shell = match args.shell {
+        Shell::Bash => "bash",
+        Shell::Elvish => "elvish",
+        Shell::Fish => "fish",
+        Shell::Powershell => "powershell",
+        Shell::Zsh => "zsh",
+    };
+    let script = completion::script(shell, &context.env)?;
+    context.printer.bytes(&script);
+    Ok(ExitStatus::Done)
+}

@@ -1,0 +1,89 @@
+//! `capdeck describe ID TOOL`: one tool with its schemas.
+
+use capdeck_catalog::{RawObject, Tool, signature};
+use capdeck_host::{CallError, ErrorCode};
+use serde_json::{Value, value::RawValue};
+
+use super::tools::tool_item;
+use crate::{
+    completion::{ids_and_tools, tools_of_id},
+    context::Context,
+    errors::{ExitStatus, Failure},
+    plain_text::{lines, one_line},
+    printer::{Palette, Style},
+    runtime::with_operator,
+    target::ToolTarget,
+};
+
+/// Show one tool with its schemas.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DescribeArgs {
+    /// The capability's id, or `ID.TOOL`.
+    #[arg(value_name = "ID", add = ids_and_tools())]
+    id: String,
+    /// The tool's name.
+    #[arg(value_name = "TOOL", add = tools_of_id())]
+    tool: Option<String>,
+}
+
+pub(crate) fn run(args: &DescribeArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let words: Vec<String> = args.tool.iter().cloned().collect();
+    let (target, rest) = ToolTarget::take(&args.id, &words)?;
+    if let Some(word) = rest.first() {
+        return Err(Failure::usage(format!("there is one word too many: `{word}`")));
+    }
+    let printer = context.printer;
+    let tool = with_operator(context, async |session, call| {
+        let _progress = printer.progress(&format!("asking {} for its tools", target.id));
+        let capability = session.capability(&target.id)?;
+        let found = session.find_tool(&capability, &target.tool, call).await?;
+        Ok(found.ok_or_else(|| {
+            let ToolTarget { id, tool } = &target;
+            CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{tool}`"))
+        })?)
+    })?;
+    if printer.wants_json() {
+        let mut item: RawObject = RawObject::new();
+        if let Ok(id) = serde_json::value::to_raw_value(&target.id) {
+            item.insert("capability".to_owned(), id);
+        }
+        item.extend(tool_item(&tool));
+        printer.json(&item);
+    } else {
+        printer.data(&to_text(&target.id, &tool, printer.palette()));
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn to_text(id: &str, tool: &Tool, palette: Palette) -> String {
+    let mut text = format!(
+        "{} {}\n",
+        palette.paint(Style::Dim, id),
+        palette.paint(Style::Strong, &one_line(&signature(tool)))
+    );
+    if let Some(title) = tool.title() {
+        text.push_str(&format!("{}\n", one_line(&title)));
+    }
+    if let Some(description) = tool.description() {
+        text.push_str(&format!("\n{}\n", lines(description.trim())));
+    }
+    for (title, schema) in [("input", tool.input_schema()), ("output", tool.output_schema())] {
+        if let Some(schema) = schema {
+            text.push_str(&format!(
+                "\n{}\n{}\n",
+                palette.paint(Style::Dim, title),
+                indented(schema)
+            ));
+        }
+    }
+    if let Some(annotations) = tool.raw().get("annotations") {
+        text.push_str(&format!("\n{}\n", palette.paint(Style::Dim, "annotations")));
+        text.push_str(&format!("{}\n", indented(annotations)));
+    }
+    text
+}
+
+fn indented(json: &RawValue) -> String {
+    let value: Value = serde_json::from_str(json.get()).unwrap_or_default();
+    lines(&serde_json::to_string_pretty(&value).unwrap_or_default())
+}

@@ -1,0 +1,108 @@
+//! `capdeck doctor`: the whole set-up at a glance, with what to do about it.
+
+mod examine;
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::up::{DEFAULT_HOST, DEFAULT_PORT};
+use crate::{
+    context::Context,
+    errors::{ExitStatus, Failure},
+    plain_text::one_line,
+    printer::{Palette, Style},
+};
+
+/// Examine folders, files, programs, variables and the port, without connecting to anything.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DoctorArgs {}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Finding {
+    /// What was looked at.
+    check: &'static str,
+    status: FindingStatus,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum FindingStatus {
+    Ok,
+    Warning,
+    Error,
+}
+
+pub(crate) fn run(args: &DoctorArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let DoctorArgs {} = args;
+    let settings = context.settings()?;
+    let host = settings.open_host()?;
+    let serve = &host.deck().config.serve;
+    let env = &context.env;
+    let address = env.host.clone().or_else(|| serve.host.clone());
+    let port = env.port.as_deref().and_then(|port| port.parse().ok()).or(serve.port);
+    let mut findings = examine::folders(&settings);
+    findings.extend(examine::deck(&settings, &host));
+    findings.extend(examine::capabilities(&settings, &host));
+    findings.push(examine::port(
+        address.as_deref().unwrap_or(DEFAULT_HOST),
+        port.unwrap_or(DEFAULT_PORT),
+    ));
+    let count = |status| findings.iter().filter(|finding| finding.status == status).count();
+    let (errors, warnings) = (count(FindingStatus::Error), count(FindingStatus::Warning));
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&json!({ "version": env!("CARGO_PKG_VERSION"), "items": findings }));
+    } else {
+        let mut text = format!("capdeck {}\n", env!("CARGO_PKG_VERSION"));
+        for finding in &findings {
+            text.push_str(&finding.render(printer.palette()));
+        }
+        printer.data(&text);
+        printer.note(&match (errors, warnings) {
+            (0, 0) => "all is well".to_owned(),
+            (errors, warnings) => format!("errors: {errors}, warnings: {warnings}"),
+        });
+    }
+    Ok(if errors > 0 { ExitStatus::RequestFailed } else { ExitStatus::Done })
+}
+
+impl Finding {
+    fn ok(check: &'static str, message: impl Into<String>) -> Self {
+        Self { check, status: FindingStatus::Ok, message: message.into(), fix: None }
+    }
+
+    fn warning(check: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            check,
+            status: FindingStatus::Warning,
+            message: message.into(),
+            fix: Some(fix.into()),
+        }
+    }
+
+    fn error(check: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { check, status: FindingStatus::Error, message: message.into(), fix: Some(fix.into()) }
+    }
+
+    fn render(&self, palette: Palette) -> String {
+        let (mark, style) = match self.status {
+            FindingStatus::Ok => ("ok     ", Style::Good),
+            FindingStatus::Warning => ("warning", Style::Careful),
+            FindingStatus::Error => ("error  ", Style::Bad),
+        };
+        let mut text = format!(
+            "{}  {:<12}  {}\n",
+            palette.paint(style, mark),
+            self.check,
+            one_line(&self.message)
+        );
+        if let Some(fix) = &self.fix {
+            text.push_str(&format!("{:23}fix: {}\n", "", one_line(fix)));
+        }
+        text
+    }
+}

@@ -1,0 +1,197 @@
+//! The single examinations of `doctor`.
+
+use std::{
+    net::TcpListener,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use capdeck_auth::{Environment, ResolveError, resolve_value};
+use capdeck_catalog::{Capability, Trust};
+use capdeck_definition::{Backend, Layer, Severity};
+use capdeck_host::Host;
+
+use super::Finding;
+use crate::{
+    listing::{ItemStatus, list_items},
+    settings::Settings,
+};
+
+/// Where things are kept, and whether they can be.
+pub(super) fn folders(settings: &Settings) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for root in &settings.user_roots {
+        let shown = root.dir.display();
+        findings.push(if root.dir.is_dir() {
+            Finding::ok("user deck", shown.to_string())
+        } else {
+            Finding::ok(
+                "user deck",
+                format!("{shown} (not there yet; begin it with: capdeck init)"),
+            )
+        });
+    }
+    for (check, folder) in [("state", &settings.state_dir), ("cache", &settings.cache_dir)] {
+        findings.push(match try_writing(folder) {
+            Ok(()) => Finding::ok(check, folder.display().to_string()),
+            Err(error) => Finding::error(
+                check,
+                format!("cannot write to {}: {error}", folder.display()),
+                format!("make it writable: chmod u+rwx {}", folder.display()),
+            ),
+        });
+    }
+    findings
+}
+
+/// What the files say, and whether they may act.
+pub(super) fn deck(settings: &Settings, host: &Host) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let catalog = host.catalog();
+    match (&settings.project, host.trust()) {
+        (None, _) => findings.push(Finding::ok("project", "none here")),
+        (Some(project), _) if project.roots.is_empty() => {
+            findings.push(Finding::ok("project", format!("{} (no deck)", project.dir.display())));
+        }
+        (Some(project), Trust::Trusted) => {
+            findings.push(Finding::ok("project", format!("{} (trusted)", project.dir.display())));
+        }
+        (Some(project), Trust::Untrusted { reason }) => findings.push(Finding::warning(
+            "project",
+            format!("{}: {reason}", project.dir.display()),
+            "review it with: capdeck trust",
+        )),
+    }
+    let diagnostics = catalog.diagnostics();
+    let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error).count();
+    let warnings = diagnostics.len() - errors;
+    findings.push(match (errors, warnings) {
+        (0, 0) => Finding::ok("files", "no problems"),
+        (0, warnings) => {
+            Finding::warning("files", format!("warnings: {warnings}"), "see: capdeck validate")
+        }
+        (errors, warnings) => Finding::error(
+            "files",
+            format!("errors: {errors}, warnings: {warnings}"),
+            "see: capdeck validate",
+        ),
+    });
+    let starter = catalog.capabilities().all(|one| one.definition.source.layer == Layer::Starter);
+    let usable = catalog.capabilities().filter(|capability| capability.is_usable()).count();
+    let from = if starter { " (the starter deck)" } else { "" };
+    findings.push(Finding::ok("deck", format!("usable capabilities: {usable}{from}")));
+    findings
+}
+
+/// What stands in the way of single capabilities.
+pub(super) fn capabilities(settings: &Settings, host: &Host) -> Vec<Finding> {
+    let catalog = host.catalog();
+    let mut findings = Vec::new();
+    for item in list_items(&catalog) {
+        let reason = item.reason.unwrap_or_default();
+        let message = format!("{} is {}: {reason}", item.id, item.status.as_str());
+        match item.status {
+            ItemStatus::Quarantined => findings.push(Finding::error(
+                "capability",
+                message,
+                format!("capdeck validate {}", item.source.path.display()),
+            )),
+            ItemStatus::Hidden | ItemStatus::Stale => findings.push(Finding::warning(
+                "capability",
+                message,
+                format!("capdeck why {}", item.id),
+            )),
+            ItemStatus::Ready | ItemStatus::Untrusted | ItemStatus::Disabled => {}
+        }
+    }
+    for capability in catalog.capabilities().filter(|capability| capability.is_usable()) {
+        findings.extend(needs(capability, settings));
+        let id = capability.definition.id.as_str();
+        if let Some(failure) = host.last_failure(id) {
+            findings.push(Finding::warning(
+                "last failure",
+                format!("{id}: {}", failure.message),
+                format!("capdeck check {id}"),
+            ));
+        }
+    }
+    findings
+}
+
+/// Variables and programs a capability refers to and this machine does not have.
+fn needs(capability: &Capability, settings: &Settings) -> Vec<Finding> {
+    let id = &capability.definition.id;
+    let environment = &settings.environment;
+    let backend = match resolve_value::<Backend>(&capability.definition.backend, environment) {
+        Ok(resolved) => resolved.value,
+        Err(ResolveError::Unresolved { unresolved }) => {
+            let finding = |one: &capdeck_auth::Unresolved| {
+                Finding::warning("variable", format!("{id}: {one}"), one.hint())
+            };
+            return unresolved.iter().map(finding).collect();
+        }
+        Err(ResolveError::Shape { .. }) => return Vec::new(),
+    };
+    let mut programs: Vec<&str> = match &backend {
+        Backend::Mcp(server) => server.command.iter().map(String::as_str).collect(),
+        Backend::Cli(tools) => {
+            tools.actions.values().map(|action| action.command.as_str()).collect()
+        }
+        Backend::OpenApi(_)
+        | Backend::GoogleDiscovery(_)
+        | Backend::GraphQl(_)
+        | Backend::Http(_)
+        | Backend::Caplets(_) => Vec::new(),
+    };
+    programs.sort_unstable();
+    programs.dedup();
+    // A path may be relative to the call's folder, and an input decides only at the call.
+    let missing = |program: &&str| {
+        !program.contains("$input") && !program.contains('/') && !is_on_path(program, environment)
+    };
+    programs
+        .into_iter()
+        .filter(missing)
+        .map(|program| {
+            Finding::warning(
+                "program",
+                format!("{id}: `{program}` is not on the PATH"),
+                format!("install `{program}`, or write its full path into the file"),
+            )
+        })
+        .collect()
+}
+
+/// Whether the host could listen.
+pub(super) fn port(host: &str, port: u16) -> Finding {
+    match TcpListener::bind((host, port)) {
+        Ok(_) => Finding::ok("port", format!("{host}:{port} is free")),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Finding::warning(
+            "port",
+            format!("{host}:{port} is in use, perhaps by a running capdeck"),
+            "another port: capdeck up --port 0",
+        ),
+        Err(error) => Finding::warning(
+            "port",
+            format!("cannot listen on {host}:{port}: {error}"),
+            "another address: capdeck up --host 127.0.0.1",
+        ),
+    }
+}
+
+fn is_on_path(program: &str, environment: &Environment) -> bool {
+    let executable = |path: PathBuf| {
+        path.metadata()
+            .is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
+    };
+    let path = environment.get("PATH").unwrap_or("/usr/local/bin:/usr/bin:/bin");
+    path.split(':')
+        .filter(|place| !place.is_empty())
+        .any(|place| executable(Path::new(place).join(program)))
+}
+
+/// Tries the folder, or the nearest one above that exists; nothing is left behind.
+fn try_writing(folder: &Path) -> std::io::Result<()> {
+    let nearest = folder.ancestors().find(|dir| dir.exists()).unwrap_or(folder);
+    tempfile::tempfile_in(nearest).map(drop)
+}

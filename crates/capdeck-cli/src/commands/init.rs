@@ -1,0 +1,87 @@
+//! `capdeck init`: the beginning of a deck.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::{
+    context::Context,
+    errors::{ExitStatus, Failure},
+    new_file::{Existing, Readers, write_new},
+    starter,
+};
+
+const CONFIG: &str = include_str!("../../starter/config.yaml");
+const PROJECT_EXAMPLE: &str = include_str!("../../starter/repository.md");
+
+/// Start a deck: a config file and an example, in your own deck or in the project's.
+#[derive(Debug, clap::Args)]
+pub(crate) struct InitArgs {
+    /// Start the project's deck, `.capdeck`, instead of your own.
+    #[arg(long)]
+    project_deck: bool,
+    /// Replace files that are already there.
+    #[arg(long)]
+    force: bool,
+}
+
+/// What became of one file.
+struct Outcome {
+    path: PathBuf,
+    written: bool,
+}
+
+pub(crate) fn run(args: &InitArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let InitArgs { project_deck, force } = args;
+    let (folder, example, readers) = if *project_deck {
+        let folder = context.settings()?.project_deck_dir();
+        (folder, ("repository.md", PROJECT_EXAMPLE), Readers::Everyone)
+    } else {
+        (context.settings()?.config_dir, ("machine.md", starter::MACHINE), Readers::Owner)
+    };
+    let existing = if *force { Existing::Replace } else { Existing::Keep };
+    let mut outcomes = Vec::new();
+    let other_config = folder.join("config.json");
+    if other_config.exists() {
+        // Two config files in one folder would leave one unread.
+        outcomes.push(Outcome { path: other_config, written: false });
+    } else {
+        outcomes.push(write(folder.join("config.yaml"), CONFIG, existing, readers)?);
+    }
+    outcomes.push(write(folder.join(example.0), example.1, existing, readers)?);
+    report(&outcomes, *project_deck, context);
+    Ok(ExitStatus::Done)
+}
+
+fn write(
+    path: PathBuf,
+    text: &str,
+    existing: Existing,
+    readers: Readers,
+) -> Result<Outcome, Failure> {
+    match write_new(&path, text, existing, readers) {
+        Ok(()) => Ok(Outcome { path, written: true }),
+        Err(failure) if failure.code == "FILE_EXISTS" => Ok(Outcome { path, written: false }),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn report(outcomes: &[Outcome], project_deck: bool, context: &Context<'_>) {
+    let printer = context.printer;
+    if printer.wants_json() {
+        let items: Vec<_> = outcomes
+            .iter()
+            .map(|one| json!({ "path": one.path, "status": if one.written { "written" } else { "kept" } }))
+            .collect();
+        printer.json(&json!({ "items": items }));
+        return;
+    }
+    for one in outcomes {
+        let verb = if one.written { "wrote" } else { "kept" };
+        printer.note(&format!("{verb} {}", one.path.display()));
+    }
+    if project_deck {
+        printer.note("review the project's files and allow them to act with: capdeck trust");
+    }
+    printer.note("see what is in the deck with: capdeck list");
+}

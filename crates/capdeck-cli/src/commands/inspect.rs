@@ -1,0 +1,140 @@
+//! `capdeck inspect ID`: the card of one capability.
+
+use std::sync::Arc;
+
+use capdeck_catalog::{Capability, Catalog};
+use capdeck_host::{CallError, Host, card};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    completion::ids,
+    context::Context,
+    errors::{ExitStatus, Failure},
+    listing::{ListItem, state_of},
+    plain_text::{lines, one_line, written},
+    printer::{Palette, Style},
+};
+
+/// Show the card of one capability, without connecting to it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct InspectArgs {
+    /// The capability's id.
+    #[arg(value_name = "ID", add = ids())]
+    id: String,
+}
+
+pub(crate) fn run(args: &InspectArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let host = context.open_host()?;
+    let capability = known_capability(&host, &args.id)?;
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&to_json(&capability));
+    } else {
+        printer.data(&to_text(&capability, printer.palette()));
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// The capability under an id whatever its status; an unknown or broken one fails as a call of it would.
+pub(crate) fn known_capability(host: &Host, id: &str) -> Result<Arc<Capability>, CallError> {
+    let catalog = host.catalog();
+    match find(&catalog, id) {
+        Some(capability) => Ok(capability.clone()),
+        None => host.operator().capability(id),
+    }
+}
+
+fn find<'a>(catalog: &'a Catalog, id: &str) -> Option<&'a Arc<Capability>> {
+    let is = |capability: &&Arc<Capability>| capability.definition.id.as_str() == id;
+    catalog.get(id).or_else(|| catalog.untrusted().iter().find(is))
+}
+
+fn to_json(capability: &Capability) -> Value {
+    let mut shown = match card(capability) {
+        Value::Object(card) => card,
+        _ => Map::new(),
+    };
+    let item = ListItem::of(capability);
+    shown.insert("exposure".to_owned(), json!(item.exposure));
+    shown.insert("status".to_owned(), json!(item.status));
+    if let Some(reason) = item.reason {
+        shown.insert("reason".to_owned(), json!(reason));
+    }
+    shown.insert("source".to_owned(), json!(item.source));
+    shown.insert("shadows".to_owned(), json!(item.shadows));
+    shown.insert("tokens".to_owned(), json!(item.tokens));
+    let tools = capability
+        .discovery
+        .as_ref()
+        .map(|known| known.tools.iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>());
+    shown.insert("tools".to_owned(), json!(tools));
+    let instructions = capability
+        .discovery
+        .as_ref()
+        .and_then(|known| known.server.as_ref())
+        .and_then(|server| server.instructions.clone());
+    if let Some(instructions) = instructions {
+        shown.insert("instructions".to_owned(), json!(instructions));
+    }
+    Value::Object(shown)
+}
+
+fn to_text(capability: &Capability, palette: Palette) -> String {
+    let definition = &capability.definition;
+    let (status, reason) = state_of(capability);
+    let item = ListItem::of(capability);
+    let mut text = format!(
+        "{}  {}\n{}\n\n",
+        palette.paint(Style::Strong, definition.id.as_str()),
+        one_line(&definition.name),
+        lines(definition.description.trim())
+    );
+    let mut fact = |name: &str, value: &str| {
+        text.push_str(&format!("{}{value}\n", palette.paint(Style::Dim, &format!("{name:<11}"))));
+    };
+    match reason {
+        Some(reason) => fact("status", &format!("{}: {reason}", status.as_str())),
+        None => fact("status", status.as_str()),
+    }
+    fact("backend", &backend_text(&card(capability)));
+    if let Some(exposure) = item.exposure {
+        fact("exposure", &written(exposure));
+    }
+    if !definition.tags.is_empty() {
+        fact("tags", &one_line(&definition.tags.join(", ")));
+    }
+    if let Some(hint) = &definition.hints.use_when {
+        fact("use when", &one_line(hint));
+    }
+    if let Some(hint) = &definition.hints.avoid_when {
+        fact("avoid when", &one_line(hint));
+    }
+    fact("from", &definition.source.path.display().to_string());
+    for shadowed in &item.shadows {
+        fact("replaces", &shadowed.path.display().to_string());
+    }
+    match &capability.discovery {
+        Some(known) => {
+            let names: Vec<String> = known.tools.iter().map(|tool| one_line(tool.name())).collect();
+            fact("tools", &format!("{} ({})", names.len(), names.join(", ")));
+            fact("tokens", &format!("{} at most, when listed directly", item.tokens.unwrap_or(0)));
+        }
+        None => fact("tools", &format!("not known yet; ask with: capdeck tools {}", definition.id)),
+    }
+    text
+}
+
+/// `mcp (transport stdio, startupTimeoutMs 10000)`.
+fn backend_text(card: &Value) -> String {
+    let Some(facts) = card.get("backend").and_then(Value::as_object) else { return String::new() };
+    let kind = facts.get("type").and_then(Value::as_str).unwrap_or_default();
+    let details: Vec<String> = facts
+        .iter()
+        .filter(|(name, value)| !["type", "disabled"].contains(&name.as_str()) && !value.is_null())
+        .map(|(name, value)| match value {
+            Value::String(text) => format!("{name} {text}"),
+            other => format!("{name} {other}"),
+        })
+        .collect();
+    if details.is_empty() { kind.to_owned() } else { format!("{kind} ({})", details.join(", ")) }
+}

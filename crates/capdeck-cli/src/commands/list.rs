@@ -1,0 +1,76 @@
+//! `capdeck list`: what is in the deck.
+
+use serde_json::json;
+
+use crate::{
+    context::Context,
+    errors::{ExitStatus, Failure},
+    listing::{ItemStatus, ListItem, list_items},
+    plain_text::written,
+    table::{Cell, Table},
+};
+
+/// Show what is in the deck, without connecting to anything.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListArgs {
+    /// Also show what is disabled, untrusted or broken.
+    #[arg(long)]
+    all: bool,
+}
+
+pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let ListArgs { all } = args;
+    let host = context.open_host()?;
+    let items = list_items(&host.catalog());
+    let (shown, left_out): (Vec<ListItem>, Vec<ListItem>) =
+        items.into_iter().partition(|item| *all || item.status.is_listed());
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&json!({ "items": shown }));
+    } else if shown.is_empty() {
+        printer.note("the deck is empty; put something into it with: capdeck add --help");
+    } else {
+        table(&shown).print(printer);
+        for item in &shown {
+            if let (true, Some(reason)) = (item.status != ItemStatus::Ready, &item.reason) {
+                printer.note(&format!("{} is {}: {reason}", item.id, item.status.as_str()));
+            }
+        }
+    }
+    note_left_out(&left_out, context);
+    Ok(ExitStatus::Done)
+}
+
+fn table(items: &[ListItem]) -> Table {
+    let mut table = Table::new(["ID", "STATUS", "BACKEND", "EXPOSURE", "TOKENS", "DESCRIPTION"]);
+    for item in items {
+        table.row([
+            Cell::plain(&item.id),
+            Cell::styled(item.status.style(), item.status.as_str()),
+            Cell::plain(item.backend.map_or("-", |backend| backend.as_str())),
+            Cell::plain(item.exposure.map_or_else(|| "-".to_owned(), written)),
+            Cell::plain(item.tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string())),
+            Cell::plain(&item.description),
+        ]);
+    }
+    table
+}
+
+/// Broken and untrusted entries are never passed over in silence.
+fn note_left_out(items: &[ListItem], context: &Context<'_>) {
+    for item in items.iter().filter(|item| item.status == ItemStatus::Quarantined) {
+        let reason = item.reason.as_deref().unwrap_or_default();
+        context.printer.warn(&format!("`{}` does not load: {reason}", item.id));
+    }
+    let count = |status: ItemStatus| items.iter().filter(|item| item.status == status).count();
+    if count(ItemStatus::Quarantined) > 0 {
+        context.printer.note("see what to correct with: capdeck validate");
+    }
+    let untrusted = count(ItemStatus::Untrusted);
+    if untrusted > 0 {
+        let what = if untrusted == 1 { "capability waits" } else { "capabilities wait" };
+        context.printer.warn(&format!(
+            "{untrusted} {what} for this project to be trusted; review it with: capdeck trust"
+        ));
+    }
+}

@@ -1,0 +1,33 @@
+//! `capdeck schema`: the JSON Schemas of the file formats.
+
+use capdeck_definition::{caplet_schema, config_schema};
+
+use crate::{
+    context::Context,
+    errors::{ExitStatus, Failure},
+};
+
+/// Print the JSON Schema of a file format.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SchemaArgs {
+    /// Which format.
+    #[arg(value_enum)]
+    format: FileFormat,
+}
+
+/// The formats that have a schema.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum FileFormat {
+    /// The frontmatter of a capability file.
+    Caplet,
+    /// A deck's config file.
+    Config,
+}
+
+pub(crate) fn run(args: &SchemaArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    context.printer.json(&match args.format {
+        FileFormat::Caplet => caplet_schema(),
+        FileFormat::Config => config_schema(),
+    });
+    Ok(ExitStatus::Done)
+}

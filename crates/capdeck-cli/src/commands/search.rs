@@ -1,0 +1,107 @@
+//! `capdeck search QUERY`: tools by what they do.
+
+use capdeck_catalog::{RawObject, SearchHit, signature};
+use capdeck_host::SearchAnswer;
+use serde_json::{Value, json, value::to_raw_value};
+
+use super::tools::{first_sentence, tool_item};
+use crate::{
+    completion::ids,
+    context::Context,
+    errors::{ExitStatus, Failure},
+    plain_text::one_line,
+    runtime::with_operator,
+    table::{Cell, Table},
+};
+
+/// Find tools by what they do, in plain words, across the whole deck.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SearchArgs {
+    /// What the tool should do. Several words need no quotes.
+    #[arg(value_name = "QUERY", required = true)]
+    query: Vec<String>,
+    /// Search only this capability.
+    #[arg(long = "in", value_name = "ID", add = ids())]
+    within: Option<String>,
+    /// How many results to show.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+    /// Continue after the page that gave this cursor.
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+pub(crate) fn run(args: &SearchArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let SearchArgs { query, within, limit, cursor } = args;
+    let printer = context.printer;
+    let query = query.join(" ");
+    let limit = limit.map(|limit| limit as usize);
+    let answer = with_operator(context, async |session, _| {
+        let _progress = printer.progress("searching");
+        Ok(session.search(&query, within.as_deref(), limit, cursor.as_deref()).await?)
+    })?;
+    if printer.wants_json() {
+        printer.json(&to_json(&answer));
+        return Ok(ExitStatus::Done);
+    }
+    if answer.hits.is_empty() {
+        printer.note("no tool matches; try other words for what it should do");
+    } else {
+        table(&answer.hits).print(printer);
+    }
+    for (id, error) in &answer.unavailable {
+        printer.warn(&format!("`{id}` was not searched: {}", one_line(&error.to_string())));
+    }
+    if let Some(cursor) = &answer.next_cursor {
+        let shown = answer.hits.len();
+        printer.note(&format!("{shown} of {} shown; more with: --cursor {cursor}", answer.total));
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn table(hits: &[SearchHit]) -> Table {
+    let mut table = Table::new(["CAPABILITY", "TOOL", "DESCRIPTION"]);
+    for hit in hits {
+        let (tool, description) = match &hit.tool {
+            Some(tool) => (signature(tool), first_sentence(tool)),
+            None => ("(not known yet)".to_owned(), String::new()),
+        };
+        table.row([
+            Cell::plain(hit.capability.as_str()),
+            Cell::plain(tool),
+            Cell::plain(description),
+        ]);
+    }
+    table
+}
+
+fn to_json(answer: &SearchAnswer) -> Value {
+    let items: Vec<RawObject> = answer.hits.iter().map(item).collect();
+    let mut page = json!({ "items": items, "total": answer.total });
+    if let Some(cursor) = &answer.next_cursor {
+        page["nextCursor"] = json!(cursor);
+    }
+    if !answer.unavailable.is_empty() {
+        let rows = answer.unavailable.iter();
+        page["unavailable"] = rows
+            .map(|(id, error)| json!({ "capability": id, "reason": error.to_string() }))
+            .collect();
+    }
+    page
+}
+
+fn item(hit: &SearchHit) -> RawObject {
+    let mut item = hit.tool.as_ref().map(|tool| tool_item(tool)).unwrap_or_default();
+    if hit.tool.is_none()
+        && let Ok(nothing) = to_raw_value(&Value::Null)
+    {
+        item.insert("name".to_owned(), nothing);
+    }
+    if let Ok(id) = to_raw_value(hit.capability.as_str()) {
+        item.insert("capability".to_owned(), id);
+    }
+    if let Ok(score) = to_raw_value(&hit.score) {
+        item.insert("score".to_owned(), score);
+    }
+    item
+}

@@ -1,0 +1,76 @@
+//! `capdeck serve`: the deck as an MCP server on stdio.
+
+use capdeck_definition::Exposure;
+use capdeck_host::{CapabilityId, Scope, ViewPolicy};
+
+use super::inspect::known_capability;
+use crate::{
+    completion::ids,
+    context::Context,
+    errors::{ExitStatus, Failure},
+    runtime::{multi_thread, stop_signal},
+};
+
+/// Serve the deck, or one capability, as an MCP server on stdin and stdout.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServeArgs {
+    /// Serve only this capability, with its own names, as if it were connected directly.
+    #[arg(long, value_name = "ID", add = ids(), conflicts_with = "exposure")]
+    only: Option<String>,
+    /// Offer every capability this way, whatever its file says.
+    #[arg(long, value_enum, value_name = "MODE")]
+    exposure: Option<ExposureMode>,
+}
+
+/// The ways to offer tools that this version has.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum ExposureMode {
+    /// Every tool under its own name.
+    Direct,
+    /// One wrapper tool per capability.
+    Progressive,
+    /// Three tools that find and call everything.
+    Search,
+}
+
+pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let ServeArgs { only, exposure } = args;
+    let host = context.open_host()?;
+    let scope = match only {
+        Some(id) => {
+            known_capability(&host, id)?;
+            let id = CapabilityId::new(id).map_err(|error| Failure::usage(error.to_string()))?;
+            Scope::Transparent(id)
+        }
+        None => Scope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from) }),
+    };
+    let runtime = multi_thread()?;
+    let outcome = runtime.block_on(async {
+        if let Err(error) = host.watch() {
+            tracing::warn!(%error);
+        }
+        tokio::select! {
+            outcome = capdeck_serve::serve_stdio(host.clone(), scope) => outcome,
+            () = stop_signal() => {
+                host.close().await;
+                Ok(())
+            }
+        }
+    });
+    // A read of stdin cannot be interrupted, and waiting for it would hold up the exit.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(()) => Ok(ExitStatus::Done),
+        Err(error) => Err(Failure::request("TRANSPORT", format!("the client is gone: {error}"))),
+    }
+}
+
+impl From<ExposureMode> for Exposure {
+    fn from(mode: ExposureMode) -> Self {
+        match mode {
+            ExposureMode::Direct => Self::Direct,
+            ExposureMode::Progressive => Self::Progressive,
+            ExposureMode::Search => Self::Search,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! `capdeck setup ID`: runs what a capability declares as its set-up.
+
+use capdeck_catalog::Status;
+use capdeck_host::{SetupEvent, SetupReport, StepReport, StepStatus};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::inspect::known_capability;
+use crate::{
+    completion::ids,
+    context::Context,
+    errors::{ExitStatus, Failure},
+    plain_text::lines,
+    plan::setup_plan,
+    printer::{Printer, Progress, Style},
+    runtime::{single_thread, stop_signal},
+};
+
+/// Show and run the set-up a capability declares. Once its checks succeed, agents see the capability.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SetupArgs {
+    /// The capability's id.
+    #[arg(value_name = "ID", add = ids())]
+    id: String,
+    /// Approve the plan without being asked.
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(crate) fn run(args: &SetupArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let SetupArgs { id, yes } = args;
+    let printer = context.printer;
+    let host = context.open_host()?;
+    let capability = known_capability(&host, id)?;
+    if matches!(capability.status, Status::Untrusted { .. } | Status::Disabled) {
+        // The gate knows the words for it; set-up is no way around it.
+        host.operator().capability(id)?;
+    }
+    let Some(setup) = &capability.definition.setup else {
+        return Err(Failure::request("NO_SETUP", format!("`{id}` declares no set-up"))
+            .hint(format!("it needs none; see: capdeck why {id}")));
+    };
+    let plan = setup_plan(setup);
+    printer.note(&format!("The set-up of {id}:\n  {}\n", plan.join("\n  ")));
+    if !yes {
+        if !printer.can_ask() {
+            return Err(Failure::request("APPROVAL_NEEDED", "the set-up was not approved")
+                .hint(format!("read the plan above, then run: capdeck setup {id} --yes")));
+        }
+        if !printer.confirm("Run it?") {
+            return Err(Failure::request("CANCELLED", "nothing was run"));
+        }
+    }
+    let mut teller = Teller { printer, progress: None };
+    let report = single_thread()?.block_on(async {
+        let cancel = CancellationToken::new();
+        let outcome = tokio::select! {
+            report = host.run_setup(id, &cancel, |event| teller.tell(&event)) => report.map_err(Failure::from),
+            () = stop_signal() => Err(Failure::request("CANCELLED", "stopped before it was done")),
+        };
+        cancel.cancel();
+        host.close().await;
+        outcome
+    })?;
+    if printer.wants_json() {
+        let succeeded = report.succeeded();
+        printer.json(&json!({ "id": id, "succeeded": succeeded, "report": report }));
+        return Ok(if succeeded { ExitStatus::Done } else { ExitStatus::RequestFailed });
+    }
+    conclude(id, &report, printer)
+}
+
+fn conclude(id: &str, report: &SetupReport, printer: &Printer) -> Result<ExitStatus, Failure> {
+    if report.succeeded() {
+        printer.note(&format!("{id} is set up"));
+        return Ok(ExitStatus::Done);
+    }
+    let failed = report.steps.iter().find_map(|step| match &step.status {
+        StepStatus::Failed { reason, hint } => Some((step, reason, hint)),
+        StepStatus::Done => None,
+    });
+    let Some((step, reason, hint)) = failed else {
+        return Err(Failure::request(
+            "SETUP_FAILED",
+            format!("the set-up of `{id}` did not finish"),
+        ));
+    };
+    let mut failure = Failure::request(
+        "SETUP_FAILED",
+        format!("the set-up of `{id}` failed at `{}`: {reason}", step.label),
+    )
+    .said(output(step));
+    failure.hint = hint.clone();
+    Err(failure)
+}
+
+fn output(step: &StepReport) -> String {
+    let parts = [step.stdout.trim_end(), step.stderr.trim_end()];
+    let shown: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).map(lines).collect();
+    shown.join("\n")
+}
+
+/// Tells the person what is being run.
+struct Teller<'a> {
+    printer: &'a Printer,
+    progress: Option<Progress>,
+}
+
+impl Teller<'_> {
+    fn tell(&mut self, event: &SetupEvent<'_>) {
+        match event {
+            SetupEvent::Started { index, count, step, .. } => {
+                let text = format!("{}/{count} {}", index + 1, step.label);
+                self.progress = Some(self.printer.progress(&text));
+            }
+            SetupEvent::Finished { index, count, report } => {
+                self.progress = None;
+                let palette = self.printer.note_palette();
+                let mark = match report.status {
+                    StepStatus::Done => palette.paint(Style::Good, "done"),
+                    StepStatus::Failed { .. } => palette.paint(Style::Bad, "failed"),
+                };
+                let number = index + 1;
+                self.printer.note(&format!("{number}/{count} {}: {mark}", report.label));
+            }
+        }
+    }
+}

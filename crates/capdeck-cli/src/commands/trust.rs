@@ -1,0 +1,124 @@
+//! `capdeck trust [DIR]`: lets a project's files act, exactly as they are now.
+
+use std::{path::PathBuf, sync::Arc};
+
+use capdeck_catalog::Trust;
+use capdeck_definition::{Deck, Definition};
+use capdeck_host::TrustStore;
+use serde_json::{Value, json};
+
+use crate::{
+    args::GlobalArgs,
+    context::Context,
+    errors::{ExitStatus, Failure},
+    plan::plan,
+    printer::{Palette, Style},
+    settings::Settings,
+};
+
+/// Show what a project's files would start and reach, and allow them to, exactly as they are now.
+///
+/// Any later change to the files asks again. Asks before it trusts when stdin is a terminal.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TrustArgs {
+    /// A folder of the project; the current project if left out.
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Do not ask.
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(crate) fn run(args: &TrustArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let TrustArgs { dir, yes } = args;
+    let printer = context.printer;
+    let settings = project_settings(dir.as_ref(), context)?;
+    let host = settings.open_host()?;
+    // What is shown and what is trusted come from one reading of the files.
+    let deck = host.deck();
+    let (Some(project), Some(hash)) = (&settings.project, &deck.project_hash) else {
+        return Err(nothing_to_trust(&settings));
+    };
+    if project.roots.is_empty() {
+        return Err(nothing_to_trust(&settings));
+    }
+    let definitions = project_definitions(&deck);
+    let was_trusted = host.trust() == Trust::Trusted;
+    if !printer.wants_json() {
+        printer.note(&render(&definitions, printer.note_palette()));
+        let broken = deck.quarantined.iter().filter(|entry| entry.source.layer.needs_trust());
+        for entry in broken {
+            printer.warn(&format!("`{}` does not load: {}", entry.id, entry.reason));
+        }
+    }
+    let asks = !was_trusted && !yes && printer.can_ask();
+    if asks && !printer.confirm(&format!("Trust {}?", project.dir.display())) {
+        return Err(Failure::request("CANCELLED", "not trusted"));
+    }
+    TrustStore::new(&settings.state_dir)
+        .trust(&project.dir, hash)
+        .map_err(|error| Failure::file("remember the trust in", &settings.state_dir, &error))?;
+    if printer.wants_json() {
+        let capabilities: Vec<Value> = definitions
+            .iter()
+            .map(|one| json!({ "id": one.id, "path": one.source.path, "does": plan(one) }))
+            .collect();
+        printer.json(&json!({
+            "project": project.dir,
+            "trusted": true,
+            "hash": hash,
+            "capabilities": capabilities,
+        }));
+    } else {
+        printer.note(&format!("trusted: {}", project.dir.display()));
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// The settings as if the command had been started in `dir`.
+pub(crate) fn project_settings(
+    dir: Option<&PathBuf>,
+    context: &Context<'_>,
+) -> Result<Settings, Failure> {
+    let global = GlobalArgs {
+        project: dir.cloned().or_else(|| context.global.project.clone()),
+        ..context.global.clone()
+    };
+    Settings::resolve(&global, &context.env)
+}
+
+fn nothing_to_trust(settings: &Settings) -> Failure {
+    Failure::request(
+        "NO_PROJECT",
+        format!("there is no project deck in `{}` or above it", settings.start_dir.display()),
+    )
+    .hint("a project deck is a folder named `.capdeck` or `.caplets`; begin one with: capdeck init --project-deck")
+}
+
+/// The definitions that trust is about: the project's own, and the members of its sets.
+fn project_definitions(deck: &Deck) -> Vec<Arc<Definition>> {
+    let mut inside = false;
+    let belongs = |definition: &&Arc<Definition>| {
+        // Members follow their set directly, so they share its answer.
+        if definition.member_of.is_none() {
+            inside = definition.source.layer.needs_trust();
+        }
+        inside
+    };
+    deck.definitions.iter().filter(belongs).cloned().collect()
+}
+
+fn render(definitions: &[Arc<Definition>], palette: Palette) -> String {
+    let mut text = "These files would be allowed to act:\n".to_owned();
+    for definition in definitions {
+        text.push_str(&format!(
+            "\n{}  {}\n",
+            palette.paint(Style::Strong, definition.id.as_str()),
+            palette.paint(Style::Dim, &definition.source.path.display().to_string())
+        ));
+        for line in plan(definition) {
+            text.push_str(&format!("  {line}\n"));
+        }
+    }
+    text
+}

@@ -1,0 +1,198 @@
+//! `capdeck up`: the deck over HTTP.
+
+mod banner;
+
+use std::io;
+
+use capdeck_auth::Secret;
+use capdeck_definition::{Exposure, ServeConfig};
+use capdeck_host::{Host, ViewPolicy};
+use capdeck_serve::{BindError, HttpServer, HttpSettings};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::serve::ExposureMode;
+use crate::{
+    context::Context,
+    env_vars::EnvVars,
+    errors::{ExitStatus, Failure},
+    runtime::{multi_thread, stop_signal},
+};
+
+pub(crate) const DEFAULT_HOST: &str = "127.0.0.1";
+pub(crate) const DEFAULT_PORT: u16 = 7717;
+
+/// Serve the deck over HTTP until Ctrl-C. Without a deck, a starter deck is served.
+#[derive(Debug, clap::Args)]
+pub(crate) struct UpArgs {
+    /// The address to listen on. Anything but this machine itself needs a key in CAPDECK_ADMIN_KEY.
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
+    /// The port to listen on; 0 picks a free one. Default 7717.
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Offer every capability this way, whatever its file says.
+    #[arg(long, value_enum, value_name = "MODE")]
+    exposure: Option<ExposureMode>,
+    /// Open the address in a browser.
+    #[arg(long)]
+    open: bool,
+}
+
+/// Where and for whom to listen, resolved.
+#[derive(Debug)]
+pub(crate) struct UpSettings {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) key: Option<Secret>,
+    pub(crate) public_url: Option<String>,
+    pub(crate) exposure: Option<Exposure>,
+}
+
+impl UpSettings {
+    /// Puts flags over environment over the user's config over defaults.
+    pub(crate) fn resolve(
+        args: &UpArgs,
+        env: &EnvVars,
+        file: &ServeConfig,
+    ) -> Result<Self, Failure> {
+        let UpArgs { host, port, exposure, open: _ } = args;
+        let from_env = env.port.as_deref().map(parse_port).transpose()?;
+        let host = host.as_ref().or(env.host.as_ref()).or(file.host.as_ref());
+        Ok(Self {
+            host: host.cloned().unwrap_or_else(|| DEFAULT_HOST.to_owned()),
+            port: port.or(from_env).or(file.port).unwrap_or(DEFAULT_PORT),
+            key: env.admin_key.clone(),
+            public_url: env.public_url.clone(),
+            exposure: exposure.map(Exposure::from),
+        })
+    }
+
+    fn to_http(&self) -> HttpSettings {
+        HttpSettings {
+            host: self.host.clone(),
+            port: self.port,
+            key: self.key.clone(),
+            allowed_hosts: self.public_url.iter().filter_map(|url| host_of(url)).collect(),
+            policy: ViewPolicy { exposure: self.exposure },
+        }
+    }
+}
+
+pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let host = context.open_host()?;
+    let settings = UpSettings::resolve(args, &context.env, &host.deck().config.serve)?;
+    multi_thread()?.block_on(async {
+        let server =
+            HttpServer::bind(host.clone(), settings.to_http()).await.map_err(cannot_listen)?;
+        if let Err(error) = host.watch() {
+            tracing::warn!(%error);
+        }
+        let url = settings.public_url.clone().unwrap_or_else(|| server.url());
+        let url = url.trim_end_matches('/').to_owned();
+        announce(&url, &host, &settings, context);
+        if args.open {
+            open_browser(&url, context);
+        }
+        let stop = CancellationToken::new();
+        let stopping = stop.clone();
+        tokio::spawn(async move {
+            stop_signal().await;
+            stopping.cancel();
+        });
+        server.run(stop).await.map_err(|error| {
+            Failure::request("TRANSPORT", format!("the host stopped serving: {error}"))
+        })
+    })?;
+    context.printer.note("stopped");
+    Ok(ExitStatus::Done)
+}
+
+fn announce(url: &str, host: &Host, settings: &UpSettings, context: &Context<'_>) {
+    if context.printer.wants_json() {
+        let catalog = host.catalog();
+        let usable = catalog.capabilities().filter(|capability| capability.is_usable()).count();
+        context.printer.json_line(&json!({
+            "url": url,
+            "mcp": format!("{url}/mcp"),
+            "pid": std::process::id(),
+            "capabilities": usable,
+        }));
+    } else {
+        let has_key = settings.key.is_some();
+        context.printer.note(&banner::render(
+            url,
+            &host.catalog(),
+            has_key,
+            context.printer.note_palette(),
+        ));
+    }
+}
+
+fn cannot_listen(error: BindError) -> Failure {
+    match error {
+        BindError::Bind { host, port, source } if source.kind() == io::ErrorKind::AddrInUse => {
+            Failure::setup("ADDRESS_IN_USE", format!("port {port} of {host} is already in use"))
+                .hint("is capdeck already running? Pick a free port with: capdeck up --port 0")
+        }
+        BindError::Bind { host, port, source } => {
+            Failure::setup("CANNOT_LISTEN", format!("cannot listen on {host}:{port}: {source}"))
+                .hint("use an address of this machine, such as --host 127.0.0.1")
+        }
+        BindError::KeyRequired { host } => Failure::setup(
+            "KEY_REQUIRED",
+            format!("{host} can be reached from other machines, so clients need a key"),
+        )
+        .hint("set CAPDECK_ADMIN_KEY to a long random text, such as the output of: openssl rand -hex 32"),
+    }
+}
+
+fn parse_port(text: &str) -> Result<u16, Failure> {
+    text.parse().map_err(|_| {
+        Failure::setup("BAD_PORT", format!("CAPDECK_PORT is not a port number: `{text}`"))
+            .hint("use a number from 0 to 65535")
+    })
+}
+
+/// The host name in a URL, without port and path.
+fn host_of(url: &str) -> Option<String> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let name = match authority.split_once(']') {
+        // An address in brackets keeps them, as in the `Host` header.
+        Some((address, _)) => format!("{address}]"),
+        None => authority.split(':').next()?.to_owned(),
+    };
+    (!name.is_empty()).then_some(name)
+}
+
+fn open_browser(url: &str, context: &Context<'_>) {
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let started = std::process::Command::new(opener)
+        .arg(url)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn();
+    if let Err(error) = started {
+        context.printer.warn(&format!("no browser was opened: `{opener}`: {error}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_is_found_in_a_public_url() {
+        for (url, host) in [
+            ("https://deck.example.com/x", Some("deck.example.com")),
+            ("https://deck.example.com:8443", Some("deck.example.com")),
+            ("http://[::1]:7717/", Some("[::1]")),
+            ("deck.example.com", Some("deck.example.com")),
+            ("https://", None),
+        ] {
+            assert_eq!(host_of(url).as_deref(), host, "{url}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What `up` tells the person: the address, what is served, and what to paste into a client.
+
+use capdeck_catalog::Catalog;
+use capdeck_definition::Layer;
+use serde_json::json;
+
+use crate::{
+    listing::{ItemStatus, ListItem, list_items},
+    printer::{Palette, Style},
+    table::{Cell, Table},
+};
+
+/// More capabilities than this are counted, not shown.
+const SHOWN: usize = 20;
+
+pub(super) fn render(url: &str, catalog: &Catalog, has_key: bool, palette: Palette) -> String {
+    let items = list_items(catalog);
+    let (usable, others): (Vec<ListItem>, Vec<ListItem>) = items
+        .into_iter()
+        .partition(|item| matches!(item.status, ItemStatus::Ready | ItemStatus::Stale));
+    let mut text = format!("Capdeck serves {}\n\n", palette.paint(Style::Strong, url));
+    text.push_str(&capabilities(&usable, catalog, palette));
+    if !usable.is_empty() && usable.iter().all(|item| item.source.layer == Layer::Starter) {
+        text.push_str("\nThis is the starter deck. Begin your own with: capdeck init\n");
+    }
+    if let Some(note) = left_out(&others) {
+        text.push_str(&format!("\n{}\n", palette.paint(Style::Careful, &note)));
+    }
+    text.push_str(&format!("\nPaste this into an MCP client:\n\n{}\n", client_entry(url, has_key)));
+    text.push_str("\nStop with Ctrl-C.");
+    text
+}
+
+fn capabilities(usable: &[ListItem], catalog: &Catalog, palette: Palette) -> String {
+    let mut table = Table::new(["CAPABILITY", "TOOLS", "NAME"]);
+    for item in usable.iter().take(SHOWN) {
+        let known = catalog.get(&item.id).and_then(|capability| capability.discovery.as_ref());
+        let tools = known.map_or_else(|| "?".to_owned(), |known| known.tools.len().to_string());
+        table.row([Cell::plain(&item.id), Cell::plain(tools), Cell::plain(&item.name)]);
+    }
+    let more = usable.len().saturating_sub(SHOWN);
+    let rest =
+        if more > 0 { format!("and {more} more; see: capdeck list\n") } else { String::new() };
+    table.render(palette, None).lines().map(|line| format!("  {line}\n")).collect::<String>()
+        + &rest
+}
+
+fn left_out(others: &[ListItem]) -> Option<String> {
+    let count = |status: ItemStatus| others.iter().filter(|item| item.status == status).count();
+    let parts: Vec<String> = [
+        (ItemStatus::Quarantined, "broken (capdeck validate)"),
+        (ItemStatus::Untrusted, "untrusted (capdeck trust)"),
+        (ItemStatus::Hidden, "hidden (capdeck list)"),
+    ]
+    .into_iter()
+    .filter(|(status, _)| count(*status) > 0)
+    .map(|(status, what)| format!("{} {what}", count(status)))
+    .collect();
+    (!parts.is_empty()).then(|| format!("Not served: {}", parts.join(", ")))
+}
+
+/// The `mcpServers` block that most clients take.
+fn client_entry(url: &str, has_key: bool) -> String {
+    let mut server = json!({ "type": "http", "url": format!("{url}/mcp") });
+    if has_key {
+        server["headers"] = json!({ "Authorization": "Bearer <your CAPDECK_ADMIN_KEY>" });
+    }
+    let block = json!({ "mcpServers": { "capdeck": server } });
+    let text = serde_json::to_string_pretty(&block).unwrap_or_default();
+    text.lines().map(|line| format!("  {line}\n")).collect::<String>().trim_end().to_owned()
+}

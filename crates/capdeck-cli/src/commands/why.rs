@@ -1,0 +1,225 @@
+//! `capdeck why ID [TOOL]`: where it comes from, and why agents do or do not see it.
+
+use capdeck_catalog::{Capability, Catalog};
+use capdeck_definition::{Exposure, Layer};
+use capdeck_host::{CallError, ErrorCode, Host, Route, View, ViewPolicy};
+use serde_json::{Value, json};
+
+use super::inspect::known_capability;
+use crate::{
+    completion::{ids_and_tools, tools_of_id},
+    context::Context,
+    errors::{ExitStatus, Failure},
+    listing::{ItemStatus, ListItem, list_items},
+    plain_text::{one_line, written},
+    printer::{Palette, Style},
+    target,
+};
+
+/// Tell which file and layer a capability comes from, how agents see it or why not, and its last failure.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WhyArgs {
+    /// The capability's id, or `ID.TOOL`.
+    #[arg(value_name = "ID", add = ids_and_tools())]
+    id: String,
+    /// One of its tools.
+    #[arg(value_name = "TOOL", add = tools_of_id())]
+    tool: Option<String>,
+}
+
+/// Everything there is to say about one capability.
+struct Account {
+    item: ListItem,
+    exposure_from: &'static str,
+    /// How agents reach it; `None` when they do not.
+    seen: Option<String>,
+    tool: Option<Value>,
+    last_failure: Option<(String, String)>,
+}
+
+pub(crate) fn run(args: &WhyArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let (id, tool) = match (target::split(&args.id), &args.tool) {
+        ((id, None), tool) => (id, tool.clone()),
+        ((id, Some(tool)), None) => (id, Some(tool)),
+        ((_, Some(_)), Some(word)) => {
+            return Err(Failure::usage(format!("there is one word too many: `{word}`")));
+        }
+    };
+    let host = context.open_host()?;
+    let account = account(&host, &id, tool.as_deref())?;
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&account.to_json());
+    } else {
+        printer.data(&account.to_text(printer.palette()));
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn account(host: &Host, id: &str, tool: Option<&str>) -> Result<Account, Failure> {
+    let catalog = host.catalog();
+    let broken = list_items(&catalog)
+        .into_iter()
+        .find(|item| item.id == id && item.status == ItemStatus::Quarantined);
+    if let Some(item) = broken {
+        let account =
+            Account { item, exposure_from: "", seen: None, tool: None, last_failure: None };
+        return Ok(account);
+    }
+    let capability = known_capability(host, id)?;
+    let view = View::build(catalog.clone(), &ViewPolicy::default());
+    let tool = tool.map(|name| tool_account(&catalog, &view, &capability, name)).transpose()?;
+    let failure = host.last_failure(id);
+    Ok(Account {
+        item: ListItem::of(&capability),
+        exposure_from: match (capability.definition.exposure, capability.exposure_is_explicit) {
+            (Some(_), _) => "its own file says so",
+            (None, true) => "the deck's config says so",
+            (None, false) => "the host's default",
+        },
+        seen: seen(&view, &capability),
+        tool,
+        last_failure: failure.map(|failure| (failure.at.to_string(), failure.message)),
+    })
+}
+
+/// How agents reach the capability in the view they get by default.
+fn seen(view: &View, capability: &Capability) -> Option<String> {
+    if !capability.is_usable() || capability.exposure == Exposure::None {
+        return None;
+    }
+    let id = capability.definition.id.as_str();
+    if capability.definition.member_of.is_some() {
+        return Some("through its set, and by `search`".to_owned());
+    }
+    if let Some(name) = wrapper_name(view, id) {
+        return Some(format!("as one tool `{name}` with an `operation` argument"));
+    }
+    let wants_listing = matches!(
+        capability.exposure,
+        Exposure::Direct
+            | Exposure::DirectAndCodeMode
+            | Exposure::Progressive
+            | Exposure::ProgressiveAndCodeMode
+    );
+    match (view.is_searchable(capability), wants_listing) {
+        (true, true) => Some(
+            "by `search`, because listing its tools does not fit the token budget (`surfaceTokens`)"
+                .to_owned(),
+        ),
+        (true, false) => Some("by `search`, then `describe` and `call_tool`".to_owned()),
+        (false, _) => Some(format!("each tool listed as `{id}__<tool>`")),
+    }
+}
+
+fn wrapper_name(view: &View, id: &str) -> Option<String> {
+    matches!(view.route(id), Some(Route::Wrapper { .. })).then(|| id.to_owned())
+}
+
+fn tool_account(
+    catalog: &Catalog,
+    view: &View,
+    capability: &Capability,
+    name: &str,
+) -> Result<Value, CallError> {
+    let id = capability.definition.id.as_str();
+    if capability.discovery.is_none() {
+        let message = format!("the tools of `{id}` are not known yet");
+        return Err(CallError::new(ErrorCode::ToolNotFound, message)
+            .hint(format!("ask for them with: capdeck tools {id}")));
+    }
+    let Some(tool) = catalog.tool(id, name) else {
+        let error = CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"));
+        return Err(match catalog.nearest_tool(id, name) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("see its tools with: capdeck tools {id}")),
+        });
+    };
+    let agent_name = view.name_of(id, tool.name());
+    let listed = matches!(view.route(&agent_name), Some(Route::Tool { .. }));
+    Ok(json!({ "name": tool.name(), "agentName": agent_name, "listed": listed }))
+}
+
+impl Account {
+    fn to_json(&self) -> Value {
+        let item = &self.item;
+        let mut shown = json!({
+            "id": item.id,
+            "status": item.status,
+            "source": item.source,
+            "shadows": item.shadows,
+            "exposure": item.exposure,
+            "visible": self.seen.is_some(),
+        });
+        let mut put = |key: &str, value: Value| shown[key] = value;
+        if let Some(reason) = &item.reason {
+            put("reason", json!(reason));
+        }
+        if !self.exposure_from.is_empty() {
+            put("exposureFrom", json!(self.exposure_from));
+        }
+        if let Some(seen) = &self.seen {
+            put("seen", json!(seen));
+        }
+        if let Some(tool) = &self.tool {
+            put("tool", tool.clone());
+        }
+        if let Some((at, message)) = &self.last_failure {
+            put("lastFailure", json!({ "at": at, "message": message }));
+        }
+        shown
+    }
+
+    fn to_text(&self, palette: Palette) -> String {
+        let item = &self.item;
+        let status = palette.paint(item.status.style(), item.status.as_str());
+        let mut text = format!("{} is {status}\n", palette.paint(Style::Strong, &item.id));
+        let mut line = |name: &str, value: &str| {
+            let name = palette.paint(Style::Dim, &format!("  {name:<13}"));
+            text.push_str(&format!("{name}{value}\n"));
+        };
+        if let Some(reason) = &item.reason {
+            line("because", &one_line(reason));
+        }
+        line(
+            "from",
+            &format!("{} ({})", item.source.path.display(), layer_name(item.source.layer)),
+        );
+        for shadowed in &item.shadows {
+            let layer = layer_name(shadowed.layer);
+            line("replaces", &format!("{} ({layer})", shadowed.path.display()));
+        }
+        if let Some(exposure) = item.exposure {
+            line("exposure", &format!("{} ({})", written(exposure), self.exposure_from));
+        }
+        match (&self.seen, item.status) {
+            (Some(seen), _) => line("agents see it", seen),
+            (None, ItemStatus::Ready | ItemStatus::Stale) => {
+                line("agents", "do not see it; it is for the command line only");
+            }
+            (None, _) => line("agents", "do not see it"),
+        }
+        if let Some(tool) = &self.tool {
+            let name = tool["agentName"].as_str().unwrap_or_default();
+            let how = if tool["listed"] == true { "listed as" } else { "not listed; callable as" };
+            line("the tool", &format!("{how} `{}`", one_line(name)));
+        }
+        if let Some((at, message)) = &self.last_failure {
+            line("last failure", &format!("{at}: {}", one_line(message)));
+            line("", &format!("try it now with: capdeck check {}", item.id));
+        }
+        text
+    }
+}
+
+fn layer_name(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Starter => "built in, used while nothing else is configured",
+        Layer::UserConfig => "your config",
+        Layer::UserFile => "your file",
+        Layer::ProjectConfig => "this project's config",
+        Layer::ProjectFile => "this project's file",
+        Layer::SetConfig => "the config of a set",
+        Layer::SetFile => "a file of a set",
+    }
+}

@@ -1,0 +1,204 @@
+//! Answers a shell that asks what could come next. Never connects: tools come from what is already known.
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use capdeck_catalog::{Capability, Catalog, Tool};
+use clap::CommandFactory as _;
+use clap_complete::{
+    engine::{ArgValueCompleter, CompletionCandidate},
+    env::Shells,
+};
+use serde_json::Value;
+
+use crate::{
+    args::{Args, GlobalArgs},
+    env_vars::{self, COMPLETE, EnvVars},
+    errors::{ExitStatus, Failure},
+    plain_text::one_line,
+    printer::{ColorChoice, Printer},
+    settings::Settings,
+    target,
+};
+
+/// The script that registers this binary with a shell.
+pub(crate) fn script(shell: &str, env: &EnvVars) -> Result<Vec<u8>, Failure> {
+    let shells = Shells::builtins();
+    let completer = shells.completer(shell).ok_or_else(|| unknown_shell(shell))?;
+    let binary = env.executable.as_deref().unwrap_or(Path::new("capdeck"));
+    let mut script = Vec::new();
+    completer
+        .write_registration(COMPLETE, "capdeck", "capdeck", &binary.to_string_lossy(), &mut script)
+        .map_err(|error| Failure::bug(format!("the script cannot be made: {error}")))?;
+    Ok(script)
+}
+
+/// Writes what could come next after `words`, which are ours, `--`, and the line typed so far.
+pub(crate) fn answer(
+    shell: &str,
+    words: Vec<OsString>,
+    env: &EnvVars,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let name = Path::new(shell).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let shells = Shells::builtins();
+    let completer = shells.completer(&name).ok_or_else(|| unknown_shell(&name))?;
+    let typed = typed_words(words);
+    if typed.is_empty() {
+        printer.bytes(&script(&name, env)?);
+        return Ok(ExitStatus::Done);
+    }
+    let mut command = Args::command();
+    command.build();
+    let mut candidates = Vec::new();
+    completer
+        .write_complete(&mut command, typed, env.current_dir.as_deref(), &mut candidates)
+        .map_err(|error| Failure::usage(format!("this line cannot be completed: {error}")))?;
+    printer.bytes(&candidates);
+    Ok(ExitStatus::Done)
+}
+
+/// Completes a capability's id.
+pub(crate) fn ids() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let catalog = known();
+        matching(current, catalog.iter().flat_map(|catalog| id_candidates(catalog)))
+    })
+}
+
+/// Completes a capability's id, or `ID.TOOL` once there is a dot.
+pub(crate) fn ids_and_tools() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let Some(catalog) = known() else { return Vec::new() };
+        match current.to_string_lossy().split_once('.') {
+            None => matching(current, id_candidates(&catalog)),
+            Some((id, _)) => matching(
+                current,
+                tools(catalog.get(id)).map(|tool| (format!("{id}.{}", tool.name()), about(tool))),
+            ),
+        }
+    })
+}
+
+/// Completes a tool of the capability already typed.
+pub(crate) fn tools_of_id() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let Some(catalog) = known() else { return Vec::new() };
+        let (capability, _) = typed_target(&catalog);
+        let found = tools(capability).map(|tool| (tool.name().to_owned(), about(tool)));
+        matching(current, found)
+    })
+}
+
+/// Completes a tool, and after it the names of its arguments.
+pub(crate) fn tool_or_arguments() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let Some(catalog) = known() else { return Vec::new() };
+        match typed_target(&catalog) {
+            (capability, None) => {
+                let found = tools(capability).map(|tool| (tool.name().to_owned(), about(tool)));
+                matching(current, found)
+            }
+            (_, Some(tool)) => matching(current, argument_candidates(tool).into_iter()),
+        }
+    })
+}
+
+/// The catalog of the decks in force. A line that names other decks is understood, too.
+fn known() -> Option<Arc<Catalog>> {
+    let env = EnvVars::read();
+    let typed = typed_words(env_vars::words());
+    let flag = |name: &str| {
+        let position = typed.iter().position(|word| word == name)?;
+        typed.get(position + 1).map(PathBuf::from)
+    };
+    let global = GlobalArgs {
+        project: flag("--project"),
+        config: flag("--config"),
+        json: false,
+        quiet: true,
+        verbose: 0,
+        color: ColorChoice::Never,
+    };
+    let host = Settings::resolve(&global, &env).ok()?.open_host().ok()?;
+    Some(host.catalog())
+}
+
+fn typed_words(mut words: Vec<OsString>) -> Vec<OsString> {
+    match words.iter().position(|word| word == "--") {
+        Some(position) => words.split_off(position + 1),
+        None => Vec::new(),
+    }
+}
+
+/// The capability, and the tool of it, that the line names so far.
+fn typed_target(catalog: &Catalog) -> (Option<&Arc<Capability>>, Option<&Arc<Tool>>) {
+    let typed = typed_words(env_vars::words());
+    // The last word is the one being typed; the first two are the program and the command.
+    let before = typed.split_last().map_or(typed.as_slice(), |(_, before)| before);
+    let mut rest = before.iter().skip(2).map(|word| word.to_string_lossy());
+    let target = rest.find_map(|word| {
+        let (id, tool) = target::split(&word);
+        catalog.get(&id).map(|capability| (capability, tool))
+    });
+    let Some((capability, tool)) = target else { return (None, None) };
+    let named = |name: &str| tools(Some(capability)).find(|tool| tool.name() == name);
+    let tool = match tool {
+        Some(name) => named(&name),
+        None => rest.find_map(|word| named(&word)),
+    };
+    (Some(capability), tool)
+}
+
+fn tools(capability: Option<&Arc<Capability>>) -> impl Iterator<Item = &Arc<Tool>> {
+    capability.into_iter().filter_map(|one| one.discovery.as_ref()).flat_map(|known| &known.tools)
+}
+
+fn id_candidates(catalog: &Catalog) -> impl Iterator<Item = (String, String)> {
+    catalog.capabilities().map(|capability| {
+        let definition = &capability.definition;
+        (definition.id.to_string(), definition.name.clone())
+    })
+}
+
+fn argument_candidates(tool: &Tool) -> Vec<(String, String)> {
+    let schema: Value = tool
+        .input_schema()
+        .and_then(|schema| serde_json::from_str(schema.get()).ok())
+        .unwrap_or_default();
+    let properties = schema.get("properties").and_then(Value::as_object).cloned();
+    let about = |property: &Value| {
+        property.get("description").and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    properties
+        .into_iter()
+        .flatten()
+        .map(|(name, property)| (format!("{name}="), about(&property)))
+        .collect()
+}
+
+fn about(tool: &Tool) -> String {
+    tool.description().or_else(|| tool.title()).unwrap_or_default()
+}
+
+fn matching(
+    current: &OsStr,
+    candidates: impl Iterator<Item = (String, String)>,
+) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy();
+    candidates
+        .filter(|(text, _)| text.starts_with(current.as_ref()))
+        .map(|(text, help)| {
+            let help = one_line(help.lines().next().unwrap_or_default());
+            CompletionCandidate::new(text).help((!help.is_empty()).then(|| help.into()))
+        })
+        .collect()
+}
+
+fn unknown_shell(name: &str) -> Failure {
+    Failure::usage(format!("there are no completions for the shell `{name}`"))
+        .hint("use bash, elvish, fish, powershell or zsh")
+}

@@ -1,0 +1,118 @@
+//! The environment and the person's folders: read here, once, and nowhere else.
+#![expect(clippy::disallowed_methods, reason = "this is the one place the environment is read")]
+
+use std::{env, path::PathBuf};
+
+use capdeck_auth::{Environment, Secret};
+use etcetera::BaseStrategy as _;
+
+/// The variable that turns a run into an answer for a shell's completion.
+pub(crate) const COMPLETE: &str = "CAPDECK_COMPLETE";
+
+/// Lets the starter deck and the person's own files name this very binary.
+const EXECUTABLE: &str = "CAPDECK_EXE";
+
+/// Keys of the host itself. A definition must not be able to send them anywhere.
+const WITHHELD: [&str; 3] =
+    ["CAPDECK_ADMIN_KEY", "CAPLETS_ENCRYPTION_KEY", "CAPLETS_ENCRYPTION_KEY_FILE"];
+
+/// Everything the process was given besides its arguments.
+#[derive(Debug)]
+pub(crate) struct EnvVars {
+    /// `CAPDECK_CONFIG_DIR`.
+    pub(crate) config_dir: Option<PathBuf>,
+    /// `CAPDECK_STATE_DIR`.
+    pub(crate) state_dir: Option<PathBuf>,
+    /// `CAPDECK_CACHE_DIR`.
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// `CAPDECK_HOST`.
+    pub(crate) host: Option<String>,
+    /// `CAPDECK_PORT`.
+    pub(crate) port: Option<String>,
+    /// `CAPDECK_PUBLIC_URL`.
+    pub(crate) public_url: Option<String>,
+    /// `CAPDECK_ADMIN_KEY`.
+    pub(crate) admin_key: Option<Secret>,
+    /// `CAPDECK_LOG`.
+    pub(crate) log: Option<String>,
+    /// `CAPLETS_CONFIG`.
+    pub(crate) caplets_config: Option<PathBuf>,
+    /// `CAPLETS_PROJECT_CONFIG`.
+    pub(crate) caplets_project_config: Option<PathBuf>,
+    /// `NO_COLOR`, when it is not empty.
+    pub(crate) no_color: bool,
+    /// `TERM=dumb`: a terminal that understands no colours.
+    pub(crate) dumb_terminal: bool,
+    /// The shell that asks for completions.
+    pub(crate) complete: Option<String>,
+    pub(crate) home: Option<PathBuf>,
+    /// The person's base folders, when there is a home folder.
+    pub(crate) base: Option<BaseFolders>,
+    pub(crate) current_dir: Option<PathBuf>,
+    /// This binary.
+    pub(crate) executable: Option<PathBuf>,
+    /// What `${NAME}` in a definition is resolved from.
+    pub(crate) snapshot: Environment,
+}
+
+/// The XDG base folders.
+#[derive(Debug)]
+pub(crate) struct BaseFolders {
+    pub(crate) config: PathBuf,
+    pub(crate) state: PathBuf,
+    pub(crate) cache: PathBuf,
+}
+
+impl EnvVars {
+    /// Reads everything. What is empty counts as not set.
+    pub(crate) fn read() -> Self {
+        let executable = env::current_exe().ok();
+        Self {
+            config_dir: path("CAPDECK_CONFIG_DIR"),
+            state_dir: path("CAPDECK_STATE_DIR"),
+            cache_dir: path("CAPDECK_CACHE_DIR"),
+            host: text("CAPDECK_HOST"),
+            port: text("CAPDECK_PORT"),
+            public_url: text("CAPDECK_PUBLIC_URL"),
+            admin_key: text("CAPDECK_ADMIN_KEY").map(Secret::new),
+            log: text("CAPDECK_LOG"),
+            caplets_config: path("CAPLETS_CONFIG"),
+            caplets_project_config: path("CAPLETS_PROJECT_CONFIG"),
+            no_color: text("NO_COLOR").is_some(),
+            dumb_terminal: text("TERM").is_some_and(|terminal| terminal == "dumb"),
+            complete: text(COMPLETE).filter(|shell| shell != "0"),
+            home: etcetera::home_dir().ok(),
+            base: base_folders(),
+            current_dir: env::current_dir().ok(),
+            snapshot: snapshot(executable.as_ref()),
+            executable,
+        }
+    }
+}
+
+/// The words of this run, program name included.
+pub(crate) fn words() -> Vec<std::ffi::OsString> {
+    env::args_os().collect()
+}
+
+fn text(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn path(name: &str) -> Option<PathBuf> {
+    env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn base_folders() -> Option<BaseFolders> {
+    let base = etcetera::base_strategy::Xdg::new().ok()?;
+    let state = base.state_dir().unwrap_or_else(|| base.home_dir().join(".local/state"));
+    Some(BaseFolders { config: base.config_dir(), state, cache: base.cache_dir() })
+}
+
+fn snapshot(executable: Option<&PathBuf>) -> Environment {
+    let variables = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| !WITHHELD.contains(&name.as_str()));
+    let executable = executable.and_then(|path| path.to_str()).map(str::to_owned);
+    variables.chain(executable.map(|path| (EXECUTABLE.to_owned(), path))).collect()
+}

@@ -1,0 +1,136 @@
+//! Why a command did not do what it was asked, and the one table from causes to exit codes.
+
+use std::{fmt, io, path::Path, process::ExitCode};
+
+use capdeck_host::{CallError, ErrorKind};
+use serde_json::{Value, json};
+
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExitStatus {
+    Done,
+    RequestFailed,
+    /// Wrong usage, or a set-up that cannot be read.
+    WrongUsage,
+    SignInNeeded,
+    Bug,
+}
+
+/// A failed command: what failed, on what, and what to do next.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: ExitStatus,
+    /// A stable upper-case name for programs.
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    /// What to do next, preferably a command that can be run.
+    pub(crate) hint: Option<String>,
+    pub(crate) details: Option<Value>,
+    /// More lines to show, such as what a tool itself said.
+    pub(crate) said: Option<String>,
+}
+
+impl Failure {
+    /// The request made sense and failed.
+    pub(crate) fn request(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ExitStatus::RequestFailed, code, message.into())
+    }
+
+    /// The command was not understood.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(ExitStatus::WrongUsage, "USAGE", message.into())
+    }
+
+    /// Something the command depends on (a folder, a port, a variable) is not usable.
+    pub(crate) fn setup(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ExitStatus::WrongUsage, code, message.into())
+    }
+
+    pub(crate) fn bug(message: impl Into<String>) -> Self {
+        Self::new(ExitStatus::Bug, "INTERNAL_ERROR", message.into())
+            .hint("this is a bug in capdeck; please report it with the command you ran")
+    }
+
+    /// A file operation that failed, with the path that `io::Error` does not know.
+    pub(crate) fn file(doing: &str, path: &Path, error: &io::Error) -> Self {
+        Self::request("FILE_ERROR", format!("cannot {doing} `{}`: {error}", path.display()))
+    }
+
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds lines to show under the message.
+    #[must_use]
+    pub(crate) fn said(mut self, text: impl Into<String>) -> Self {
+        self.said = Some(text.into());
+        self
+    }
+
+    /// `{"error": {code, message, hint?, details?}}`.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut error = json!({ "code": self.code, "message": self.message });
+        if let Some(hint) = &self.hint {
+            error["hint"] = json!(hint);
+        }
+        if let Some(details) = &self.details {
+            error["details"] = details.clone();
+        }
+        json!({ "error": error })
+    }
+
+    fn new(status: ExitStatus, code: &'static str, message: String) -> Self {
+        Self { status, code, message, hint: None, details: None, said: None }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        let status = ExitStatus::from(error.kind());
+        Self {
+            status,
+            code: error.code.as_str(),
+            message: error.message,
+            hint: error.hint,
+            details: error.data,
+            said: None,
+        }
+    }
+}
+
+impl From<ErrorKind> for ExitStatus {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::NotFound
+            | ErrorKind::BadInput
+            | ErrorKind::Denied
+            | ErrorKind::Unavailable
+            | ErrorKind::TimedOut
+            | ErrorKind::Cancelled
+            | ErrorKind::BackendFailed
+            | ErrorKind::Unsupported => Self::RequestFailed,
+            ErrorKind::NeedsLogin => Self::SignInNeeded,
+            ErrorKind::Bug => Self::Bug,
+        }
+    }
+}
+
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> Self {
+        Self::from(match status {
+            ExitStatus::Done => 0,
+            ExitStatus::RequestFailed => 1,
+            ExitStatus::WrongUsage => 2,
+            ExitStatus::SignInNeeded => 3,
+            ExitStatus::Bug => 255,
+        })
+    }
+}

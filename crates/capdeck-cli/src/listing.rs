@@ -1,0 +1,144 @@
+//! What `list` says of each capability, usable or not.
+
+use capdeck_catalog::{Capability, Catalog, HiddenReason, Status};
+use capdeck_definition::{BackendKind, Exposure, Quarantined, Source};
+use capdeck_host::direct_tokens;
+use serde::Serialize;
+
+use crate::printer::Style;
+
+/// One line of a listing. The names and their order are a public shape.
+#[derive(Debug, Serialize)]
+pub(crate) struct ListItem {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) tags: Vec<String>,
+    /// `None` when the file does not say in a readable way.
+    pub(crate) backend: Option<BackendKind>,
+    pub(crate) exposure: Option<Exposure>,
+    pub(crate) status: ItemStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    pub(crate) source: Source,
+    pub(crate) shadows: Vec<Source>,
+    /// What listing every tool would cost an agent at most; `None` while the tools are not known.
+    pub(crate) tokens: Option<usize>,
+}
+
+/// Where a capability stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ItemStatus {
+    Ready,
+    Stale,
+    Hidden,
+    Quarantined,
+    Untrusted,
+    Disabled,
+}
+
+/// Every capability and every broken entry, by id.
+pub(crate) fn list_items(catalog: &Catalog) -> Vec<ListItem> {
+    let known = catalog.capabilities().chain(catalog.untrusted());
+    let mut items: Vec<ListItem> = known.map(|capability| ListItem::of(capability)).collect();
+    // A stale entry stands for the broken file it came from.
+    let is_stale = |entry: &Quarantined| {
+        catalog.get(&entry.id).is_some_and(|capability| {
+            matches!(capability.status, Status::Stale { .. })
+                && capability.definition.source.path == entry.source.path
+        })
+    };
+    items.extend(
+        catalog.quarantined().iter().filter(|entry| !is_stale(entry)).map(ListItem::broken),
+    );
+    items.sort_by(|one, other| one.id.cmp(&other.id));
+    items
+}
+
+impl ListItem {
+    pub(crate) fn of(capability: &Capability) -> Self {
+        let definition = &capability.definition;
+        let (status, reason) = state_of(capability);
+        Self {
+            id: definition.id.to_string(),
+            name: definition.name.clone(),
+            description: definition.description.trim().to_owned(),
+            tags: definition.tags.clone(),
+            backend: Some(definition.backend.kind()),
+            exposure: Some(capability.exposure),
+            status,
+            reason,
+            source: definition.source.clone(),
+            shadows: capability.shadows.clone(),
+            tokens: capability.discovery.as_ref().map(|_| direct_tokens(capability)),
+        }
+    }
+
+    fn broken(entry: &Quarantined) -> Self {
+        Self {
+            id: entry.id.clone(),
+            name: entry.id.clone(),
+            description: String::new(),
+            tags: Vec::new(),
+            backend: None,
+            exposure: None,
+            status: ItemStatus::Quarantined,
+            reason: Some(entry.reason.clone()),
+            source: entry.source.clone(),
+            shadows: Vec::new(),
+            tokens: None,
+        }
+    }
+}
+
+impl ItemStatus {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Stale => "stale",
+            Self::Hidden => "hidden",
+            Self::Quarantined => "quarantined",
+            Self::Untrusted => "untrusted",
+            Self::Disabled => "disabled",
+        }
+    }
+
+    pub(crate) fn style(self) -> Style {
+        match self {
+            Self::Ready => Style::Good,
+            Self::Stale | Self::Hidden | Self::Untrusted => Style::Careful,
+            Self::Quarantined => Style::Bad,
+            Self::Disabled => Style::Dim,
+        }
+    }
+
+    /// True for what a plain `list` shows; the rest needs `--all`.
+    pub(crate) fn is_listed(self) -> bool {
+        matches!(self, Self::Ready | Self::Stale | Self::Hidden)
+    }
+}
+
+/// The status of a capability and, unless all is well, the reason.
+pub(crate) fn state_of(capability: &Capability) -> (ItemStatus, Option<String>) {
+    let id = &capability.definition.id;
+    match &capability.status {
+        Status::Ready => (ItemStatus::Ready, None),
+        Status::Stale { reason } => (
+            ItemStatus::Stale,
+            Some(format!("the file no longer loads, its last good form is in use: {reason}")),
+        ),
+        Status::Hidden { reason: HiddenReason::SetupRequired } => (
+            ItemStatus::Hidden,
+            Some(format!("its set-up has not been run; run: capdeck setup {id}")),
+        ),
+        Status::Hidden { reason: HiddenReason::ProjectMissing } => (
+            ItemStatus::Hidden,
+            Some("it works only inside a project, and there is none here".to_owned()),
+        ),
+        Status::Untrusted { reason } => {
+            (ItemStatus::Untrusted, Some(format!("{reason}; review it with: capdeck trust")))
+        }
+        Status::Disabled => (ItemStatus::Disabled, Some("its file says `disabled`".to_owned())),
+    }
+}

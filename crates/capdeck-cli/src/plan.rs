@@ -1,0 +1,136 @@
+//! What a definition would do on this machine, told before anybody agrees to it. Nothing is shortened.
+
+use capdeck_definition::{
+    Auth, Backend, CliTools, Definition, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, McpServer,
+    OpenApiEndpoint, Setup, SetupStep,
+};
+
+use crate::plain_text::{command_line, one_line, written};
+
+/// One line per program that would be started and per address that would be reached.
+pub(crate) fn plan(definition: &Definition) -> Vec<String> {
+    let mut lines = match &definition.backend {
+        Backend::Mcp(server) => mcp(server),
+        Backend::OpenApi(api) => openapi(api),
+        Backend::GoogleDiscovery(api) => google(api),
+        Backend::GraphQl(api) => graphql(api),
+        Backend::Http(api) => http(api),
+        Backend::Cli(tools) => cli(tools),
+        Backend::Caplets(set) => [&set.config_path, &set.caplets_root]
+            .into_iter()
+            .flatten()
+            .map(|path| format!("reads definitions from {}", one_line(path)))
+            .collect(),
+    };
+    if let Some(setup) = &definition.setup {
+        lines.extend(setup_plan(setup));
+    }
+    lines
+}
+
+/// The steps of a set-up, in the order they would run.
+pub(crate) fn setup_plan(setup: &Setup) -> Vec<String> {
+    let steps = |what: &str, steps: &[SetupStep]| {
+        let line = |step: &SetupStep| {
+            let words = std::iter::once(&step.command).chain(&step.args).map(String::as_str);
+            let mut line = format!("{what}: {} ({})", command_line(words), one_line(&step.label));
+            line.push_str(&surroundings(step.cwd.as_deref(), &step.env));
+            line
+        };
+        steps.iter().map(line).collect::<Vec<_>>()
+    };
+    let mut lines = steps("set-up runs", &setup.commands);
+    lines.extend(steps("set-up checks", &setup.verify));
+    lines
+}
+
+fn mcp(server: &McpServer) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(command) = &server.command {
+        let words = std::iter::once(command).chain(&server.args).map(String::as_str);
+        let more = surroundings(server.cwd.as_deref(), &server.env);
+        lines.push(format!("starts {}{more}", command_line(words)));
+    }
+    if let Some(url) = &server.url {
+        lines.push(format!("connects to {}", one_line(url)));
+    }
+    lines.extend(server.auth.as_ref().and_then(sign_in));
+    lines
+}
+
+fn openapi(api: &OpenApiEndpoint) -> Vec<String> {
+    let mut lines = sources([&api.spec_path, &api.spec_url]);
+    lines.extend(api.base_url.as_ref().map(|url| format!("sends requests to {}", one_line(url))));
+    lines.extend(sign_in(&api.auth));
+    lines
+}
+
+fn google(api: &GoogleDiscoveryApi) -> Vec<String> {
+    let mut lines = sources([&api.discovery_path, &api.discovery_url]);
+    lines.extend(api.base_url.as_ref().map(|url| format!("sends requests to {}", one_line(url))));
+    lines.extend(sign_in(&api.auth));
+    lines
+}
+
+fn graphql(api: &GraphQlEndpoint) -> Vec<String> {
+    let mut lines = sources([&api.schema_path, &api.schema_url]);
+    lines.push(format!("sends requests to {}", one_line(&api.endpoint_url)));
+    lines.extend(sign_in(&api.auth));
+    lines
+}
+
+fn http(api: &HttpApi) -> Vec<String> {
+    let base = api.base_url.trim_end_matches('/');
+    let line = |(name, action): (&String, &capdeck_definition::HttpAction)| {
+        let request = format!("{} {base}{}", written(action.method), action.path);
+        format!("{name} sends {}", one_line(&request))
+    };
+    let mut lines: Vec<String> = api.actions.iter().map(line).collect();
+    lines.extend(sign_in(&api.auth));
+    lines
+}
+
+fn cli(tools: &CliTools) -> Vec<String> {
+    let line = |(name, action): (&String, &capdeck_definition::CliAction)| {
+        let words = std::iter::once(&action.command).chain(&action.args).map(String::as_str);
+        let cwd = action.cwd.as_deref().or(tools.cwd.as_deref());
+        let env = tools.env.iter().chain(&action.env);
+        format!("{name} runs {}{}", command_line(words), surroundings(cwd, env))
+    };
+    tools.actions.iter().map(line).collect()
+}
+
+fn sources(places: [&Option<String>; 2]) -> Vec<String> {
+    let named = places.into_iter().flatten();
+    named.map(|place| format!("reads its description from {}", one_line(place))).collect()
+}
+
+fn surroundings<'a>(
+    cwd: Option<&str>,
+    env: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> String {
+    let mut text = String::new();
+    let words: Vec<String> =
+        env.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    if !words.is_empty() {
+        text.push_str(&format!(", with {}", command_line(words.iter().map(String::as_str))));
+    }
+    if let Some(cwd) = cwd {
+        text.push_str(&format!(", in {}", one_line(cwd)));
+    }
+    text
+}
+
+/// Which secret leaves the machine, named as the file names it.
+fn sign_in(auth: &Auth) -> Option<String> {
+    match auth {
+        Auth::None {} => None,
+        Auth::Bearer { token } => Some(format!("sends the token {}", one_line(token))),
+        Auth::Headers { headers } => {
+            let words: Vec<String> =
+                headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+            Some(format!("sends the headers {}", one_line(&words.join(", "))))
+        }
+        Auth::OAuth2(_) | Auth::Oidc(_) => Some("signs in as you, once you agree".to_owned()),
+    }
+}

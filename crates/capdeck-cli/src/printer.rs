@@ -1,0 +1,218 @@
+//! The one place that prints. Stdout is data; stderr is for people.
+
+mod paint;
+mod progress;
+
+use std::{
+    io::{self, IsTerminal as _, Write},
+    sync::OnceLock,
+};
+
+use serde::Serialize;
+
+pub(crate) use paint::{Palette, Style};
+pub(crate) use progress::Progress;
+
+use crate::{errors::Failure, plain_text::one_line};
+
+/// When colours are used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ColorChoice {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// How a run talks, decided once from flags, environment and terminal.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    format: Format,
+    quiet: bool,
+    stdout: Palette,
+    stderr: Palette,
+    stdout_is_terminal: bool,
+    stderr_is_terminal: bool,
+    /// The first failed write to stdout that was no closed pipe.
+    lost: OnceLock<io::Error>,
+}
+
+/// What the printer is made from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PrinterSettings {
+    pub(crate) format: Format,
+    pub(crate) quiet: bool,
+    pub(crate) color: ColorChoice,
+    /// The environment asks for no colour.
+    pub(crate) plain: bool,
+}
+
+/// How data is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+impl Printer {
+    pub(crate) fn new(settings: PrinterSettings) -> Self {
+        let PrinterSettings { format, quiet, color, plain } = settings;
+        let (stdout, stderr) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+        let palette = |is_terminal: bool| match color {
+            ColorChoice::Always => Palette::Colored,
+            ColorChoice::Auto if is_terminal && !plain => Palette::Colored,
+            ColorChoice::Auto | ColorChoice::Never => Palette::Plain,
+        };
+        Self {
+            format,
+            quiet,
+            stdout: palette(stdout),
+            stderr: palette(stderr),
+            stdout_is_terminal: stdout,
+            stderr_is_terminal: stderr,
+            lost: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn wants_json(&self) -> bool {
+        self.format == Format::Json
+    }
+
+    /// The colours of stdout.
+    pub(crate) fn palette(&self) -> Palette {
+        self.stdout
+    }
+
+    /// The colours of stderr.
+    pub(crate) fn note_palette(&self) -> Palette {
+        self.stderr
+    }
+
+    pub(crate) fn stdout_is_terminal(&self) -> bool {
+        self.stdout_is_terminal
+    }
+
+    /// The columns of the terminal that stdout is, if it is one.
+    pub(crate) fn width(&self) -> Option<usize> {
+        if !self.stdout_is_terminal {
+            return None;
+        }
+        let (width, _) = terminal_size::terminal_size()?;
+        Some(usize::from(width.0))
+    }
+
+    /// True when somebody can be asked: both ends are a terminal and the answer is wanted as text.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.stderr_is_terminal && io::stdin().is_terminal() && !self.wants_json()
+    }
+
+    /// Asks a yes-or-no question; anything but yes is no.
+    pub(crate) fn confirm(&self, question: &str) -> bool {
+        self.write_stderr(&format!("{question} [y/N] "));
+        let mut answer = String::new();
+        if io::stdin().read_line(&mut answer).is_err() {
+            return false;
+        }
+        matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+    }
+
+    /// Writes text to stdout, ending with a line break.
+    pub(crate) fn data(&self, text: &str) {
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        self.write_stdout(&[text.as_bytes(), end.as_bytes()]);
+    }
+
+    /// Writes bytes to stdout as they are.
+    pub(crate) fn bytes(&self, bytes: &[u8]) {
+        self.write_stdout(&[bytes]);
+    }
+
+    /// Writes one JSON value to stdout, indented.
+    pub(crate) fn json(&self, value: &impl Serialize) {
+        match serde_json::to_string_pretty(value) {
+            Ok(text) => self.data(&text),
+            Err(error) => self.note(&format!("the answer cannot be written as JSON: {error}")),
+        }
+    }
+
+    /// Writes one JSON value to stdout on a line of its own, for readers that follow lines.
+    pub(crate) fn json_line(&self, value: &impl Serialize) {
+        match serde_json::to_string(value) {
+            Ok(text) => self.data(&text),
+            Err(error) => self.note(&format!("the answer cannot be written as JSON: {error}")),
+        }
+    }
+
+    /// Says something to the person, unless they asked for quiet.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.write_stderr(&format!("{text}\n"));
+        }
+    }
+
+    /// Says something that may need action, unless they asked for quiet.
+    pub(crate) fn warn(&self, text: &str) {
+        let label = self.stderr.paint(Style::Careful, "warning:");
+        self.note(&format!("{label} {text}"));
+    }
+
+    /// Tells why the command failed: as text on stderr, or as JSON on stdout.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        if self.wants_json() {
+            self.json(&failure.to_json());
+            return;
+        }
+        let label = self.stderr.paint(Style::Bad, "error:");
+        let mut text = format!("{label} {}\n", one_line(&failure.message));
+        if let Some(said) = &failure.said {
+            text.push_str(&format!("{}\n", said.trim_end()));
+        }
+        if let Some(hint) = &failure.hint {
+            let label = self.stderr.paint(Style::Strong, "hint:");
+            text.push_str(&format!("{label} {}\n", one_line(hint)));
+        }
+        // An error is shown even when everything else is to be quiet.
+        self.write_stderr(&text);
+    }
+
+    /// Writes to stderr as it is, even when quiet: what clap has already rendered.
+    pub(crate) fn raw_error(&self, text: &str) {
+        self.write_stderr(text);
+    }
+
+    /// A spinner with a text, shown only on a terminal.
+    pub(crate) fn progress(&self, text: &str) -> Progress {
+        if self.stderr_is_terminal && !self.quiet {
+            Progress::shown(text)
+        } else {
+            Progress::hidden()
+        }
+    }
+
+    /// Whether everything written to stdout arrived; a reader that left early is no failure.
+    pub(crate) fn finish(&self) -> Result<(), Failure> {
+        match self.lost.get() {
+            None => Ok(()),
+            Some(error) => Err(Failure::request(
+                "OUTPUT_LOST",
+                format!("the output could not be written: {error}"),
+            )),
+        }
+    }
+
+    fn write_stdout(&self, parts: &[&[u8]]) {
+        let mut stdout = io::stdout().lock();
+        let written = parts.iter().try_for_each(|part| stdout.write_all(part));
+        if let Err(error) = written.and_then(|()| stdout.flush())
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            // The first failure says enough.
+            let _later = self.lost.set(error);
+        }
+    }
+
+    fn write_stderr(&self, text: &str) {
+        // Nothing is left to tell a failure to.
+        let _unheard = io::stderr().lock().write_all(text.as_bytes());
+    }
+}

@@ -1,0 +1,69 @@
+//! Runs work that waits: on one thread, ended by Ctrl-C, with every child process gone afterwards.
+
+use std::sync::Arc;
+
+use capdeck_host::{CallContext, Caller, Host, NoCaller, Session};
+use tokio::{
+    runtime::{Builder, Runtime},
+    signal::unix::{SignalKind, signal},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{context::Context, errors::Failure};
+
+/// Opens the host and runs `work` with the person's own session.
+pub(crate) fn with_operator<T>(
+    context: &Context<'_>,
+    work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    with_caller(context.open_host()?, Arc::new(NoCaller), work)
+}
+
+/// The same with a host that is already open, and somebody who hears about progress.
+pub(crate) fn with_caller<T>(
+    host: Host,
+    caller: Arc<dyn Caller>,
+    work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let call = CallContext { timeout: None, cancel: CancellationToken::new(), caller };
+    single_thread()?.block_on(async {
+        let session = host.operator();
+        let outcome = tokio::select! {
+            outcome = work(&session, &call) => outcome,
+            () = stop_signal() => {
+                call.cancel.cancel();
+                Err(Failure::request("CANCELLED", "stopped before it was done"))
+            }
+        };
+        host.close().await;
+        outcome
+    })
+}
+
+/// A runtime for one thing at a time.
+pub(crate) fn single_thread() -> Result<Runtime, Failure> {
+    Builder::new_current_thread().enable_all().build().map_err(|error| no_runtime(&error))
+}
+
+/// A runtime for many clients.
+pub(crate) fn multi_thread() -> Result<Runtime, Failure> {
+    Builder::new_multi_thread().enable_all().build().map_err(|error| no_runtime(&error))
+}
+
+/// Ends when the person or the system asks the process to stop.
+pub(crate) async fn stop_signal() {
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        // Without handlers the signals end the process the default way, and the guardian the children.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+fn no_runtime(error: &std::io::Error) -> Failure {
+    Failure::setup("NO_RUNTIME", format!("the system gives no more threads or files: {error}"))
+}

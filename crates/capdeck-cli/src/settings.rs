@@ -1,0 +1,166 @@
+//! What flags, environment and folders mean together: plain values for the host and the commands.
+
+use std::path::{Path, PathBuf};
+
+use capdeck_auth::Environment;
+use capdeck_definition::{Exposure, Owner, Project, Root, find_project};
+use capdeck_host::{GuardianCommand, Host, HostSettings};
+
+use crate::{
+    args::GlobalArgs,
+    env_vars::{BaseFolders, EnvVars},
+    errors::Failure,
+    starter::starter_deck,
+};
+
+/// The hidden subcommand that ends orphaned children.
+pub(crate) const GUARDIAN: &str = "__guardian";
+
+/// Resolved settings. Nothing here is read from the environment again.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// The user deck that `add` and `init` write to.
+    pub(crate) config_dir: PathBuf,
+    /// The person's decks, lowest precedence first.
+    pub(crate) user_roots: Vec<Root>,
+    /// True when a flag named the user deck, so that a missing folder is a mistake.
+    pub(crate) config_is_named: bool,
+    pub(crate) project: Option<Project>,
+    /// The folder a project was looked for from.
+    pub(crate) start_dir: PathBuf,
+    pub(crate) state_dir: PathBuf,
+    pub(crate) cache_dir: PathBuf,
+    pub(crate) environment: Environment,
+    executable: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Puts flags over environment over defaults.
+    pub(crate) fn resolve(args: &GlobalArgs, env: &EnvVars) -> Result<Self, Failure> {
+        // Only the folders matter here; the rest of the flags made the printer and the log.
+        let GlobalArgs { project, config, json: _, quiet: _, verbose: _, color: _ } = args;
+        let base = env.base.as_ref();
+        let here = env.current_dir.as_deref().ok_or_else(|| {
+            Failure::setup("NO_CURRENT_FOLDER", "the current folder does not exist any more")
+                .hint("change to another folder")
+        })?;
+        let place =
+            |named: Option<&PathBuf>, variable: &str, choose: fn(&BaseFolders) -> &Path| match (
+                named, base,
+            ) {
+                (Some(dir), _) => Ok(here.join(dir)),
+                (None, Some(base)) => Ok(choose(base).join("capdeck")),
+                (None, None) => Err(Failure::setup("NO_HOME_FOLDER", "there is no home folder")
+                    .hint(format!("set HOME, or {variable}"))),
+            };
+        let chosen = config.as_ref().or(env.config_dir.as_ref());
+        let config_dir = place(chosen, "CAPDECK_CONFIG_DIR", |base| &base.config)?;
+        let start_dir = match (project, &env.caplets_project_config) {
+            (Some(dir), _) => existing_folder(&here.join(dir), "--project")?,
+            (None, Some(file)) => project_of_config(&here.join(file)),
+            (None, None) => here.to_owned(),
+        };
+        Ok(Self {
+            user_roots: user_roots(&config_dir, chosen.is_some(), env, here),
+            config_is_named: config.is_some(),
+            project: project_from(&start_dir, project.is_some(), env.home.as_deref()),
+            state_dir: place(env.state_dir.as_ref(), "CAPDECK_STATE_DIR", |base| &base.state)?,
+            cache_dir: place(env.cache_dir.as_ref(), "CAPDECK_CACHE_DIR", |base| &base.cache)?,
+            environment: env.snapshot.clone(),
+            executable: env.executable.clone(),
+            config_dir,
+            start_dir,
+        })
+    }
+
+    /// Opens the host. Broken files never fail this; a deck that is no folder does.
+    pub(crate) fn open_host(&self) -> Result<Host, Failure> {
+        if self.config_is_named {
+            existing_folder(&self.config_dir, "--config").map_err(|failure| {
+                failure.hint(format!(
+                    "make it with: capdeck init --config {}",
+                    self.config_dir.display()
+                ))
+            })?;
+        }
+        for root in &self.user_roots {
+            if root.dir.exists() && !root.dir.is_dir() {
+                return Err(not_a_folder(&root.dir, "the user deck"));
+            }
+        }
+        Ok(Host::open(self.host_settings()))
+    }
+
+    /// The folder that `--project-deck` means.
+    pub(crate) fn project_deck_dir(&self) -> PathBuf {
+        let dir = self.project.as_ref().map_or(&self.start_dir, |project| &project.dir);
+        dir.join(".capdeck")
+    }
+
+    fn host_settings(&self) -> HostSettings {
+        HostSettings {
+            user_roots: self.user_roots.clone(),
+            project: self.project.clone(),
+            starter: starter_deck(),
+            state_dir: self.state_dir.clone(),
+            cache_dir: self.cache_dir.clone(),
+            environment: self.environment.clone(),
+            guardian: self
+                .executable
+                .clone()
+                .map(|program| GuardianCommand { program, args: vec![GUARDIAN.into()] }),
+            default_exposure: Exposure::Search,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+/// A deck that was named is the only one; else an existing Caplets deck lies below Capdeck's own.
+fn user_roots(config_dir: &Path, is_chosen: bool, env: &EnvVars, here: &Path) -> Vec<Root> {
+    let root = |dir: PathBuf| Root { dir, owner: Owner::User };
+    let caplets = match &env.caplets_config {
+        Some(file) => here.join(file).parent().map(Path::to_owned),
+        None => env.base.as_ref().map(|base| base.config.join("caplets")),
+    };
+    let mut roots = Vec::new();
+    if !is_chosen && let Some(caplets) = caplets.filter(|dir| dir.is_dir()) {
+        roots.push(root(caplets));
+    }
+    roots.push(root(config_dir.to_owned()));
+    roots
+}
+
+/// The project of a folder: one with a deck, else the one that was named, else the repository around it.
+fn project_from(start: &Path, is_named: bool, home: Option<&Path>) -> Option<Project> {
+    let bare = |dir: &Path| {
+        let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        Project { dir, roots: Vec::new() }
+    };
+    find_project(start, home).or_else(|| {
+        if is_named {
+            return Some(bare(start));
+        }
+        let below_home = |dir: &&Path| home != Some(*dir);
+        start.ancestors().take_while(below_home).find(|dir| dir.join(".git").exists()).map(bare)
+    })
+}
+
+/// `CAPLETS_PROJECT_CONFIG` names `<project>/.caplets/config.json`.
+fn project_of_config(file: &Path) -> PathBuf {
+    let deck = file.parent().unwrap_or(file);
+    deck.parent().unwrap_or(deck).to_owned()
+}
+
+fn existing_folder(dir: &Path, what: &str) -> Result<PathBuf, Failure> {
+    if dir.is_dir() {
+        return Ok(dir.to_owned());
+    }
+    if dir.exists() {
+        return Err(not_a_folder(dir, what));
+    }
+    Err(Failure::setup("NO_SUCH_FOLDER", format!("{what}: there is no folder `{}`", dir.display())))
+}
+
+fn not_a_folder(dir: &Path, what: &str) -> Failure {
+    Failure::setup("NOT_A_FOLDER", format!("{what}: this is not a folder: `{}`", dir.display()))
+}

@@ -1,0 +1,136 @@
+//! Aligned columns, cut to the terminal's width when there is one.
+
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::{
+    plain_text::one_line,
+    printer::{Palette, Printer, Style},
+};
+
+/// Narrower than this a last column says nothing.
+const NARROWEST: usize = 20;
+
+/// Rows of text under a heading.
+#[derive(Debug)]
+pub(crate) struct Table {
+    heading: Vec<&'static str>,
+    rows: Vec<Vec<Cell>>,
+}
+
+/// One field of a table.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    text: String,
+    style: Option<Style>,
+}
+
+impl Table {
+    pub(crate) fn new<const COLUMNS: usize>(heading: [&'static str; COLUMNS]) -> Self {
+        Self { heading: heading.to_vec(), rows: Vec::new() }
+    }
+
+    pub(crate) fn row<const COLUMNS: usize>(&mut self, cells: [Cell; COLUMNS]) {
+        self.rows.push(cells.to_vec());
+    }
+
+    /// Prints the table to stdout.
+    pub(crate) fn print(&self, printer: &Printer) {
+        printer.data(&self.render(printer.palette(), printer.width()));
+    }
+
+    /// The table as text. Only the last column is cut, and only when a width is given.
+    pub(crate) fn render(&self, palette: Palette, width: Option<usize>) -> String {
+        let widths: Vec<usize> = (0..self.heading.len()).map(|column| self.width(column)).collect();
+        let last = widths.len().saturating_sub(1);
+        let before: usize = widths.iter().take(last).map(|width| width + 2).sum();
+        let room = width.map(|width| width.saturating_sub(before).max(NARROWEST));
+        let mut text = String::new();
+        let heading = self.heading.iter().map(|title| Cell::dim(*title)).collect();
+        for cells in std::iter::once(&heading).chain(&self.rows) {
+            let mut line = String::new();
+            for (column, cell) in cells.iter().enumerate() {
+                let shown = match room {
+                    Some(room) if column == last => cut(&cell.text, room),
+                    _ => cell.text.clone(),
+                };
+                let padding = match widths.get(column) {
+                    Some(width) if column < last => width + 2 - shown.width(),
+                    _ => 0,
+                };
+                line.push_str(&match cell.style {
+                    Some(style) => palette.paint(style, &shown),
+                    None => shown,
+                });
+                line.extend(std::iter::repeat_n(' ', padding));
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    fn width(&self, column: usize) -> usize {
+        let heading = self.heading.get(column).map_or(0, |title| title.width());
+        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.text.width()).max().unwrap_or(0).max(heading)
+    }
+}
+
+impl Cell {
+    pub(crate) fn plain(text: impl AsRef<str>) -> Self {
+        Self { text: one_line(text.as_ref()), style: None }
+    }
+
+    pub(crate) fn styled(style: Style, text: impl AsRef<str>) -> Self {
+        Self { text: one_line(text.as_ref()), style: Some(style) }
+    }
+
+    pub(crate) fn dim(text: impl AsRef<str>) -> Self {
+        Self::styled(Style::Dim, text)
+    }
+}
+
+/// The text in at most `room` columns.
+fn cut(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    let mut shown = String::new();
+    let mut used = 1;
+    for letter in text.chars() {
+        used += letter.width().unwrap_or(0);
+        if used > room {
+            break;
+        }
+        shown.push(letter);
+    }
+    format!("{}…", shown.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new(["ID", "WHAT"]);
+        table.row([Cell::plain("machine"), Cell::plain("Facts about this machine, read only")]);
+        table.row([Cell::plain("日本"), Cell::plain("x")]);
+        table
+    }
+
+    #[test]
+    fn columns_align_by_what_is_seen() {
+        assert_eq!(
+            table().render(Palette::Plain, None),
+            "ID       WHAT\nmachine  Facts about this machine, read only\n日本     x\n"
+        );
+    }
+
+    #[test]
+    fn the_last_column_gives_way_on_a_terminal() {
+        assert_eq!(
+            table().render(Palette::Plain, Some(31)),
+            "ID       WHAT\nmachine  Facts about this mach…\n日本     x\n"
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! `ID TOOL` or `ID.TOOL`: two ways to name one tool.
+
+use crate::errors::Failure;
+
+/// One tool of one capability.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ToolTarget {
+    pub(crate) id: String,
+    pub(crate) tool: String,
+}
+
+/// Splits the first word when it names both; ids have no dot, so the first dot decides.
+pub(crate) fn split(word: &str) -> (String, Option<String>) {
+    match word.split_once('.') {
+        Some((id, tool)) if !id.is_empty() && !tool.is_empty() => {
+            (id.to_owned(), Some(tool.to_owned()))
+        }
+        _ => (word.to_owned(), None),
+    }
+}
+
+impl ToolTarget {
+    /// The target of `words`, and the words after it.
+    pub(crate) fn take<'a>(
+        first: &str,
+        rest: &'a [String],
+    ) -> Result<(Self, &'a [String]), Failure> {
+        match (split(first), rest) {
+            ((id, Some(tool)), rest) => Ok((Self { id, tool }, rest)),
+            ((id, None), [tool, rest @ ..]) => Ok((Self { id, tool: tool.clone() }, rest)),
+            ((id, None), []) => Err(Failure::usage(format!("which tool of `{id}`?"))
+                .hint(format!("see its tools with: capdeck tools {id}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(first: &str, rest: &[&str], expected: Option<(&str, &str, usize)>) {
+        let rest: Vec<String> = rest.iter().map(|word| (*word).to_owned()).collect();
+        let taken = ToolTarget::take(first, &rest);
+        let taken = taken
+            .as_ref()
+            .ok()
+            .map(|(target, rest)| (target.id.as_str(), target.tool.as_str(), rest.len()));
+        assert_eq!(taken, expected);
+    }
+
+    #[test]
+    fn both_forms_name_the_same_tool() {
+        check("machine", &["now", "zone=UTC"], Some(("machine", "now", 1)));
+        check("machine.now", &["zone=UTC"], Some(("machine", "now", 1)));
+        check("machine.files.list", &[], Some(("machine", "files.list", 0)));
+        check("machine", &["files.list"], Some(("machine", "files.list", 0)));
+        check("machine", &[], None);
+    }
+}
