@@ -58,11 +58,11 @@ pub(super) async fn open(
                 Err(failed) => failed,
             };
             // A server from before Streamable HTTP refuses the POST. A declared transport is taken at its word.
-            if declared.is_none() && matches!(failed.status, Some(400 | 404 | 405)) {
-                if let Ok(client) = opening.reach_sse(target).await {
-                    let opened = opening.session(client, None).await;
-                    return opened.map_err(|failed| failed.error);
-                }
+            if declared.is_none()
+                && matches!(failed.status, Some(400 | 404 | 405))
+                && let Ok(client) = opening.reach_sse(target).await
+            {
+                return opening.session(client, None).await.map_err(|failed| failed.error);
             }
             Err(failed.error)
         }
