@@ -47,7 +47,7 @@ pub(crate) struct Captured {
 enum Spill {
     /// Everything so far is in `head`.
     NotNeeded,
-    Writing(ArtifactWriter),
+    Writing(Box<ArtifactWriter>),
     Failed(ArtifactError),
 }
 
@@ -78,7 +78,10 @@ impl Captured {
         let room = limit.saturating_sub(self.head.len()).min(bytes.len());
         let fits = bytes.get(..room).unwrap_or_default();
         if room < bytes.len() && matches!(self.spill, Spill::NotNeeded) {
-            self.spill = self.start_spill().await.map_or_else(Spill::Failed, Spill::Writing);
+            self.spill = match self.start_spill().await {
+                Ok(writer) => Spill::Writing(Box::new(writer)),
+                Err(error) => Spill::Failed(error),
+            };
         }
         self.head.extend_from_slice(fits);
         if let Spill::Writing(writer) = &mut self.spill
@@ -125,7 +128,7 @@ impl Captured {
     pub(crate) async fn keep(mut self) -> Result<Artifact, ArtifactError> {
         let writer = match std::mem::replace(&mut self.spill, Spill::NotNeeded) {
             Spill::NotNeeded => self.start_spill().await?,
-            Spill::Writing(writer) => writer,
+            Spill::Writing(writer) => *writer,
             Spill::Failed(error) => return Err(error),
         };
         writer.finish().await

@@ -10,6 +10,7 @@ use capdeck_catalog::Discovery;
 use capdeck_definition::{CliAction, CliTools};
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json, value::RawValue};
+use tokio_util::sync::CancellationToken;
 
 use self::{
     result::{Terms, answer},
@@ -30,6 +31,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct CliConnection {
     prepared: Prepared<CliTools>,
+    /// Cancelled when the connection is closed; running commands end with it.
+    closed: CancellationToken,
 }
 
 #[async_trait]
@@ -47,12 +50,19 @@ impl Connection for CliConnection {
         self.call(call, context).await.map_err(|error| error.scrubbed(&self.prepared.log_scrubber))
     }
 
-    async fn close(&self) {}
+    fn ended(&self) -> Option<String> {
+        self.closed.is_cancelled().then(|| "the connection was closed".to_owned())
+    }
+
+    async fn close(&self) {
+        self.closed.cancel();
+    }
 }
 
 impl CliConnection {
-    pub(crate) fn new(prepared: Prepared<CliTools>) -> Self {
-        Self { prepared }
+    /// A connection that also ends with this token.
+    pub(crate) fn new(prepared: Prepared<CliTools>, cancel: &CancellationToken) -> Self {
+        Self { prepared, closed: cancel.child_token() }
     }
 
     async fn call(
@@ -79,7 +89,12 @@ impl CliConnection {
             Run {
                 command: &command,
                 timeout: terms.timeout,
-                cancel: &context.cancel,
+                cancel: async {
+                    tokio::select! {
+                        () = context.cancel.cancelled() => {}
+                        () = self.closed.cancelled() => {}
+                    }
+                },
                 stdout: self.capture("stdout.txt", terms.max_output_bytes),
                 stderr: self.capture("stderr.txt", terms.max_output_bytes),
                 max_total: MAX_TOTAL,

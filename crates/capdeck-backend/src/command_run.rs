@@ -22,10 +22,11 @@ const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// What to run, and for how long.
 #[derive(Debug)]
-pub(crate) struct Run<'a> {
+pub(crate) struct Run<'a, Cancel> {
     pub(crate) command: &'a ChildCommand,
     pub(crate) timeout: Duration,
-    pub(crate) cancel: &'a CancellationToken,
+    /// Ends the run when it is ready.
+    pub(crate) cancel: Cancel,
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
     /// A stream longer than this ends the run.
@@ -52,7 +53,10 @@ pub(crate) enum Ending {
 }
 
 /// Runs a command. Whatever the ending, its whole group is ended too.
-pub(crate) async fn run(spawner: &Spawner, run: Run<'_>) -> Result<Outcome, CallError> {
+pub(crate) async fn run(
+    spawner: &Spawner,
+    run: Run<'_, impl Future<Output = ()>>,
+) -> Result<Outcome, CallError> {
     let started = Instant::now();
     let (process, pipes) = spawner.spawn(run.command)?;
     let reading = Reading::new(run.max_total);
@@ -67,7 +71,7 @@ pub(crate) async fn run(spawner: &Spawner, run: Run<'_>) -> Result<Outcome, Call
     let watch = async {
         let ending = tokio::select! {
             exit = process.exited() => Ending::Exited(exit),
-            () = run.cancel.cancelled() => Ending::Cancelled,
+            () = run.cancel => Ending::Cancelled,
             () = reading.flood.cancelled() => Ending::TooMuchOutput,
             () = sleep_until(started + run.timeout) => Ending::TimedOut,
         };

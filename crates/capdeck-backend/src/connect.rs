@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
-use capdeck_auth::{Environment, ResolveError, Scrubber, Secret, resolve_value};
+use capdeck_auth::{Environment, ResolveError, Scrubber, Secret, Unresolved, resolve_value};
 use capdeck_catalog::RawObject;
 use capdeck_definition::{Backend, BackendKind, CapabilityId, Definition};
 use serde::{Serialize, de::DeserializeOwned};
@@ -84,10 +84,10 @@ impl Connector {
         match &definition.backend {
             Backend::Mcp(server) => mcp::connect(self.prepare(definition, server)?, options).await,
             Backend::Http(api) => {
-                Ok(Arc::new(HttpConnection::new(self.prepare(definition, api)?)?))
+                Ok(Arc::new(HttpConnection::new(self.prepare(definition, api)?, &options.cancel)?))
             }
             Backend::Cli(tools) => {
-                Ok(Arc::new(CliConnection::new(self.prepare(definition, tools)?)))
+                Ok(Arc::new(CliConnection::new(self.prepare(definition, tools)?, &options.cancel)))
             }
             Backend::OpenApi(_) | Backend::GoogleDiscovery(_) | Backend::GraphQl(_) => {
                 Err(not_connected_yet(definition.backend.kind()))
@@ -175,7 +175,7 @@ impl From<ResolveError> for CallError {
                         })
                     })
                     .collect();
-                let mut hints: Vec<String> = unresolved.iter().map(|one| one.hint()).collect();
+                let mut hints: Vec<String> = unresolved.iter().map(Unresolved::hint).collect();
                 hints.dedup();
                 Self::new(ErrorCode::ConfigInvalid, error.to_string())
                     .hint(hints.join("; "))

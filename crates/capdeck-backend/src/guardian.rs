@@ -170,3 +170,44 @@ impl Drop for Watch {
         self.stop();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleeper() -> Child {
+        Command::new("sleep").arg("1000").process_group(0).spawn().unwrap()
+    }
+
+    #[test]
+    fn the_end_of_input_ends_the_groups_still_listed() {
+        let (mut listed, mut forgotten) = (sleeper(), sleeper());
+        let lines = format!(
+            "+{}\n+{}\n-{}\nnoise\n+1\n+0\n+-5\n",
+            listed.id(),
+            forgotten.id(),
+            forgotten.id()
+        );
+        // Waiting for the child is what lets the guardian see that its group has ended.
+        let guardian = thread::spawn(move || run_guardian(lines.as_bytes()));
+        listed.wait().unwrap();
+        guardian.join().unwrap();
+        assert!(forgotten.try_wait().unwrap().is_none());
+        forgotten.kill().unwrap();
+        forgotten.wait().unwrap();
+    }
+
+    #[test]
+    fn a_guardian_that_cannot_start_is_done_without() {
+        let guardian = Guardian::new(Some(GuardianCommand {
+            program: PathBuf::from("/no/such/guardian"),
+            args: Vec::new(),
+        }));
+        let mut child = sleeper();
+        let group = Pid::from_raw(child.id().cast_signed()).unwrap();
+        guardian.watch(group);
+        guardian.forget(group);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -15,6 +15,7 @@ use capdeck_auth::Credentials;
 use capdeck_catalog::Discovery;
 use capdeck_definition::{HttpAction, HttpApi, HttpMethod};
 use serde_json::{json, value::RawValue};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::{
@@ -38,6 +39,8 @@ pub(crate) struct HttpConnection {
     prepared: Prepared<HttpApi>,
     base: Url,
     credentials: Credentials,
+    /// Cancelled when the connection is closed; running requests end with it.
+    closed: CancellationToken,
 }
 
 #[async_trait]
@@ -60,6 +63,10 @@ impl Connection for HttpConnection {
             () = context.cancel.cancelled() => {
                 Err(CallError::new(ErrorCode::Cancelled, format!("`{name}` was cancelled")))
             }
+            () = self.closed.cancelled() => Err(CallError::new(
+                ErrorCode::Cancelled,
+                format!("`{name}` was cancelled: the connection was closed"),
+            )),
             () = tokio::time::sleep(timeout) => Err(CallError::new(
                 ErrorCode::ToolCallTimeout,
                 format!("`{name}` had no complete answer within {} ms", timeout.as_millis()),
@@ -74,16 +81,26 @@ impl Connection for HttpConnection {
         })
     }
 
-    async fn close(&self) {}
+    fn ended(&self) -> Option<String> {
+        self.closed.is_cancelled().then(|| "the connection was closed".to_owned())
+    }
+
+    async fn close(&self) {
+        self.closed.cancel();
+    }
 }
 
 impl HttpConnection {
-    pub(crate) fn new(mut prepared: Prepared<HttpApi>) -> Result<Self, CallError> {
+    /// A connection that also ends with this token.
+    pub(crate) fn new(
+        mut prepared: Prepared<HttpApi>,
+        cancel: &CancellationToken,
+    ) -> Result<Self, CallError> {
         let credentials = credentials(&prepared.block.auth);
         prepared.also_secret(&credentials.secrets());
         let base = parse_base(&prepared.block.base_url)
             .map_err(|error| error.scrubbed(&prepared.log_scrubber))?;
-        Ok(Self { prepared, base, credentials })
+        Ok(Self { prepared, base, credentials, closed: cancel.child_token() })
     }
 
     async fn call(&self, call: ToolCall<'_>) -> Result<Box<RawValue>, CallError> {

@@ -18,6 +18,7 @@ use rustix::process::{Pid, Signal};
 use tokio::{
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
     sync::watch,
+    task::JoinHandle,
     time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -119,15 +120,18 @@ impl Spawner {
         let group = Group::new(&child, self.guardian.clone());
         let mut pipes =
             Pipes { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: None };
-        match (&command.errors, child.stderr.take()) {
+        let logging = match (&command.errors, child.stderr.take()) {
             (Errors::Log { log, scrubber }, Some(stderr)) => {
-                tokio::spawn(log.clone().drain(stderr, scrubber.clone()));
+                Some(tokio::spawn(log.clone().drain(stderr, scrubber.clone())))
             }
-            (_, stderr) => pipes.stderr = stderr,
-        }
+            (_, stderr) => {
+                pipes.stderr = stderr;
+                None
+            }
+        };
         let (announce, life) = watch::channel(Life::Running);
         let stop = CancellationToken::new();
-        tokio::spawn(supervise(child, group, stop.clone(), announce));
+        tokio::spawn(supervise(child, group, logging, stop.clone(), announce));
         Ok((Process { stop, life }, pipes))
     }
 }
@@ -182,6 +186,7 @@ impl Drop for Process {
 async fn supervise(
     mut child: Child,
     mut group: Group,
+    logging: Option<JoinHandle<()>>,
     stop: CancellationToken,
     announce: watch::Sender<Life>,
 ) {
@@ -204,6 +209,10 @@ async fn supervise(
             Exit::UNKNOWN
         }
     };
+    if let Some(logging) = logging {
+        // Whoever hears of the exit can read the program's last words. Others may hold the pipe for longer.
+        let _still_open = timeout(LINGER, logging).await;
+    }
     announce.send_replace(Life::Exited(exit));
     group.end(&stop).await;
     announce.send_replace(Life::Gone(exit));

@@ -158,7 +158,7 @@ impl Connector {
         };
         let timeout = Duration::from_millis(step.timeout_ms);
         let (stdout, stderr) = (capture("stdout.txt"), capture("stderr.txt"));
-        let max_total = MAX_TOTAL;
+        let (max_total, cancel) = (MAX_TOTAL, cancel.cancelled());
         let run_once = Run { command: &command, timeout, cancel, stdout, stderr, max_total };
         let outcome = run(&surroundings.spawner, run_once).await?;
         Ok(Finished {

@@ -35,7 +35,7 @@ async fn an_endless_writer_is_ended_and_leaves_nothing() {
         Run {
             command: &command,
             timeout: Duration::from_secs(60),
-            cancel: &CancellationToken::new(),
+            cancel: std::future::pending(),
             stdout: capture(folder.path()),
             stderr: capture(folder.path()),
             max_total: 1 << 20,

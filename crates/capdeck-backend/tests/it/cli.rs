@@ -31,7 +31,8 @@ async fn a_success_is_told_with_its_output() {
 #[tokio::test]
 async fn a_failure_is_told_with_its_exit_and_its_words() {
     let deck = Deck::new(&[]);
-    let result = deck.call(shell("echo out; echo err >&2; exit 3"), "run", json!({})).await.unwrap();
+    let result =
+        deck.call(shell("echo out; echo err >&2; exit 3"), "run", json!({})).await.unwrap();
     assert_eq!(
         without_time(result),
         json!({
@@ -119,7 +120,12 @@ async fn wrong_calls_are_refused_before_anything_starts() {
             "argument `name` holds a NUL character, which no program can be given",
         ),
         ("touch", json!([1]), ErrorCode::RequestInvalid, "the arguments are not a JSON object"),
-        ("bare", json!({}), ErrorCode::ConfigInvalid, "`$input` stands alone in a command: `$input`"),
+        (
+            "bare",
+            json!({}),
+            ErrorCode::ConfigInvalid,
+            "`$input` stands alone in a command: `$input`",
+        ),
         ("tuch", json!({}), ErrorCode::ToolNotFound, "there is no tool `tuch`"),
     ] {
         let error = Deck::new(&[]).call(backend.clone(), tool, arguments).await.unwrap_err();
@@ -178,7 +184,13 @@ async fn a_child_sees_little_of_the_environment() {
     lines.sort_unstable();
     assert_eq!(
         lines,
-        ["ARG=a", "HOME=/home/ada", "OWN=yes", "PATH=/usr/local/bin:/usr/bin:/bin", "SHARED=action"]
+        [
+            "ARG=a",
+            "HOME=/home/ada",
+            "OWN=yes",
+            "PATH=/usr/local/bin:/usr/bin:/bin",
+            "SHARED=action"
+        ]
     );
 }
 
@@ -202,8 +214,11 @@ async fn a_project_bound_command_stays_in_its_project() {
         backend["cwd"] = json!(cwd);
         let mut bound = definition(backend);
         bound.project_bound = true;
-        let connection =
-            deck.connector.connect(&bound, capdeck_backend::ConnectOptions::default()).await.unwrap();
+        let connection = deck
+            .connector
+            .connect(&bound, capdeck_backend::ConnectOptions::default())
+            .await
+            .unwrap();
         let context = context(std::time::Duration::from_secs(20));
         let result = crate::support::call(&connection, "run", json!({}), &context).await;
         match expected {
@@ -235,8 +250,7 @@ async fn tools_are_described_as_declared() {
         },
     }});
     let connection = Deck::new(&[]).connect(backend).await.unwrap();
-    let discovery =
-        connection.discover(&context(std::time::Duration::from_secs(1))).await.unwrap();
+    let discovery = connection.discover(&context(std::time::Duration::from_secs(1))).await.unwrap();
     assert_eq!(
         serde_json::to_value(&discovery.tools).unwrap(),
         json!([

@@ -57,7 +57,10 @@ async fn output_over_the_limit_is_cut_and_kept_whole() {
     assert_eq!(result["content"][1]["type"], "resource_link");
     assert_eq!(result["content"][1]["uri"], uri);
     let text = result["content"][0]["text"].as_str().unwrap();
-    assert!(text.ends_with(&format!("[stdout cut at 1000 of 2000 bytes; all of it: {uri}]")), "{text}");
+    assert!(
+        text.ends_with(&format!("[stdout cut at 1000 of 2000 bytes; all of it: {uri}]")),
+        "{text}"
+    );
     let (artifact, bytes) = deck.connector.artifacts().read(uri).await.unwrap();
     assert_eq!(bytes, "é".repeat(1000).as_bytes());
     assert_eq!(artifact.byte_length, 2000);
@@ -84,8 +87,9 @@ async fn a_timeout_ends_everything_and_tells_what_was_printed() {
 async fn a_group_that_ignores_the_request_to_end_is_killed() {
     let deck = Deck::new(&[]);
     let file = deck.folder.path().join("pids");
-    let mut backend =
-        shell("trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo $$ $! > $1; wait; wait");
+    let mut backend = shell(
+        "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo $$ $! > $1; wait; wait",
+    );
     backend["timeoutMs"] = json!(700);
     let connection = deck.connect(backend).await.unwrap();
     let started = Instant::now();
@@ -138,4 +142,23 @@ async fn what_a_finished_command_left_behind_is_ended() {
     let result = call(&connection, "run", json!({"file": file.clone()}), &context).await.unwrap();
     assert_eq!(result["structuredContent"]["stdout"], "done\n");
     until_gone(&pids_in(&file, 1).await).await;
+}
+
+#[tokio::test]
+async fn closing_the_connection_ends_its_commands() {
+    let deck = Deck::new(&[]);
+    let file = deck.folder.path().join("pids");
+    let connection = deck.connect(shell("sleep 1000 & echo $$ $! > $1; wait")).await.unwrap();
+    assert_eq!(connection.ended(), None);
+    let context = cancellable(CancellationToken::new());
+    let calling = call(&connection, "run", json!({"file": file.clone()}), &context);
+    let closing = async {
+        let pids = pids_in(&file, 2).await;
+        connection.close().await;
+        pids
+    };
+    let (result, pids) = tokio::join!(calling, closing);
+    assert_eq!(result.unwrap_err().code, ErrorCode::Cancelled);
+    assert!(connection.ended().is_some());
+    until_gone(&pids).await;
 }
