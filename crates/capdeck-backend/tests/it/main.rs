@@ -1,12 +1,16 @@
 //! Backends through the public API: real processes, real loopback servers.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "tests fail by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod cli;
 mod cli_processes;
+mod connect;
 mod guardian;
+mod http;
+mod http_limits;
+mod mcp;
+mod mcp_faults;
+mod mcp_http;
+mod people;
+mod secrets;
+mod setup;
 mod support;
