@@ -1,10 +1,12 @@
 //! What a backend said it offers: plain data, kept exactly as it was told.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::value::RawValue;
+
+use crate::ArgumentCheck;
 
 /// A JSON object whose members keep their order and their exact text.
 pub type RawObject = IndexMap<String, Box<RawValue>>;
@@ -41,13 +43,15 @@ pub struct ServerFacts {
 pub struct Tool {
     name: String,
     raw: RawObject,
+    /// Compiled when the first call is checked: most tools are never called.
+    check: OnceLock<Arc<ArgumentCheck>>,
 }
 
 impl Tool {
     /// Wraps a tool definition. `None` when it has no string `name`.
     pub fn new(raw: RawObject) -> Option<Self> {
         let name = serde_json::from_str(raw.get("name")?.get()).ok()?;
-        Some(Self { name, raw })
+        Some(Self { name, raw, check: OnceLock::new() })
     }
 
     /// The name the backend knows it by.
@@ -81,6 +85,11 @@ impl Tool {
         let annotations: IndexMap<String, serde_json::Value> =
             serde_json::from_str(self.raw.get("annotations")?.get()).ok()?;
         annotations.get(hint)?.as_bool()
+    }
+
+    /// The compiled input schema.
+    pub fn argument_check(&self) -> &ArgumentCheck {
+        self.check.get_or_init(|| Arc::new(ArgumentCheck::compile(self)))
     }
 
     /// One string member of the definition.

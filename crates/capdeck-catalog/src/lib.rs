@@ -5,8 +5,28 @@
 //!
 //! This crate never does I/O, is never async and knows no wire protocol.
 
+mod arguments;
+mod build;
 mod capability;
+mod catalog;
+mod compact;
 mod discovery;
+mod input_shape;
+mod names;
+mod nearest;
+mod search;
+mod signature;
+mod tokens;
 
+pub use arguments::{
+    ArgumentCheck, ArgumentError, ArgumentProblem, BadArguments, UnexpectedArgument,
+};
+pub use build::{Facts, Trust, build};
 pub use capability::{Capability, HiddenReason, Status};
+pub use catalog::Catalog;
+pub use compact::compact;
 pub use discovery::{Discovery, RawObject, ServerFacts, Tool};
+pub use names::{NameTable, Owner};
+pub use search::{BadCursor, SearchHit, SearchPage, SearchRequest};
+pub use signature::signature;
+pub use tokens::estimate_tokens;

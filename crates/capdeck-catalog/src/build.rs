@@ -1,0 +1,146 @@
+//! Merges a deck's definitions and what is known about them into a [`Catalog`].
+//!
+//! The rules, in order:
+//!
+//! 1. A later layer replaces a whole capability; what it replaces is reported in `shadows`.
+//! 2. Untrusted project files do nothing. One that would replace a trusted capability leaves that in
+//!    force and is listed in [`Catalog::untrusted`]; one that replaces nothing is in the catalog, marked.
+//! 3. A quarantined entry also hides lower layers of the same id: the person meant to replace them. When
+//!    the catalog before knew a good form of the same source, that form stays, marked stale.
+//! 4. Members of a set exist while the set's own definition is in force, and share its state.
+
+mod merge;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use capdeck_definition::{CapabilityId, Deck, Definition, Exposure};
+
+use self::merge::{Entry, Merged, merge};
+use crate::{Capability, Catalog, Discovery, HiddenReason, Status};
+
+/// What the deck's files cannot say.
+pub struct Facts<'a> {
+    /// Whether the project's files may be used.
+    pub trust: Trust,
+    /// Whether there is a project at all.
+    pub has_project: bool,
+    /// Whether a definition's `setup` has been approved and verified.
+    pub setup_done: &'a dyn Fn(&Definition) -> bool,
+    /// The last known answer of a definition's backend.
+    pub discoveries: &'a dyn Fn(&Definition) -> Option<Arc<Discovery>>,
+    /// How capabilities are offered that say nothing, in a deck that says nothing.
+    pub default_exposure: Exposure,
+}
+
+/// Whether project files may be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trust {
+    Trusted,
+    Untrusted { reason: String },
+}
+
+/// Builds the catalog of a deck. Pure: the same input gives the same catalog.
+pub fn build(deck: &Deck, facts: &Facts<'_>, previous: Option<&Catalog>) -> Catalog {
+    let Merged { in_force, held_back } = merge(deck, &facts.trust, previous);
+    let mut maker = Maker { deck, facts, done: BTreeMap::new() };
+    let mut capabilities = BTreeMap::new();
+    for id in in_force.keys() {
+        let status = maker.status(id, &in_force);
+        if let Some(entry) = in_force.get(id) {
+            capabilities.insert(id.clone(), maker.capability(entry, status));
+        }
+    }
+    let reason = match &facts.trust {
+        Trust::Untrusted { reason } => reason.clone(),
+        Trust::Trusted => String::new(),
+    };
+    let untrusted = held_back
+        .iter()
+        .map(|entry| maker.capability(entry, Status::Untrusted { reason: reason.clone() }))
+        .collect();
+    Catalog {
+        version: previous.map_or(1, |previous| previous.version() + 1),
+        capabilities: Arc::new(capabilities),
+        untrusted,
+        quarantined: deck.quarantined.clone().into(),
+        diagnostics: deck.diagnostics.clone().into(),
+        config: Arc::new(deck.config.clone()),
+        ..Catalog::default()
+    }
+}
+
+/// Turns merged entries into capabilities.
+struct Maker<'a> {
+    deck: &'a Deck,
+    facts: &'a Facts<'a>,
+    done: BTreeMap<CapabilityId, Status>,
+}
+
+impl Maker<'_> {
+    fn capability(&self, entry: &Entry, status: Status) -> Arc<Capability> {
+        let definition = Arc::clone(&entry.definition);
+        let chosen = definition.exposure.or(self.deck.config.exposure);
+        Arc::new(Capability {
+            discovery: (self.facts.discoveries)(&definition),
+            exposure: chosen.unwrap_or(self.facts.default_exposure),
+            exposure_is_explicit: chosen.is_some(),
+            shadows: entry.shadows.clone(),
+            status,
+            definition,
+        })
+    }
+
+    /// The state of one entry: what keeps its set from being used keeps it from being used too.
+    fn status(&mut self, id: &CapabilityId, in_force: &BTreeMap<CapabilityId, Entry>) -> Status {
+        if let Some(known) = self.done.get(id) {
+            return known.clone();
+        }
+        let Some(entry) = in_force.get(id) else { return Status::Disabled };
+        let own = self.own_status(entry);
+        let set = entry.definition.member_of.as_ref().map(|set| self.status(set, in_force));
+        let status = match set {
+            Some(set) if rank(&set) < rank(&own) => set,
+            _ => own,
+        };
+        self.done.insert(id.clone(), status.clone());
+        status
+    }
+
+    fn own_status(&self, entry: &Entry) -> Status {
+        let definition = &entry.definition;
+        let hidden = |reason| Status::Hidden { reason };
+        if definition.disabled {
+            return Status::Disabled;
+        }
+        if entry.untrusted
+            && let Trust::Untrusted { reason } = &self.facts.trust
+        {
+            return Status::Untrusted { reason: reason.clone() };
+        }
+        if definition.setup.is_some() && !(self.facts.setup_done)(definition) {
+            return hidden(HiddenReason::SetupRequired);
+        }
+        if definition.project_bound && !self.facts.has_project {
+            return hidden(HiddenReason::ProjectMissing);
+        }
+        match &entry.stale {
+            Some(reason) => Status::Stale { reason: reason.clone() },
+            None => Status::Ready,
+        }
+    }
+}
+
+/// The order in which reasons not to use a capability count; the first one that applies is reported.
+fn rank(status: &Status) -> u8 {
+    match status {
+        Status::Disabled => 0,
+        Status::Untrusted { .. } => 1,
+        Status::Hidden { reason: HiddenReason::SetupRequired } => 2,
+        Status::Hidden { reason: HiddenReason::ProjectMissing } => 3,
+        Status::Stale { .. } => 4,
+        Status::Ready => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Everything the host knows at one moment. Built whole, shared in an `Arc`, never changed.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
+
+use capdeck_definition::{CapabilityId, DeckConfig, Diagnostic, Quarantined};
+
+use crate::{
+    BadCursor, Capability, Discovery, SearchPage, SearchRequest, Tool, nearest::nearest,
+    search::Index,
+};
+
+/// The merged deck: capabilities with their state, tools and provenance.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    pub(crate) version: u64,
+    pub(crate) capabilities: Arc<BTreeMap<CapabilityId, Arc<Capability>>>,
+    pub(crate) untrusted: Arc<[Arc<Capability>]>,
+    pub(crate) quarantined: Arc<[Quarantined]>,
+    pub(crate) diagnostics: Arc<[Diagnostic]>,
+    pub(crate) config: Arc<DeckConfig>,
+    /// Built by the first search: many processes never search.
+    pub(crate) index: OnceLock<Index>,
+}
+
+impl Catalog {
+    /// Grows by one with every catalog that replaces another.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The capability in force under an id, usable or not.
+    pub fn get(&self, id: &str) -> Option<&Arc<Capability>> {
+        self.capabilities.get(id)
+    }
+
+    /// All capabilities in force, usable or not, sorted by id.
+    pub fn capabilities(&self) -> impl ExactSizeIterator<Item = &Arc<Capability>> {
+        self.capabilities.values()
+    }
+
+    /// Untrusted project capabilities that would replace another one and do not while untrusted.
+    /// Those that replace nothing are among [`capabilities`](Self::capabilities), marked untrusted.
+    pub fn untrusted(&self) -> &[Arc<Capability>] {
+        &self.untrusted
+    }
+
+    /// Entries that could not be read.
+    pub fn quarantined(&self) -> &[Quarantined] {
+        &self.quarantined
+    }
+
+    /// Problems found in the deck's files.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    pub fn config(&self) -> &DeckConfig {
+        &self.config
+    }
+
+    /// One tool of a capability, by the name its backend knows it by.
+    pub fn tool(&self, id: &str, name: &str) -> Option<&Arc<Tool>> {
+        self.get(id)?.discovery.as_ref()?.tools.iter().find(|tool| tool.name() == name)
+    }
+
+    /// Known tools of usable capabilities.
+    pub fn tool_count(&self) -> usize {
+        let usable = self.capabilities().filter(|capability| capability.is_usable());
+        usable
+            .filter_map(|capability| capability.discovery.as_ref())
+            .map(|known| known.tools.len())
+            .sum()
+    }
+
+    /// The id somebody probably meant, among usable capabilities.
+    pub fn nearest_capability(&self, id: &str) -> Option<&str> {
+        let usable = self.capabilities().filter(|capability| capability.is_usable());
+        nearest(id, usable.map(|capability| capability.definition.id.as_str()))
+    }
+
+    /// The tool somebody probably meant.
+    pub fn nearest_tool(&self, id: &str, name: &str) -> Option<&str> {
+        nearest(name, self.get(id)?.discovery.as_ref()?.tools.iter().map(|tool| tool.name()))
+    }
+
+    /// Finds tools by what they do. Nothing found is an empty page, with a suggestion where there is one.
+    pub fn search(&self, request: &SearchRequest<'_>) -> Result<SearchPage, BadCursor> {
+        let mut page = self.index().search(request)?;
+        if page.total == 0 {
+            let allowed = |capability: &&Arc<Capability>| {
+                capability.is_usable() && (request.allowed)(capability)
+            };
+            let ids = self.capabilities().filter(allowed).map(|found| found.definition.id.as_str());
+            page.suggestion = nearest(request.within.unwrap_or(request.query), ids)
+                .filter(|id| request.within != Some(id))
+                .map(str::to_owned);
+        }
+        Ok(page)
+    }
+
+    /// Builds the search index now instead of at the first search.
+    pub fn warm_search(&self) {
+        self.index();
+    }
+
+    /// The same catalog with one capability's discovery replaced. Shares everything else.
+    #[must_use]
+    pub fn with_discovery(&self, id: &str, discovery: Arc<Discovery>) -> Self {
+        let mut capabilities = BTreeMap::clone(&self.capabilities);
+        if let Some(slot) = capabilities.get_mut(id) {
+            *slot = Arc::new(Capability { discovery: Some(discovery), ..Capability::clone(slot) });
+        }
+        Self {
+            version: self.version + 1,
+            capabilities: Arc::new(capabilities),
+            untrusted: Arc::clone(&self.untrusted),
+            quarantined: Arc::clone(&self.quarantined),
+            diagnostics: Arc::clone(&self.diagnostics),
+            config: Arc::clone(&self.config),
+            index: OnceLock::new(),
+        }
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::build(self.capabilities()))
+    }
+}

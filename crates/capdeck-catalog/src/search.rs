@@ -1,0 +1,98 @@
+//! Finds tools by what they do, across all capabilities. Relevance decides the order and nothing else.
+//!
+//! Own inverted index (BM25F over names, descriptions, tags, hints, patterns and parameters) with a
+//! light stemmer, a small thesaurus, and prefix and typing-error tolerance where a word is not known.
+
+mod cursor;
+mod document;
+mod index;
+mod query;
+mod rank;
+mod texts;
+mod thesaurus;
+mod words;
+
+use std::sync::Arc;
+
+use capdeck_definition::CapabilityId;
+
+pub(crate) use index::Index;
+
+use crate::{Capability, Tool};
+
+/// A question to the catalog.
+#[derive(Clone, Copy)]
+pub struct SearchRequest<'a> {
+    /// What is wanted, in plain words.
+    pub query: &'a str,
+    /// Only this capability.
+    pub within: Option<&'a str>,
+    /// Hits per page; 0 counts as 1.
+    pub limit: usize,
+    /// `next_cursor` of the page before, for the same query.
+    pub cursor: Option<&'a str>,
+    /// What the asker may see. The rest does not exist: it is not found, not counted and does not
+    /// change how anything else is ranked.
+    pub allowed: &'a dyn Fn(&Capability) -> bool,
+}
+
+/// One page of hits, best first.
+#[derive(Debug, Clone, Default)]
+pub struct SearchPage {
+    pub hits: Vec<SearchHit>,
+    /// Set while there are more.
+    pub next_cursor: Option<String>,
+    /// All hits of all pages.
+    pub total: usize,
+    /// When nothing was found: the name of a capability that may have been meant.
+    pub suggestion: Option<String>,
+}
+
+/// A tool that fits, or a capability whose tools are not known yet.
+#[derive(Debug, Clone)]
+pub struct SearchHit {
+    pub capability: CapabilityId,
+    /// `None` when the capability itself fits and has not been asked for its tools.
+    pub tool: Option<Arc<Tool>>,
+    /// Higher is better; comparable within one search only.
+    pub score: f32,
+}
+
+/// The cursor is not one of this search.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the cursor does not belong to this search: {cursor:?}; repeat the search without it")]
+pub struct BadCursor {
+    pub cursor: String,
+}
+
+impl Index {
+    pub(crate) fn search(&self, request: &SearchRequest<'_>) -> Result<SearchPage, BadCursor> {
+        let offset = cursor::read(request)?;
+        let visible: Vec<bool> = self
+            .capabilities
+            .iter()
+            .map(|indexed| {
+                let id = indexed.capability.definition.id.as_str();
+                request.within.is_none_or(|within| within == id)
+                    && (request.allowed)(&indexed.capability)
+            })
+            .collect();
+        let end = offset.saturating_add(request.limit.max(1));
+        let ranking = self.rank(request.query, end, &visible);
+        let hits = ranking.best.iter().skip(offset).filter_map(|(document, score)| {
+            let (capability, place) = self.owner(*document)?;
+            let discovery = capability.discovery.as_ref();
+            Some(SearchHit {
+                capability: capability.definition.id.clone(),
+                tool: discovery.and_then(|discovery| discovery.tools.get(place)).cloned(),
+                score: *score,
+            })
+        });
+        Ok(SearchPage {
+            hits: hits.collect(),
+            next_cursor: (end < ranking.total).then(|| cursor::write(request, end)),
+            total: ranking.total,
+            suggestion: None,
+        })
+    }
+}

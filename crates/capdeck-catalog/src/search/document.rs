@@ -1,0 +1,121 @@
+//! What is indexed of a tool and of a capability, and how much each part counts.
+
+use std::borrow::Cow;
+
+use capdeck_definition::Definition;
+
+use super::texts::{Parameters, SchemaTexts, Texts};
+use crate::Tool;
+
+/// A part of a document.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field {
+    /// What one occurrence of a word counts.
+    pub(super) weight: f32,
+    /// The usual number of words. Fixed, not measured, so that a score does not change because some
+    /// other tool was added.
+    pub(super) usual_length: f32,
+    /// How much longer-than-usual parts are damped, 0 to 1.
+    pub(super) damping: f32,
+}
+
+pub(super) const NAME: Field = field(5.0, 3.0, 0.6);
+pub(super) const TITLE: Field = field(1.5, 4.0, 0.5);
+const SUMMARY: Field = field(2.0, 10.0, 0.4);
+const DETAILS: Field = field(0.5, 30.0, 0.7);
+const PARAMETERS: Field = field(0.7, 6.0, 0.6);
+const PARAMETER_TEXT: Field = field(0.25, 40.0, 0.6);
+const PATTERNS: Field = field(3.0, 6.0, 0.5);
+const TAGS: Field = field(2.0, 3.0, 0.5);
+const USE_WHEN: Field = field(1.5, 12.0, 0.5);
+const AVOID_WHEN: Field = field(0.1, 12.0, 0.5);
+const CARD_NAME: Field = field(5.0, 2.0, 0.3);
+const CARD_DESCRIPTION: Field = field(1.0, 15.0, 0.6);
+
+/// Bytes of a long description that are read; the rest is examples and small print.
+const DETAILS_READ: usize = 600;
+/// Bytes that make a line a summary rather than a heading.
+const SHORTEST_LINE: usize = 30;
+/// Bytes after which a first sentence is no summary any more.
+const LONGEST_SUMMARY: usize = 240;
+/// Bytes read of one parameter's description.
+const PARAMETER_TEXT_READ: usize = 80;
+
+const fn field(weight: f32, usual_length: f32, damping: f32) -> Field {
+    Field { weight, usual_length, damping }
+}
+
+/// Feeds every part of a tool but its name.
+pub(super) fn read_tool(tool: &Tool, mut feed: impl FnMut(Field, &[Cow<'_, str>])) {
+    let member = |key: &str| {
+        let raw = tool.raw().get(key)?;
+        serde_json::from_str::<Texts<'_>>(raw.get()).ok()
+    };
+    for (key, field) in [
+        ("title", TITLE),
+        ("patterns", PATTERNS),
+        ("tags", TAGS),
+        ("useWhen", USE_WHEN),
+        ("avoidWhen", AVOID_WHEN),
+    ] {
+        if let Some(Texts(texts)) = member(key) {
+            feed(field, &texts);
+        }
+    }
+    if let Some(Texts(texts)) = member("description")
+        && let Some(text) = texts.first()
+    {
+        let (summary, details) = split_summary(text);
+        feed(SUMMARY, &[Cow::Borrowed(summary)]);
+        feed(DETAILS, &[Cow::Borrowed(head(details, DETAILS_READ))]);
+    }
+    let schema = tool.input_schema().map(|raw| serde_json::from_str::<SchemaTexts<'_>>(raw.get()));
+    if let Some(Ok(SchemaTexts { properties: Parameters { names, mut texts } })) = schema {
+        for text in &mut texts {
+            if text.len() > PARAMETER_TEXT_READ {
+                *text = Cow::Owned(head(text, PARAMETER_TEXT_READ).to_owned());
+            }
+        }
+        feed(PARAMETERS, &names);
+        feed(PARAMETER_TEXT, &texts);
+    }
+}
+
+/// Feeds a capability's card, which counts for every tool of it.
+pub(super) fn read_card(definition: &Definition, mut feed: impl FnMut(Field, &[Cow<'_, str>])) {
+    let id = definition.id.as_str();
+    let mut names = vec![Cow::Borrowed(id)];
+    // Often the name is the id in better spelling; a word must not count twice for that.
+    if !definition.name.eq_ignore_ascii_case(id) {
+        names.push(Cow::Borrowed(&definition.name));
+    }
+    feed(CARD_NAME, &names);
+    let tags: Vec<Cow<'_, str>> =
+        definition.tags.iter().map(|tag| Cow::Borrowed(tag.as_str())).collect();
+    feed(TAGS, &tags);
+    feed(CARD_DESCRIPTION, &[Cow::Borrowed(head(&definition.description, DETAILS_READ))]);
+    for (hint, field) in
+        [(&definition.hints.use_when, USE_WHEN), (&definition.hints.avoid_when, AVOID_WHEN)]
+    {
+        if let Some(text) = hint {
+            feed(field, &[Cow::Borrowed(text)]);
+        }
+    }
+}
+
+/// The first sentence or line that says something, and the rest.
+fn split_summary(text: &str) -> (&str, &str) {
+    let text = text.trim_start();
+    let window = head(text, LONGEST_SUMMARY);
+    let sentences = window.match_indices(". ").chain(window.match_indices(".\n"));
+    // Short first lines are headings such as "Purpose:"; the sentence after them is meant.
+    let lines = window.match_indices('\n').filter(|(end, _)| *end >= SHORTEST_LINE);
+    let end = sentences.chain(lines).map(|(end, _)| end).min().unwrap_or(window.len());
+    text.split_at_checked(end).unwrap_or((text, ""))
+}
+
+/// The first `most` bytes, or a little less where that would cut a character.
+fn head(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    text.split_at_checked(end.unwrap_or_default()).map_or("", |(head, _)| head)
+}

@@ -1,0 +1,162 @@
+//! What a question asks for: one group of terms per idea, the word itself and what else could be meant.
+
+use super::{
+    index::{Index, letters},
+    thesaurus,
+    words::{each_word, is_stop_word, stem},
+};
+
+/// How much a longer word counts for its beginning, when the beginning is no word of its own.
+const PREFIX: f32 = 0.8;
+/// The same beside an exact match: `repo` finds `repo` first, then `repository`.
+const PREFIX_BESIDE_EXACT: f32 = 0.3;
+/// How much a word counts that differs by a typing error.
+const TYPO: f32 = 0.6;
+/// Longer words tried for one beginning.
+const MOST_PREFIXED: usize = 24;
+/// Words tried for one typing error.
+const MOST_TYPOS: usize = 8;
+/// Ideas taken from one question; agents sometimes paste a page.
+const MOST_GROUPS: usize = 24;
+
+/// Verbs of tools that only look.
+const READING: [&str; 10] =
+    ["get", "list", "read", "show", "search", "find", "query", "describe", "retrieve", "check"];
+/// Verbs that ask for something to be done.
+const DOING: [&str; 60] = [
+    "accept", "add", "append", "apply", "approve", "archive", "assign", "attach", "cancel",
+    "change", "clear", "click", "clone", "close", "commit", "compress", "connect", "convert",
+    "copy", "create", "delete", "deploy", "disable", "drop", "edit", "enable", "execute", "export",
+    "fill", "fork", "generate", "give", "import", "insert", "install", "launch", "make", "mark",
+    "merge", "modify", "move", "new", "open", "post", "publish", "push", "put", "remove", "rename",
+    "replace", "reply", "restart", "run", "send", "set", "start", "stop", "update", "upload",
+    "write",
+];
+
+/// One idea of a question.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    /// Terms that express it, each with how much it counts.
+    pub(super) terms: Vec<(u32, f32)>,
+}
+
+/// Terms of tools that only look, when the question asks for nothing to be done.
+///
+/// "who watches this ticket" and "logs of a pod" want something shown; among tools that fit equally, one
+/// that shows comes first. A question with a verb of its own needs no such guess.
+pub(super) fn reading_terms(index: &Index, question: &str) -> Vec<u32> {
+    if words(question).iter().any(|word| DOING.contains(&word.as_str())) {
+        return Vec::new();
+    }
+    READING
+        .iter()
+        .filter_map(|verb| {
+            let mut term = (*verb).to_owned();
+            stem(&mut term);
+            index.terms.find(&term)
+        })
+        .collect()
+}
+
+/// The ideas of a question. `present` tells whether the asker's part of the catalog holds a term:
+/// what the asker may not see must not change the answer either.
+pub(super) fn groups(index: &Index, question: &str, present: impl Fn(u32) -> bool) -> Vec<Group> {
+    let mut words = words(question);
+    // A question of nothing but stop words is about those words.
+    if words.iter().any(|word| !is_stop_word(word)) {
+        words.retain(|word| !is_stop_word(word));
+    }
+    let mut groups = Vec::new();
+    for mut word in words {
+        stem(&mut word);
+        let group = group(index, &word, &present);
+        if !group.terms.is_empty() {
+            groups.push(group);
+        }
+        if groups.len() == MOST_GROUPS {
+            break;
+        }
+    }
+    groups
+}
+
+/// The distinct words of a question, two-word phrases joined.
+fn words(question: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    each_word(question, &mut String::new(), |word| {
+        match all.last().and_then(|last| thesaurus::phrase(last, word)) {
+            Some(joined) => {
+                all.pop();
+                all.push(joined.to_owned());
+            }
+            None => all.push(word.to_owned()),
+        }
+    });
+    let mut distinct: Vec<String> = Vec::with_capacity(all.len());
+    for word in all {
+        if !distinct.contains(&word) {
+            distinct.push(word);
+        }
+    }
+    distinct
+}
+
+fn group(index: &Index, word: &str, present: &impl Fn(u32) -> bool) -> Group {
+    let mut group = Group::default();
+    let exact = index.terms.find(word).filter(|term| present(*term));
+    group.terms.extend(exact.map(|term| (term, 1.0)));
+    for (other, weight) in thesaurus::expansions(word) {
+        if let Some(term) = index.terms.find(other).filter(|term| present(*term)) {
+            group.add(term, *weight);
+        }
+    }
+    let weight = if exact.is_some() { PREFIX_BESIDE_EXACT } else { PREFIX };
+    if word.chars().count() >= 3 {
+        let longer = index.terms.starting_with(word).map(|term| term as u32);
+        for term in longer.filter(|term| present(*term)).take(MOST_PREFIXED) {
+            group.add(term, weight);
+        }
+    }
+    if group.terms.is_empty() {
+        typos(index, word, present, &mut group);
+    }
+    group
+}
+
+/// Adds the terms one or two typing errors away, nearest first.
+fn typos(index: &Index, word: &str, present: &impl Fn(u32) -> bool, group: &mut Group) {
+    let length = word.len();
+    let most = match length {
+        0..=3 => return,
+        4..=7 => 1,
+        _ => 2,
+    };
+    let own = letters(word);
+    let mut found: Vec<(usize, u32)> = Vec::new();
+    for (term, set) in index.terms.letters.iter().enumerate() {
+        // One edit changes at most two letters of the set; most of the vocabulary ends here.
+        if (own ^ set).count_ones() as usize > 2 * most {
+            continue;
+        }
+        let text = index.terms.get(term);
+        if text.len().abs_diff(length) > most {
+            continue;
+        }
+        let distance = strsim::osa_distance(word, text);
+        if distance <= most && present(term as u32) {
+            found.push((distance, term as u32));
+        }
+    }
+    found.sort_unstable();
+    for (distance, term) in found.into_iter().take(MOST_TYPOS) {
+        group.add(term, TYPO / distance as f32);
+    }
+}
+
+impl Group {
+    fn add(&mut self, term: u32, weight: f32) {
+        if !self.terms.iter().any(|(known, _)| *known == term) {
+            self.terms.push((term, weight));
+        }
+    }
+}

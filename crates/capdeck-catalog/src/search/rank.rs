@@ -1,0 +1,275 @@
+//! Scores the documents an asker may see and keeps the best.
+
+use std::{cmp::Ordering, collections::BinaryHeap, ops::Range};
+
+use rustc_hash::FxHashMap;
+
+use super::{
+    index::{Index, STRONGEST},
+    query::{Group, groups, reading_terms},
+};
+
+/// Documents that are looked at more closely, by how well the question covers their name.
+const HEAD: usize = 256;
+/// What a name that is exactly the question adds, as a share of the score.
+const NAME_BONUS: f32 = 0.35;
+/// What a verb of looking adds when the question asks to look.
+const READING_BONUS: f32 = 0.1;
+
+/// Per-document buffers of one query; all zero between queries.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    scores: Vec<f32>,
+    group: Vec<f32>,
+    touched: Vec<u32>,
+}
+
+/// The best documents of a query, best first, and how many there are in all.
+pub(super) struct Ranking {
+    pub(super) best: Vec<(u32, f32)>,
+    pub(super) total: usize,
+}
+
+/// A document in the heap of the best so far: the worst of them is on top.
+#[derive(PartialEq)]
+struct Candidate {
+    score: f32,
+    document: u32,
+}
+
+impl Index {
+    /// The `wanted` best documents among the capabilities that `visible` admits.
+    pub(super) fn rank(&self, question: &str, wanted: usize, visible: &[bool]) -> Ranking {
+        let ranges = self.visible_ranges(visible);
+        let corpus: usize = ranges.iter().map(ExactSizeIterator::len).sum();
+        let everything = corpus == self.document_count();
+        let groups =
+            groups(self, question, |term| everything || self.present(term, &ranges, visible));
+
+        let mut scratch = std::mem::take(&mut *self.scratch.lock());
+        scratch.fit(self.document_count());
+        let mut rarity = Vec::with_capacity(groups.len());
+        for group in &groups {
+            self.gather(group, &ranges, visible, &mut scratch);
+            rarity.push(scratch.settle(corpus));
+        }
+        let bonus = NameBonus::new(&groups, &rarity, reading_terms(self, question));
+        let ranking = self.select(&bonus, &ranges, wanted, &scratch.scores);
+        scratch.scores.fill(0.0);
+        *self.scratch.lock() = scratch;
+        ranking
+    }
+
+    /// The documents of the visible capabilities; neighbours are joined.
+    fn visible_ranges(&self, visible: &[bool]) -> Vec<Range<u32>> {
+        let mut ranges: Vec<Range<u32>> = Vec::new();
+        for (indexed, visible) in self.capabilities.iter().zip(visible) {
+            if !visible {
+                continue;
+            }
+            match ranges.last_mut() {
+                Some(last) if last.end == indexed.documents.start => {
+                    last.end = indexed.documents.end;
+                }
+                _ => ranges.push(indexed.documents.clone()),
+            }
+        }
+        ranges
+    }
+
+    fn present(&self, term: u32, ranges: &[Range<u32>], visible: &[bool]) -> bool {
+        let (documents, _) = self.postings(term);
+        let in_range = |range: &Range<u32>| {
+            let at = documents.partition_point(|document| *document < range.start);
+            documents.get(at).is_some_and(|document| *document < range.end)
+        };
+        ranges.iter().any(in_range) || self.cards_with(term, visible).next().is_some()
+    }
+
+    fn cards_with<'a>(
+        &'a self,
+        term: u32,
+        visible: &'a [bool],
+    ) -> impl Iterator<Item = (Range<u32>, f32)> + 'a {
+        self.cards.get(&term).into_iter().flatten().filter_map(|(capability, strength)| {
+            let shown = visible.get(*capability as usize).copied().unwrap_or_default();
+            let indexed = self.capabilities.get(*capability as usize)?;
+            shown.then(|| (indexed.documents.clone(), *strength))
+        })
+    }
+
+    /// Collects into `scratch.group` how strongly each document expresses one idea: the best of its
+    /// terms, joined with the best of its card.
+    fn gather(
+        &self,
+        group: &Group,
+        ranges: &[Range<u32>],
+        visible: &[bool],
+        scratch: &mut Scratch,
+    ) {
+        for (term, weight) in &group.terms {
+            let (documents, strengths) = self.postings(*term);
+            let scale = weight / STRONGEST;
+            for range in ranges {
+                let from = documents.partition_point(|document| *document < range.start);
+                let to = documents.partition_point(|document| *document < range.end);
+                let documents = documents.get(from..to).unwrap_or_default();
+                let strengths = strengths.get(from..to).unwrap_or_default();
+                for (document, strength) in documents.iter().zip(strengths) {
+                    if let Some(best) = scratch.group.get_mut(*document as usize) {
+                        if *best == 0.0 {
+                            scratch.touched.push(*document);
+                        }
+                        *best = best.max(f32::from(*strength) * scale);
+                    }
+                }
+            }
+        }
+        for (documents, strength) in self.best_cards(group, visible) {
+            for document in documents {
+                if let Some(best) = scratch.group.get_mut(document as usize) {
+                    if *best == 0.0 {
+                        scratch.touched.push(document);
+                    }
+                    *best = 1.0 - (1.0 - *best) * (1.0 - strength);
+                }
+            }
+        }
+    }
+
+    /// For each visible capability whose card expresses the idea, its documents and how strongly.
+    fn best_cards(&self, group: &Group, visible: &[bool]) -> Vec<(Range<u32>, f32)> {
+        let mut best: Vec<(Range<u32>, f32)> = Vec::new();
+        for (term, weight) in &group.terms {
+            for (documents, strength) in self.cards_with(*term, visible) {
+                let strength = strength * weight;
+                match best.iter_mut().find(|(known, _)| *known == documents) {
+                    Some((_, known)) => *known = known.max(strength),
+                    None => best.push((documents, strength)),
+                }
+            }
+        }
+        best
+    }
+
+    fn select(
+        &self,
+        bonus: &NameBonus,
+        ranges: &[Range<u32>],
+        wanted: usize,
+        scores: &[f32],
+    ) -> Ranking {
+        // The head is always the same documents, whatever page is asked for: pages must fit together.
+        let kept = wanted.max(HEAD);
+        let mut heap: BinaryHeap<Candidate> = BinaryHeap::with_capacity(kept + 1);
+        let mut total = 0;
+        for range in ranges {
+            let scores = scores.get(range.start as usize..range.end as usize).unwrap_or_default();
+            for (document, score) in range.clone().zip(scores) {
+                if *score <= 0.0 {
+                    continue;
+                }
+                total += 1;
+                if heap.len() == kept && heap.peek().is_some_and(|worst| *score <= worst.score) {
+                    continue;
+                }
+                heap.push(Candidate { score: *score, document });
+                if heap.len() > kept {
+                    heap.pop();
+                }
+            }
+        }
+        let mut best: Vec<Candidate> = heap.into_sorted_vec();
+        let head = best.len().min(HEAD);
+        if let Some(head) = best.get_mut(..head) {
+            for candidate in head.iter_mut() {
+                candidate.score *= 1.0 + bonus.of(self.name_terms(candidate.document));
+            }
+            head.sort_unstable();
+        }
+        best.truncate(wanted);
+        let best =
+            best.into_iter().map(|candidate| (candidate.document, candidate.score)).collect();
+        Ranking { best, total }
+    }
+}
+
+impl Scratch {
+    fn fit(&mut self, documents: usize) {
+        self.scores.resize(documents, 0.0);
+        self.group.resize(documents, 0.0);
+    }
+
+    /// Adds the idea at hand to the scores, weighed by how rare it is, and clears it.
+    fn settle(&mut self, corpus: usize) -> f32 {
+        let (corpus, found) = (corpus as f32, self.touched.len() as f32);
+        let rarity = (1.0 + (corpus - found + 0.5) / (found + 0.5)).ln();
+        for document in self.touched.drain(..) {
+            let at = document as usize;
+            if let (Some(score), Some(group)) = (self.scores.get_mut(at), self.group.get_mut(at)) {
+                *score += rarity * std::mem::take(group);
+            }
+        }
+        rarity
+    }
+}
+
+/// How well a question and a name cover each other.
+struct NameBonus {
+    /// For each term of the question, the idea it expresses and how well.
+    terms: FxHashMap<u32, (usize, f32)>,
+    /// Each idea's share of the question.
+    shares: Vec<f32>,
+    /// Verbs that suit a question which asks for nothing to be done.
+    reading: Vec<u32>,
+}
+
+impl NameBonus {
+    fn new(groups: &[Group], rarity: &[f32], reading: Vec<u32>) -> Self {
+        let sum: f32 = rarity.iter().sum();
+        let mut terms: FxHashMap<u32, (usize, f32)> = FxHashMap::default();
+        for (number, group) in groups.iter().enumerate() {
+            for (term, weight) in &group.terms {
+                let known = terms.entry(*term).or_insert((number, *weight));
+                if *weight > known.1 {
+                    *known = (number, *weight);
+                }
+            }
+        }
+        Self { terms, shares: rarity.iter().map(|rarity| rarity / sum).collect(), reading }
+    }
+
+    /// What a name adds, as a share of the score.
+    fn of(&self, name: &[u32]) -> f32 {
+        let (mut named, mut asked, mut seen) = (0.0, 0.0, 0_u32);
+        for term in name {
+            if let Some((group, weight)) = self.terms.get(term) {
+                named += weight;
+                if seen & 1 << group == 0 {
+                    seen |= 1 << group;
+                    asked += weight * self.shares.get(*group).copied().unwrap_or_default();
+                }
+            }
+        }
+        if name.is_empty() {
+            return 0.0;
+        }
+        let reads = name.iter().any(|term| self.reading.contains(term));
+        NAME_BONUS * asked * named / name.len() as f32 + if reads { READING_BONUS } else { 0.0 }
+    }
+}
+
+impl Eq for Candidate {}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Better documents come first: the higher score, then the earlier place in the catalog.
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.score.total_cmp(&self.score).then(self.document.cmp(&other.document))
+    }
+}

@@ -1,0 +1,170 @@
+//! A tool's call in one line of TypeScript-like text: `read_file(path: string, limit?: number)`.
+
+use serde_json::Value;
+
+use crate::{
+    Tool,
+    input_shape::{InputShape, object, resolve},
+};
+
+/// Arguments named in a signature; optional ones beyond this become `…`.
+const MOST_ARGUMENTS: usize = 12;
+/// Alternatives named in a union; more become `…`.
+const MOST_ALTERNATIVES: usize = 6;
+/// Object levels that are spelled out; deeper ones read `object`.
+const DEEPEST: usize = 2;
+
+/// The call signature of a tool, required arguments first.
+pub fn signature(tool: &Tool) -> String {
+    render(tool.name(), &InputShape::of(tool))
+}
+
+pub(crate) fn render(name: &str, shape: &InputShape) -> String {
+    let required = shape.required();
+    let optional = shape.accepted().into_iter().filter(|argument| !shape.is_required(argument));
+    let room = MOST_ARGUMENTS.max(required.len());
+    let named: Vec<&str> = required.into_iter().chain(optional).collect();
+    let mut arguments: Vec<String> = named
+        .iter()
+        .take(room)
+        .map(|argument| {
+            let mark = if shape.is_required(argument) { "" } else { "?" };
+            let kind = shape
+                .argument(argument)
+                .map_or_else(|| "unknown".to_owned(), |schema| kind(shape.root(), schema, 0));
+            format!("{}{mark}: {kind}", key(argument))
+        })
+        .collect();
+    if named.len() > room {
+        arguments.push("…".to_owned());
+    }
+    format!("{}({})", key(name), arguments.join(", "))
+}
+
+/// The TypeScript-like name of what a schema accepts.
+fn kind(root: &Value, schema: &Value, depth: usize) -> String {
+    let schema = resolve(root, schema);
+    if let Some(constant) = schema.get("const") {
+        return constant.to_string();
+    }
+    if let Some(options) = schema.get("enum").and_then(Value::as_array) {
+        return union(options.iter().map(Value::to_string));
+    }
+    for keyword in ["anyOf", "oneOf"] {
+        if let Some(options) = schema.get(keyword).and_then(Value::as_array) {
+            return union(options.iter().map(|option| kind(root, option, depth)));
+        }
+    }
+    match schema.get("type") {
+        Some(Value::String(name)) => named(root, schema, name, depth),
+        Some(Value::Array(names)) => union(
+            names.iter().filter_map(Value::as_str).map(|name| named(root, schema, name, depth)),
+        ),
+        _ if schema.get("properties").is_some() => named(root, schema, "object", depth),
+        _ => "unknown".to_owned(),
+    }
+}
+
+fn named(root: &Value, schema: &Value, name: &str, depth: usize) -> String {
+    match name {
+        "integer" | "number" => "number".to_owned(),
+        "array" => match schema.get("items") {
+            Some(items) => {
+                let item = kind(root, items, depth);
+                if item.contains(" | ") { format!("({item})[]") } else { format!("{item}[]") }
+            }
+            None => "unknown[]".to_owned(),
+        },
+        "object" => match object(schema, "properties") {
+            Some(properties) if depth < DEEPEST && !properties.is_empty() => {
+                let required = schema.get("required").and_then(Value::as_array);
+                let members = properties.iter().map(|(member, schema)| {
+                    let given =
+                        required.is_some_and(|names| names.iter().any(|name| name == member));
+                    let mark = if given { "" } else { "?" };
+                    format!("{}{mark}: {}", key(member), kind(root, schema, depth + 1))
+                });
+                let shown: Vec<String> = members.take(MOST_ARGUMENTS).collect();
+                let more = if properties.len() > shown.len() { "; …" } else { "" };
+                format!("{{ {}{more} }}", shown.join("; "))
+            }
+            _ => "object".to_owned(),
+        },
+        other => other.to_owned(),
+    }
+}
+
+fn union(options: impl Iterator<Item = String>) -> String {
+    let mut shown: Vec<String> = Vec::new();
+    for option in options {
+        if shown.contains(&option) {
+            continue;
+        }
+        if shown.len() == MOST_ALTERNATIVES {
+            shown.push("…".to_owned());
+            break;
+        }
+        shown.push(option);
+    }
+    if shown.is_empty() { "never".to_owned() } else { shown.join(" | ") }
+}
+
+/// A name as it may stand in TypeScript: bare when it is an identifier, else quoted.
+fn key(name: &str) -> String {
+    let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    let legal = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '$';
+    if starts && name.chars().all(legal) { name.to_owned() } else { Value::from(name).to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: Value, expected: &str) {
+        assert_eq!(render("tool", &InputShape::from_schema(schema)), expected);
+    }
+
+    #[test]
+    fn arguments_read_like_a_function() {
+        check(json!({}), "tool()");
+        check(
+            json!({"properties": {"limit": {"type": "integer"}, "path": {"type": "string"}}, "required": ["path"]}),
+            "tool(path: string, limit?: number)",
+        );
+        check(
+            json!({"properties": {"state": {"enum": ["open", "closed"]}, "ids": {"type": "array", "items": {"type": "integer"}}}}),
+            "tool(state?: \"open\" | \"closed\", ids?: number[])",
+        );
+        check(
+            json!({"properties": {"who": {"$ref": "#/$defs/Who"}}, "required": ["who"],
+                   "$defs": {"Who": {"type": "object", "properties": {"name": {"type": ["string", "null"]}}, "required": ["name"]}}}),
+            "tool(who: { name: string | null })",
+        );
+        check(
+            json!({"properties": {"per-page": {"type": "integer"}}}),
+            "tool(\"per-page\"?: number)",
+        );
+        check(json!({"required": ["lost"]}), "tool(lost: unknown)");
+    }
+
+    #[test]
+    fn recursive_and_wide_schemas_stay_short() {
+        check(
+            json!({"properties": {"tree": {"$ref": "#/$defs/Node"}},
+                   "$defs": {"Node": {"type": "object", "properties": {"child": {"$ref": "#/$defs/Node"}}}}}),
+            "tool(tree?: { child?: { child?: object } })",
+        );
+        let properties: serde_json::Map<String, Value> =
+            (0..40).map(|number| (format!("a{number}"), json!({"type": "string"}))).collect();
+        let text = render("tool", &InputShape::from_schema(json!({ "properties": properties })));
+        assert!(text.ends_with("a11?: string, …)"), "{text}");
+    }
+
+    #[test]
+    fn a_reference_to_itself_ends() {
+        check(json!({"properties": {"x": {"$ref": "#/properties/x"}}}), "tool(x?: unknown)");
+    }
+}

@@ -1,0 +1,7 @@
+//! Tests through the crate's public face.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod deck;
+mod quality;
+mod search;
+mod tokens;
