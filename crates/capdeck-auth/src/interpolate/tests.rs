@@ -1,3 +1,5 @@
+//! References and what becomes of them, as tables.
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Scrubbing of texts and of streams cut anywhere.
+
 use super::*;
 
 fn scrubber(values: &[&str]) -> Scrubber {

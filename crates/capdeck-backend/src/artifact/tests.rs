@@ -1,3 +1,5 @@
+//! Artifacts: written whole, read safely, swept in time.
+
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! A command that writes without end.
+
 use capdeck_auth::Scrubber;
 use capdeck_definition::CapabilityId;
 use indexmap::IndexMap;

@@ -1,3 +1,5 @@
+//! The mapping from a call's arguments to a request, as tables.
+
 use capdeck_auth::{AuthHeader, Secret};
 use serde_json::{Map, Value, json};
 

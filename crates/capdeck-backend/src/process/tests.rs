@@ -1,3 +1,5 @@
+//! Groups that end, logs that are complete, programs that are found.
+
 use std::time::Instant as StdInstant;
 
 use tokio::io::AsyncReadExt;
