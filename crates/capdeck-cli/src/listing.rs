@@ -20,6 +20,9 @@ pub(crate) struct ListItem {
     pub(crate) status: ItemStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+    /// What to do about it; for people only.
+    #[serde(skip)]
+    pub(crate) next_step: Option<String>,
     pub(crate) source: Source,
     pub(crate) shadows: Vec<Source>,
     /// What listing every tool would cost an agent at most; `None` while the tools are not known.
@@ -59,7 +62,7 @@ pub(crate) fn list_items(catalog: &Catalog) -> Vec<ListItem> {
 impl ListItem {
     pub(crate) fn of(capability: &Capability) -> Self {
         let definition = &capability.definition;
-        let (status, reason) = state_of(capability);
+        let (status, reason, next_step) = state_of(capability);
         Self {
             id: definition.id.to_string(),
             name: definition.name.clone(),
@@ -69,6 +72,7 @@ impl ListItem {
             exposure: Some(capability.exposure),
             status,
             reason,
+            next_step,
             source: definition.source.clone(),
             shadows: capability.shadows.clone(),
             tokens: capability.discovery.as_ref().map(|_| direct_tokens(capability)),
@@ -85,10 +89,22 @@ impl ListItem {
             exposure: None,
             status: ItemStatus::Quarantined,
             reason: Some(entry.reason.clone()),
+            next_step: Some(format!("capdeck validate {}", entry.source.path.display())),
             source: entry.source.clone(),
             shadows: Vec::new(),
             tokens: None,
         }
+    }
+}
+
+impl ListItem {
+    /// Why it is not simply ready, and what to do, in one sentence.
+    pub(crate) fn explanation(&self) -> Option<String> {
+        let reason = self.reason.as_deref()?;
+        Some(match &self.next_step {
+            Some(next_step) => format!("{reason}; {next_step}"),
+            None => reason.to_owned(),
+        })
     }
 }
 
@@ -119,26 +135,32 @@ impl ItemStatus {
     }
 }
 
-/// The status of a capability and, unless all is well, the reason.
-pub(crate) fn state_of(capability: &Capability) -> (ItemStatus, Option<String>) {
-    let id = &capability.definition.id;
+/// The status of a capability and, unless all is well, the reason and what to do about it.
+fn state_of(capability: &Capability) -> (ItemStatus, Option<String>, Option<String>) {
+    let definition = &capability.definition;
+    let state = |status: ItemStatus, reason: &str, next_step: &str| {
+        (status, Some(reason.to_owned()), Some(next_step.to_owned()))
+    };
     match &capability.status {
-        Status::Ready => (ItemStatus::Ready, None),
-        Status::Stale { reason } => (
+        Status::Ready => (ItemStatus::Ready, None, None),
+        Status::Stale { reason } => state(
             ItemStatus::Stale,
-            Some(format!("the file no longer loads, its last good form is in use: {reason}")),
+            &format!("the file no longer loads, and its last good form is in use: {reason}"),
+            &format!("capdeck validate {}", definition.source.path.display()),
         ),
-        Status::Hidden { reason: HiddenReason::SetupRequired } => (
+        Status::Hidden { reason: HiddenReason::SetupRequired } => state(
             ItemStatus::Hidden,
-            Some(format!("its set-up has not been run; run: capdeck setup {id}")),
+            "its set-up has not been run",
+            &format!("capdeck setup {}", definition.id),
         ),
-        Status::Hidden { reason: HiddenReason::ProjectMissing } => (
+        Status::Hidden { reason: HiddenReason::ProjectMissing } => state(
             ItemStatus::Hidden,
-            Some("it works only inside a project, and there is none here".to_owned()),
+            "it works only inside a project, and there is none here",
+            "start capdeck in a project, or with --project DIR",
         ),
-        Status::Untrusted { reason } => {
-            (ItemStatus::Untrusted, Some(format!("{reason}; review it with: capdeck trust")))
+        Status::Untrusted { reason } => state(ItemStatus::Untrusted, reason, "capdeck trust"),
+        Status::Disabled => {
+            (ItemStatus::Disabled, Some("its file says `disabled`".to_owned()), None)
         }
-        Status::Disabled => (ItemStatus::Disabled, Some("its file says `disabled`".to_owned())),
     }
 }

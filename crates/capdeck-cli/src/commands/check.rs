@@ -1,6 +1,6 @@
 //! `capdeck check [ID…]`: live readiness.
 
-use capdeck_host::{CheckReport, ErrorKind};
+use capdeck_host::{CallError, CheckReport, ErrorKind};
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
@@ -93,7 +93,7 @@ fn status(reports: &[CheckReport]) -> ExitStatus {
     let failures: Vec<ErrorKind> = reports
         .iter()
         .filter_map(|report| report.outcome.as_ref().err())
-        .map(|error| error.kind())
+        .map(CallError::kind)
         .collect();
     match failures.as_slice() {
         [] => ExitStatus::Done,

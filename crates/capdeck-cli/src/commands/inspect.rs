@@ -10,7 +10,7 @@ use crate::{
     completion::ids,
     context::Context,
     errors::{ExitStatus, Failure},
-    listing::{ListItem, state_of},
+    listing::ListItem,
     plain_text::{lines, one_line, written},
     printer::{Palette, Style},
 };
@@ -25,14 +25,37 @@ pub(crate) struct InspectArgs {
 
 pub(crate) fn run(args: &InspectArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let host = context.open_host()?;
-    let capability = known_capability(&host, &args.id)?;
     let printer = context.printer;
+    let children = children(&host.catalog(), &args.id);
+    if !children.is_empty() {
+        if printer.wants_json() {
+            let items: Vec<Value> = children.iter().map(|child| to_json(child)).collect();
+            printer.json(&json!({ "id": args.id, "items": items }));
+        } else {
+            let texts: Vec<String> =
+                children.iter().map(|child| to_text(child, printer.palette())).collect();
+            printer.data(&texts.join("\n"));
+        }
+        return Ok(ExitStatus::Done);
+    }
+    let capability = known_capability(&host, &args.id)?;
     if printer.wants_json() {
         printer.json(&to_json(&capability));
     } else {
         printer.data(&to_text(&capability, printer.palette()));
     }
     Ok(ExitStatus::Done)
+}
+
+/// The capabilities of a file that declares several, when the id is such a file's and nothing else.
+fn children(catalog: &Catalog, id: &str) -> Vec<Arc<Capability>> {
+    if find(catalog, id).is_some() {
+        return Vec::new();
+    }
+    let is_child = |capability: &&Arc<Capability>| {
+        capability.definition.parent.as_ref().is_some_and(|parent| parent.as_str() == id)
+    };
+    catalog.capabilities().chain(catalog.untrusted()).filter(is_child).cloned().collect()
 }
 
 /// The capability under an id whatever its status; an unknown or broken one fails as a call of it would.
@@ -81,7 +104,6 @@ fn to_json(capability: &Capability) -> Value {
 
 fn to_text(capability: &Capability, palette: Palette) -> String {
     let definition = &capability.definition;
-    let (status, reason) = state_of(capability);
     let item = ListItem::of(capability);
     let mut text = format!(
         "{}  {}\n{}\n\n",
@@ -92,9 +114,10 @@ fn to_text(capability: &Capability, palette: Palette) -> String {
     let mut fact = |name: &str, value: &str| {
         text.push_str(&format!("{}{value}\n", palette.paint(Style::Dim, &format!("{name:<11}"))));
     };
-    match reason {
-        Some(reason) => fact("status", &format!("{}: {reason}", status.as_str())),
-        None => fact("status", status.as_str()),
+    let status = item.status.as_str();
+    match item.explanation() {
+        Some(explanation) => fact("status", &format!("{status}: {}", one_line(&explanation))),
+        None => fact("status", status),
     }
     fact("backend", &backend_text(&card(capability)));
     if let Some(exposure) = item.exposure {

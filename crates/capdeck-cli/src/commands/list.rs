@@ -32,8 +32,8 @@ pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, 
     } else {
         table(&shown).print(printer);
         for item in &shown {
-            if let (true, Some(reason)) = (item.status != ItemStatus::Ready, &item.reason) {
-                printer.note(&format!("{} is {}: {reason}", item.id, item.status.as_str()));
+            if let Some(explanation) = item.explanation() {
+                printer.note(&format!("{} is {}: {explanation}", item.id, item.status.as_str()));
             }
         }
     }

@@ -155,6 +155,9 @@ impl Account {
         if let Some(reason) = &item.reason {
             put("reason", json!(reason));
         }
+        if let Some(next_step) = &item.next_step {
+            put("nextStep", json!(next_step));
+        }
         if !self.exposure_from.is_empty() {
             put("exposureFrom", json!(self.exposure_from));
         }
@@ -175,11 +178,14 @@ impl Account {
         let status = palette.paint(item.status.style(), item.status.as_str());
         let mut text = format!("{} is {status}\n", palette.paint(Style::Strong, &item.id));
         let mut line = |name: &str, value: &str| {
-            let name = palette.paint(Style::Dim, &format!("  {name:<13}"));
+            let name = palette.paint(Style::Dim, &format!("  {name:<15}"));
             text.push_str(&format!("{name}{value}\n"));
         };
         if let Some(reason) = &item.reason {
             line("because", &one_line(reason));
+        }
+        if let Some(next_step) = &item.next_step {
+            line("to do", next_step);
         }
         line(
             "from",

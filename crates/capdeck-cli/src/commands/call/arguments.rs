@@ -69,7 +69,11 @@ pub(crate) fn build(
     for pair in pairs {
         let value = convert(pair, &schema)?;
         let wanted = Types::of(property(&schema, &pair.key), &schema);
-        let is_item = !pair.is_json && wanted.array && !value.get().starts_with('[');
+        let is_repeated = pairs.iter().filter(|other| other.key == pair.key).count() > 1;
+        let is_item = !pair.is_json
+            && wanted.array
+            && !value.get().starts_with('[')
+            && (is_repeated || !wanted.string);
         if is_item {
             match lists.iter_mut().find(|(key, _)| *key == pair.key) {
                 Some((_, items)) => items.push(value),

@@ -1,6 +1,7 @@
 //! The single examinations of `doctor`.
 
 use std::{
+    collections::BTreeMap,
     net::TcpListener,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
@@ -90,22 +91,18 @@ pub(super) fn capabilities(settings: &Settings, host: &Host) -> Vec<Finding> {
     for item in list_items(&catalog) {
         let reason = item.reason.unwrap_or_default();
         let message = format!("{} is {}: {reason}", item.id, item.status.as_str());
+        let fix = item.next_step.unwrap_or_default();
         match item.status {
-            ItemStatus::Quarantined => findings.push(Finding::error(
-                "capability",
-                message,
-                format!("capdeck validate {}", item.source.path.display()),
-            )),
-            ItemStatus::Hidden | ItemStatus::Stale => findings.push(Finding::warning(
-                "capability",
-                message,
-                format!("capdeck why {}", item.id),
-            )),
+            ItemStatus::Quarantined => findings.push(Finding::error("capability", message, fix)),
+            ItemStatus::Hidden | ItemStatus::Stale => {
+                findings.push(Finding::warning("capability", message, fix));
+            }
             ItemStatus::Ready | ItemStatus::Untrusted | ItemStatus::Disabled => {}
         }
     }
+    let mut needs = Needs::default();
     for capability in catalog.capabilities().filter(|capability| capability.is_usable()) {
-        findings.extend(needs(capability, settings));
+        note_needs(capability, &settings.environment, &mut needs);
         let id = capability.definition.id.as_str();
         if let Some(failure) = host.last_failure(id) {
             findings.push(Finding::warning(
@@ -115,22 +112,31 @@ pub(super) fn capabilities(settings: &Settings, host: &Host) -> Vec<Finding> {
             ));
         }
     }
+    for ((check, message, fix), ids) in needs {
+        findings.push(Finding::warning(check, format!("{message} ({})", ids.join(", ")), fix));
+    }
     findings
 }
 
-/// Variables and programs a capability refers to and this machine does not have.
-fn needs(capability: &Capability, settings: &Settings) -> Vec<Finding> {
+/// What is missing and how to fix it, with the capabilities that miss it.
+type Needs = BTreeMap<(&'static str, String, String), Vec<String>>;
+
+/// Notes variables and programs that a capability refers to and this machine does not have.
+fn note_needs(capability: &Capability, environment: &Environment, needs: &mut Needs) {
     let id = &capability.definition.id;
-    let environment = &settings.environment;
+    let mut note = |check, message: String, fix: String| {
+        needs.entry((check, message, fix)).or_default().push(id.to_string());
+    };
     let backend = match resolve_value::<Backend>(&capability.definition.backend, environment) {
         Ok(resolved) => resolved.value,
-        Err(ResolveError::Unresolved { unresolved }) => {
-            let finding = |one: &capdeck_auth::Unresolved| {
-                Finding::warning("variable", format!("{id}: {one}"), one.hint())
-            };
-            return unresolved.iter().map(finding).collect();
+        Err(ResolveError::Unresolved { mut unresolved }) => {
+            unresolved.dedup_by(|one, other| one.reason == other.reason);
+            for one in unresolved {
+                note("variable", one.to_string(), one.hint());
+            }
+            return;
         }
-        Err(ResolveError::Shape { .. }) => return Vec::new(),
+        Err(ResolveError::Shape { .. }) => return,
     };
     let mut programs: Vec<&str> = match &backend {
         Backend::Mcp(server) => server.command.iter().map(String::as_str).collect(),
@@ -145,21 +151,17 @@ fn needs(capability: &Capability, settings: &Settings) -> Vec<Finding> {
     };
     programs.sort_unstable();
     programs.dedup();
-    // A path may be relative to the call's folder, and an input decides only at the call.
-    let missing = |program: &&str| {
-        !program.contains("$input") && !program.contains('/') && !is_on_path(program, environment)
-    };
-    programs
-        .into_iter()
-        .filter(missing)
-        .map(|program| {
-            Finding::warning(
+    for program in programs {
+        // A path may be relative to the call's folder, and an input decides only at the call.
+        let is_fixed_name = !program.contains("$input") && !program.contains('/');
+        if is_fixed_name && !is_on_path(program, environment) {
+            note(
                 "program",
-                format!("{id}: `{program}` is not on the PATH"),
+                format!("`{program}` is not on the PATH"),
                 format!("install `{program}`, or write its full path into the file"),
-            )
-        })
-        .collect()
+            );
+        }
+    }
 }
 
 /// Whether the host could listen.

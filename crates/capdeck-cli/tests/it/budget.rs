@@ -1,0 +1,46 @@
+//! `capdeck budget`.
+
+use capdeck_test::{FakePlan, TestDirs};
+use serde_json::json;
+
+use crate::{json, run};
+
+#[test]
+fn costs_are_counted_per_mode() {
+    let dirs = TestDirs::new();
+    let plan = FakePlan { behaviours: false, tools: 40, ..FakePlan::default() };
+    dirs.write_config(&json!({"mcpServers": {"fake": plan.deck_entry()}}));
+    let budget = json(&dirs, &["budget"]);
+    let item = &budget["items"][0];
+    let keys: Vec<_> = item.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["id", "tools", "direct", "progressive", "search", "onDemand", "codeMode"]);
+    assert_eq!(
+        (&item["tools"], &item["onDemand"], &item["codeMode"]),
+        (&json!(40), &json!(null), &json!(null))
+    );
+    let cost = |mode: &str| item[mode].as_u64().unwrap();
+    assert!(cost("direct") > cost("progressive"), "{item}");
+    assert!(cost("search") <= 350, "{item}");
+    assert_eq!(budget["total"], item["search"], "the deck is offered by search");
+    let listed = &json(&dirs, &["list"])["items"][0]["tokens"];
+    assert!(
+        listed.as_u64().unwrap() >= cost("direct"),
+        "the estimate {listed} is an upper bound of {item}"
+    );
+}
+
+#[test]
+fn what_is_not_known_is_asked_or_left_open() {
+    let dirs = TestDirs::new();
+    dirs.write_config(&json!({"mcpServers": {
+        "fake": FakePlan::default().deck_entry(),
+        "gone": {"name": "Gone", "description": "A server that is not there.", "command": "no-such-program-here"},
+    }}));
+    let cached = json(&dirs, &["budget", "--cached"]);
+    assert_eq!(cached["items"][0]["direct"], json!(null));
+    let finished = run(&dirs, &["budget"]);
+    assert_eq!(finished.code, Some(0));
+    assert!(finished.stderr.contains("the tools of `gone` are not known"), "{}", finished.stderr);
+    let known = json(&dirs, &["budget", "--cached"]);
+    assert!(known["items"][0]["direct"].as_u64().unwrap() > 100);
+}

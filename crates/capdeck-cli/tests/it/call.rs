@@ -1,0 +1,182 @@
+//! `capdeck call`, `tools` and `describe`.
+
+use std::fs;
+
+use capdeck_test::{FakePlan, TestDirs};
+use serde_json::{Value, json};
+
+use crate::{capdeck, echo_file, json, run, shown};
+
+fn with_fake() -> TestDirs {
+    let dirs = TestDirs::new();
+    dirs.write_config(&json!({"mcpServers": {"fake": FakePlan::default().deck_entry()}}));
+    dirs
+}
+
+#[test]
+fn a_command_line_tool_is_called_with_words() {
+    let dirs = TestDirs::new();
+    dirs.write("config/echo.md", echo_file("Echo"));
+    for words in [&["call", "echo", "say", "text=a b"][..], &["call", "echo.say", "text=a b"]] {
+        let finished = run(&dirs, words);
+        assert_eq!(
+            (finished.code, finished.stdout.as_str()),
+            (Some(0), "a b\n"),
+            "{}",
+            finished.stderr
+        );
+    }
+    let whole = json(&dirs, &["call", "echo", "say", "--args", r#"{"text": "hi"}"#]);
+    assert_eq!(whole["isError"], false);
+    assert_eq!(whole["content"][0]["text"], "hi\n");
+}
+
+#[test]
+fn arguments_come_from_a_file_or_stdin_too() {
+    let dirs = TestDirs::new();
+    dirs.write("config/echo.md", echo_file("Echo"));
+    dirs.write("project/args.json", r#"{"text": "from a file"}"#);
+    let finished = run(&dirs, &["call", "echo.say", "--args", "@args.json"]).success();
+    assert_eq!(finished.stdout, "from a file\n");
+    let typed = capdeck(&dirs).args(["call", "echo.say", "--args", "-"]);
+    assert_eq!(typed.stdin(r#"{"text": "typed"}"#).run().success().stdout, "typed\n");
+    let merged = run(&dirs, &["call", "echo.say", "text=word", "--args", "@args.json"]);
+    assert_eq!(merged.success().stdout, "word\n");
+}
+
+#[test]
+fn an_mcp_server_receives_typed_arguments() {
+    let dirs = with_fake();
+    let sent = json(&dirs, &["call", "fake", "echo", "n:=12345678901234567890", "word=5"]);
+    let text = sent["content"][0]["text"].as_str().unwrap();
+    let received: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(received, json!({"n": 12_345_678_901_234_567_890_u64, "word": "5"}));
+}
+
+#[test]
+fn wrong_arguments_never_reach_the_tool() {
+    let dirs = TestDirs::new();
+    dirs.write("config/echo.md", echo_file("Echo"));
+    let finished = run(&dirs, &["call", "echo", "say", "txt=a", "text=b", "times=many"]);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
+    assert!(finished.stderr.contains("times must be of type `integer`"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("call it as: say(text: string, times?: number)"),
+        "{}",
+        finished.stderr
+    );
+
+    let answer = run(&dirs, &["call", "echo", "say", "--json"]);
+    let error = &answer.json()["error"];
+    assert_eq!((answer.code, &error["code"]), (Some(1), &json!("REQUEST_INVALID")));
+    assert!(error["details"].is_object(), "{error}");
+}
+
+#[test]
+fn arguments_that_cannot_be_read_are_wrong_usage() {
+    let dirs = TestDirs::new();
+    for words in [
+        &["call", "machine", "system", "--args", "{bad"][..],
+        &["call", "machine", "system", "--args", "[1]"],
+        &["call", "machine", "system", "--args", "@nowhere.json"],
+        &["call", "machine", "system", "lonely"],
+        &["call", "machine"],
+    ] {
+        let finished = run(&dirs, words);
+        assert_eq!(finished.code, Some(2), "{words:?}: {}", finished.stderr);
+        assert!(finished.stderr.starts_with("error: "), "{}", finished.stderr);
+    }
+}
+
+#[test]
+fn an_unknown_tool_is_answered_with_the_nearest() {
+    let dirs = TestDirs::new();
+    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["call", "machine", "uptme"])), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    error: `machine` has no tool `uptme`
+    hint: did you mean `uptime`?
+    ");
+}
+
+#[test]
+fn a_tool_error_is_exit_1() {
+    let dirs = with_fake();
+    let finished = run(&dirs, &["call", "fake", "tool_error"]);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
+    assert!(finished.stderr.starts_with("error: `tool_error` of `fake` reported a failure\n"));
+    let whole = run(&dirs, &["call", "fake", "tool_error", "--json"]);
+    assert_eq!((whole.code, whole.json()["isError"].clone()), (Some(1), json!(true)));
+}
+
+#[test]
+fn a_server_that_fails_is_explained_and_remembered() {
+    let dirs = TestDirs::new();
+    dirs.write_config(&json!({"mcpServers": {"gone": {
+        "name": "Gone", "description": "A server that is not there.", "command": "no-such-program-here"
+    }}}));
+    let finished = run(&dirs, &["call", "gone", "anything"]);
+    assert_eq!(finished.code, Some(1));
+    assert!(finished.stderr.contains("no-such-program-here"), "{}", finished.stderr);
+    let why = json(&dirs, &["why", "gone"]);
+    let remembered = why["lastFailure"]["message"].as_str().unwrap();
+    assert!(remembered.contains("no-such-program-here"), "{why}");
+}
+
+#[test]
+fn a_silent_tool_ends_at_the_time_limit() {
+    let dirs = with_fake();
+    let finished = run(&dirs, &["call", "fake", "hang", "--timeout-ms", "300", "--json"]);
+    assert_eq!(finished.code, Some(1));
+    assert_eq!(finished.json()["error"]["code"], "TOOL_CALL_TIMEOUT");
+}
+
+#[test]
+fn fields_keep_part_of_a_structured_result() {
+    let dirs = with_fake();
+    let whole = json(&dirs, &["call", "fake", "structured"]);
+    let first = whole["structuredContent"].as_object().unwrap().keys().next().unwrap().clone();
+    let part = json(&dirs, &["call", "fake", "structured", "--field", &first]);
+    let kept: Vec<_> = part["structuredContent"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(kept, [first]);
+    let wrong = run(&dirs, &["call", "fake", "structured", "--field", "nope.nothing"]);
+    assert_eq!(wrong.code, Some(1), "{}", wrong.stdout);
+}
+
+#[test]
+fn tools_are_the_servers_own_definitions() {
+    let odd = json!({
+        "name": "odd", "description": "Odd.", "x-unknown": [1, {"a": null}],
+        "inputSchema": {"type": "object", "$defs": {"a": {"type": "string"}}, "properties": {"p": {"$ref": "#/$defs/a"}}}
+    });
+    let dirs = TestDirs::new();
+    let plan =
+        FakePlan { behaviours: false, extra_tools: vec![odd.clone()], ..FakePlan::default() };
+    dirs.write_config(&json!({"mcpServers": {"fake": plan.deck_entry()}}));
+    assert_eq!(json(&dirs, &["tools", "fake"]), json!({"items": [odd]}));
+
+    let mut described = json(&dirs, &["describe", "fake", "odd"]);
+    assert_eq!(described.as_object_mut().unwrap().remove("capability"), Some(json!("fake")));
+    assert_eq!(described, odd);
+    let text = run(&dirs, &["describe", "fake.odd"]).success().stdout;
+    assert!(text.starts_with("fake odd(p?: string)\n\nOdd.\n\ninput\n{"), "{text}");
+}
+
+#[test]
+fn known_tools_need_no_connection_and_can_be_asked_again() {
+    let dirs = TestDirs::new();
+    let record = dirs.root().join("record.jsonl");
+    let plan = FakePlan { record: Some(record.clone()), ..FakePlan::default() };
+    dirs.write_config(&json!({"mcpServers": {"fake": plan.deck_entry()}}));
+    let starts = || {
+        let text = fs::read_to_string(&record).unwrap_or_default();
+        text.lines().filter(|line| line.contains("\"started\"")).count()
+    };
+    json(&dirs, &["tools", "fake"]);
+    json(&dirs, &["tools", "fake"]);
+    json(&dirs, &["search", "echo"]);
+    assert_eq!(starts(), 1);
+    json(&dirs, &["tools", "fake", "--refresh"]);
+    assert_eq!(starts(), 2);
+}

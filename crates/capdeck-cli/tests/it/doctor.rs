@@ -1,0 +1,80 @@
+//! `capdeck doctor`.
+
+use std::net::TcpListener;
+
+use capdeck_test::TestDirs;
+use serde_json::{Value, json};
+
+use crate::{capdeck, echo_file, json};
+
+fn messages(report: &Value, status: &str) -> Vec<String> {
+    let items = report["items"].as_array().unwrap().iter();
+    let fits = items.filter(|item| item["status"] == status);
+    fits.map(|item| {
+        format!("{}: {}", item["check"].as_str().unwrap(), item["message"].as_str().unwrap())
+    })
+    .collect()
+}
+
+#[test]
+fn a_fresh_machine_is_well() {
+    let dirs = TestDirs::new();
+    // Whatever runs on the machine of the test, this port is free.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let finished =
+        capdeck(&dirs).arg("doctor").env("CAPDECK_PORT", free.to_string()).run().success();
+    assert_eq!(finished.stderr, "all is well\n");
+    assert!(
+        finished.stdout.contains("usable capabilities: 2 (the starter deck)"),
+        "{}",
+        finished.stdout
+    );
+}
+
+#[test]
+fn what_is_missing_is_named_with_a_fix() {
+    let dirs = TestDirs::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    dirs.write("config/broken.md", "nothing\n");
+    dirs.write_config(&json!({"mcpServers": {
+        "one": {"name": "One", "description": "Wants a program.", "command": "no-such-program-here"},
+        "two": {"name": "Two", "description": "Wants a variable.", "command": "sh", "env": {"A": "${NOT_SET_HERE}"}},
+        "three": {"name": "Three", "description": "Wants a variable.", "command": "sh", "env": {"A": "${NOT_SET_HERE}"}},
+    }}));
+    dirs.write("project/.capdeck/echo.md", echo_file("Echo"));
+    let finished = capdeck(&dirs).args(["doctor", "--json"]).env("CAPDECK_PORT", &port).run();
+    assert_eq!(finished.code, Some(1), "a broken file is an error");
+    let report = finished.json();
+    let warnings = messages(&report, "warning");
+    for expected in [
+        "project: ".to_owned(),
+        "program: `no-such-program-here` is not on the PATH (one)".to_owned(),
+        "variable: environment variable `NOT_SET_HERE` is not set (three, two)".to_owned(),
+        format!("port: 127.0.0.1:{port} is in use"),
+    ] {
+        assert!(
+            warnings.iter().any(|warning| warning.starts_with(&expected)),
+            "{expected}: {warnings:#?}"
+        );
+    }
+    assert!(
+        messages(&report, "error")
+            .iter()
+            .any(|error| error.starts_with("capability: broken is quarantined"))
+    );
+    for item in report["items"].as_array().unwrap() {
+        assert_eq!(item["status"] == "ok", item.get("fix").is_none(), "{item}");
+    }
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_written_is_an_error() {
+    let dirs = TestDirs::new();
+    let file = dirs.write("a-file", "");
+    let finished = capdeck(&dirs).args(["doctor", "--json"]).env("CAPDECK_STATE_DIR", &file).run();
+    assert_eq!(finished.code, Some(1));
+    let errors = messages(&finished.json(), "error");
+    assert!(errors[0].starts_with("state: cannot write to "), "{errors:?}");
+    assert!(json(&dirs, &["doctor"])["version"].is_string());
+}

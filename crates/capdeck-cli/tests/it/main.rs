@@ -1,0 +1,64 @@
+//! The binary as people and scripts meet it: exit codes, stdout, stderr, files.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod add;
+mod budget;
+mod call;
+mod check;
+mod completions;
+mod doctor;
+mod init;
+mod list;
+mod places;
+mod real_files;
+mod search;
+mod serve;
+mod setup;
+mod stale;
+mod trust;
+mod up;
+mod usage;
+mod validate;
+mod why;
+
+use capdeck_test::{Capdeck, Finished, TestDirs};
+use serde_json::Value;
+
+/// The binary under test, isolated in `dirs`.
+fn capdeck(dirs: &TestDirs) -> Capdeck {
+    Capdeck::at(env!("CARGO_BIN_EXE_capdeck"), dirs)
+}
+
+/// Runs a command line to its end.
+fn run(dirs: &TestDirs, words: &[&str]) -> Finished {
+    capdeck(dirs).args(words).run()
+}
+
+/// Runs a command line that must succeed, and reads its JSON.
+fn json(dirs: &TestDirs, words: &[&str]) -> Value {
+    capdeck(dirs).args(words).arg("--json").run().success().json()
+}
+
+/// Code, stdout and stderr in one text, with what changes from run to run taken out.
+fn shown(dirs: &TestDirs, finished: &Finished) -> String {
+    let root = dirs.root().canonicalize().unwrap();
+    let text = format!(
+        "exit {}\n--- stdout\n{}--- stderr\n{}",
+        finished.code.unwrap_or(-1),
+        finished.stdout,
+        finished.stderr
+    );
+    let text = text.replace(root.to_str().unwrap(), "[ROOT]");
+    text.replace(dirs.root().to_str().unwrap(), "[ROOT]")
+        .replace(env!("CARGO_PKG_VERSION"), "[VERSION]")
+}
+
+/// A capability that runs `echo`, as a file.
+fn echo_file(name: &str) -> String {
+    format!(
+        "---\nname: {name}\ndescription: Says the words it is given.\ncliTools:\n  actions:\n    say:\n      \
+         description: Says it.\n      command: echo\n      args: [$input.text]\n      inputSchema:\n        \
+         type: object\n        properties: {{ text: {{ type: string }}, times: {{ type: integer }} }}\n        \
+         required: [text]\n---\n"
+    )
+}

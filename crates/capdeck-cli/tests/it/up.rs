@@ -1,0 +1,163 @@
+//! `capdeck up`: HTTP for agents, a banner for people, a clean end.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    net::TcpListener,
+    process::{Command, Stdio},
+};
+
+use capdeck_test::{FakePlan, TestDirs};
+use serde_json::{Value, json};
+
+use crate::{capdeck, run, shown};
+
+#[test]
+fn with_nothing_configured_it_serves_the_starter_deck() {
+    let dirs = TestDirs::new();
+    let host = capdeck(&dirs).up(&[]);
+    let mut client = host.client("/mcp");
+    client.initialize();
+    let found = client.request(
+        "tools/call",
+        json!({"name": "call_tool", "arguments": {"name": "machine__now", "data": {"zone": "UTC"}}}),
+    );
+    let text = found["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("+0000"), "{found}");
+}
+
+#[test]
+fn the_exposure_can_be_chosen() {
+    let dirs = TestDirs::new();
+    let host = capdeck(&dirs).up(&["--exposure", "direct"]);
+    let mut client = host.client("/mcp");
+    client.initialize();
+    let tools = client.request("tools/list", json!({}));
+    let names: Vec<_> = tools["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert!(names.contains(&"machine__now"), "{names:?}");
+}
+
+#[test]
+fn it_tells_where_it_listens_and_ends_on_sigterm_with_its_children() {
+    let dirs = TestDirs::new();
+    let record = dirs.root().join("record.jsonl");
+    let plan = FakePlan { record: Some(record.clone()), ..FakePlan::default() };
+    dirs.write_config(&json!({"mcpServers": {"fake": plan.deck_entry()}}));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capdeck"));
+    dirs.isolate(&mut command).args(["up", "--port", "0", "--json"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!((&first["pid"], &first["capabilities"]), (&json!(child.id()), &json!(1)));
+    assert_eq!(first["mcp"], json!(format!("{}/mcp", first["url"].as_str().unwrap())));
+
+    let mut client = capdeck_test::HttpClient::new(first["mcp"].as_str().unwrap());
+    client.initialize();
+    client.request("tools/call", json!({"name": "call_tool", "arguments": {"name": "fake__echo"}}));
+    let started = std::fs::read_to_string(&record).unwrap();
+    let line = started.lines().find(|line| line.contains("\"started\"")).unwrap();
+    let server = serde_json::from_str::<Value>(line).unwrap()["started"].as_u64().unwrap();
+
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(
+        !std::path::Path::new(&format!("/proc/{server}/cmdline")).exists(),
+        "the server is gone"
+    );
+}
+
+#[test]
+fn the_banner_has_what_to_paste() {
+    let dirs = TestDirs::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capdeck"));
+    dirs.isolate(&mut command).args(["up", "--port", "0"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut banner = String::new();
+    for line in BufReader::new(child.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
+        banner.push_str(&format!("{line}\n"));
+        if line.contains("Ctrl-C") {
+            break;
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let port: String = banner
+        .split("127.0.0.1:")
+        .nth(1)
+        .unwrap()
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
+    insta::assert_snapshot!(banner.replace(&port, "[PORT]"), @r#"
+    Capdeck serves http://127.0.0.1:[PORT]
+
+      CAPABILITY  TOOLS  NAME
+      authoring   5      Capdeck authoring
+      machine     5      This machine
+
+    This is the starter deck. Begin your own with: capdeck init
+
+    Paste this into an MCP client:
+
+      {
+        "mcpServers": {
+          "capdeck": {
+            "type": "http",
+            "url": "http://127.0.0.1:[PORT]/mcp"
+          }
+        }
+      }
+
+    Stop with Ctrl-C.
+    "#);
+}
+
+#[test]
+fn a_port_in_use_is_exit_2_with_a_way_out() {
+    let dirs = TestDirs::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let finished = run(&dirs, &["up", "--port", &port]);
+    insta::assert_snapshot!(shown(&dirs, &finished).replace(&port, "[PORT]"), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: port [PORT] of 127.0.0.1 is already in use
+    hint: is capdeck already running? Pick a free port with: capdeck up --port 0
+    ");
+}
+
+#[test]
+fn other_machines_need_a_key() {
+    let dirs = TestDirs::new();
+    let refused = run(&dirs, &["up", "--host", "0.0.0.0", "--port", "0", "--json"]);
+    assert_eq!((refused.code, &refused.json()["error"]["code"]), (Some(2), &json!("KEY_REQUIRED")));
+    assert!(refused.stdout.contains("CAPDECK_ADMIN_KEY"), "{}", refused.stdout);
+
+    let host = capdeck(&dirs).env("CAPDECK_ADMIN_KEY", "canary-key").up(&["--host", "0.0.0.0"]);
+    let mut client = host.client("/mcp");
+    let reply = client.post(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    assert_eq!(reply.status, 401);
+}
+
+#[test]
+fn the_address_comes_from_flag_environment_or_file() {
+    let dirs = TestDirs::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let is_tried =
+        |finished: &capdeck_test::Finished| finished.stderr.contains(&format!("port {port} "));
+    dirs.write_config(&json!({"serve": {"port": port}}));
+    assert!(is_tried(&run(&dirs, &["up"])));
+    assert!(is_tried(&capdeck(&dirs).arg("up").env("CAPDECK_PORT", port.to_string()).run()));
+    let bad = capdeck(&dirs).arg("up").env("CAPDECK_PORT", "many").run();
+    assert_eq!(bad.code, Some(2));
+    // The flag wins over both.
+    let host = capdeck(&dirs).env("CAPDECK_PORT", port.to_string()).up(&[]);
+    assert!(!host.url.ends_with(&format!(":{port}")));
+}

@@ -1,0 +1,63 @@
+//! `capdeck why`.
+
+use capdeck_test::{FakePlan, TestDirs};
+use serde_json::json;
+
+use crate::{echo_file, json, run, shown};
+
+#[test]
+fn the_starter_deck_explains_itself() {
+    let dirs = TestDirs::new();
+    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["why", "machine", "now"])), @r"
+    exit 0
+    --- stdout
+    machine is ready
+      from           starter/machine.md (built in, used while nothing else is configured)
+      exposure       search (the host's default)
+      agents see it  by `search`, then `describe` and `call_tool`
+      the tool       not listed; callable as `machine__now`
+    --- stderr
+    ");
+}
+
+#[test]
+fn layers_exposures_and_names_are_told() {
+    let dirs = TestDirs::new();
+    dirs.write_config(&json!({
+        "options": {"exposure": "progressive"},
+        "mcpServers": {"echo": FakePlan::default().deck_entry(), "fake": FakePlan::default().deck_entry()}
+    }));
+    dirs.write(
+        "config/echo.md",
+        echo_file("Echo").replace("cliTools", "exposure: direct\ncliTools"),
+    );
+    dirs.write("config/shy.md", echo_file("Shy").replace("cliTools", "exposure: none\ncliTools"));
+    let echo = json(&dirs, &["why", "echo.say"]);
+    assert_eq!(echo["exposureFrom"], "its own file says so");
+    assert_eq!(echo["tool"], json!({"name": "say", "agentName": "echo__say", "listed": true}));
+    assert_eq!(echo["shadows"][0]["kind"], "user-config");
+    let fake = json(&dirs, &["why", "fake"]);
+    assert_eq!(fake["exposureFrom"], "the deck's config says so");
+    assert_eq!(fake["seen"], "as one tool `fake` with an `operation` argument");
+    let shy = json(&dirs, &["why", "shy"]);
+    assert_eq!((&shy["visible"], &shy["status"]), (&json!(false), &json!("ready")));
+}
+
+#[test]
+fn a_broken_file_is_explained_not_denied() {
+    let dirs = TestDirs::new();
+    dirs.write("config/broken.md", "no frontmatter\n");
+    let broken = json(&dirs, &["why", "broken"]);
+    assert_eq!((&broken["status"], &broken["visible"]), (&json!("quarantined"), &json!(false)));
+    assert!(broken["nextStep"].as_str().unwrap().starts_with("capdeck validate "));
+}
+
+#[test]
+fn unknown_things_fail_with_a_suggestion() {
+    let dirs = TestDirs::new();
+    assert!(run(&dirs, &["why", "machin"]).stderr.contains("did you mean `machine`?"));
+    let tool = run(&dirs, &["why", "machine", "noww"]);
+    assert_eq!(tool.code, Some(1));
+    assert!(tool.stderr.contains("did you mean `now`?"), "{}", tool.stderr);
+    assert_eq!(run(&dirs, &["why", "machine.now", "now"]).code, Some(2));
+}
