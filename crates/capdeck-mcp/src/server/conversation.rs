@@ -3,7 +3,10 @@
 use std::{
     collections::HashMap,
     panic::AssertUnwindSafe,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -31,6 +34,8 @@ pub(super) struct Conversation {
     questions: Arc<Questions>,
     in_flight: Mutex<HashMap<RequestId, CancellationToken>>,
     ended: CancellationToken,
+    /// Set when the session has been told.
+    closed: AtomicBool,
 }
 
 /// A request as it came off the wire.
@@ -55,6 +60,7 @@ impl Conversation {
             questions: Questions::new(ended.clone()),
             in_flight: Mutex::default(),
             ended,
+            closed: AtomicBool::new(false),
         })
     }
 
@@ -153,10 +159,10 @@ impl Conversation {
 
     /// Cancels what is running and tells the session. Later calls do nothing.
     pub(super) async fn end(&self) {
-        if self.ended.is_cancelled() {
+        self.ended.cancel();
+        if self.closed.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.ended.cancel();
         if let Some(session) = self.session.get() {
             let closed = AssertUnwindSafe(session.closed()).catch_unwind();
             if closed.await.is_err() {

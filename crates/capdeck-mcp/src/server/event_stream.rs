@@ -119,6 +119,11 @@ impl EventStream {
         self.state.lock().ended
     }
 
+    /// How much the stream holds.
+    pub(super) fn bytes(&self) -> usize {
+        self.state.lock().bytes
+    }
+
     pub(super) fn is_attached(&self) -> bool {
         self.state.lock().attached
     }

@@ -12,10 +12,11 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{conversation::Conversation, event_stream::EventStream};
-use crate::Revision;
+use crate::{MAX_MESSAGE_BYTES, Revision};
 
-/// How many answer streams of one session can be taken up again.
+/// How many answer streams of one session can be taken up again, and what the finished ones may hold.
 const MAX_STREAMS: usize = 64;
+const MAX_FINISHED_BYTES: usize = 2 * MAX_MESSAGE_BYTES;
 
 /// How long a finished stream can still be read by a client whose connection broke.
 const REPLAY_WINDOW: Duration = Duration::from_secs(60);
@@ -58,10 +59,13 @@ impl HttpSession {
     /// Makes a stream one that the client can come back to.
     pub(super) fn keep_stream(&self, stream: Arc<EventStream>) {
         let mut streams = self.streams.lock();
-        if streams.len() >= MAX_STREAMS {
+        let finished = streams.iter().filter(|stream| stream.ended_at().is_some());
+        let mut held: usize = finished.map(|stream| stream.bytes()).sum();
+        while streams.len() >= MAX_STREAMS || held > MAX_FINISHED_BYTES {
             // A finished stream is the one least likely to be missed.
-            let victim = streams.iter().position(|stream| stream.ended_at().is_some()).unwrap_or(0);
-            streams.remove(victim);
+            let victim = streams.iter().position(|stream| stream.ended_at().is_some());
+            let Some(victim) = streams.remove(victim.unwrap_or(0)) else { break };
+            held = held.saturating_sub(victim.bytes());
         }
         streams.push_back(stream);
     }

@@ -69,15 +69,17 @@ pub async fn serve_stdio_with(
     let conversation = Abort(Arc::clone(&server.conversation));
     let requests = server.requests.clone();
 
-    let read = tokio::select! {
+    let served = tokio::select! {
         read = server.run(LineReader::new(reader, options.max_line)) => read,
         // Without a way to answer there is nothing left to do.
-        written = &mut writing => return written.unwrap_or(Ok(())),
+        written = &mut writing => written.unwrap_or(Ok(())),
     };
     requests.close();
-    tokio::select! {
-        _ = tokio::time::timeout(options.finish_grace, requests.wait()) => {}
-        _ = &mut writing => {}
+    if !writing.is_finished() {
+        tokio::select! {
+            _ = tokio::time::timeout(options.finish_grace, requests.wait()) => {}
+            _ = &mut writing => {}
+        }
     }
     conversation.0.end().await;
     tokio::time::timeout(LAST_WORDS, requests.wait()).await.ok();
@@ -87,7 +89,11 @@ pub async fn serve_stdio_with(
         tokio::time::timeout(LAST_WORDS, &mut writing).await.ok();
     }
     writing.abort();
-    read
+    match served {
+        // A client that stopped reading has gone, like one that closed its side.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        served => served,
+    }
 }
 
 struct StdioServer {

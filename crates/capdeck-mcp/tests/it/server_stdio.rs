@@ -152,6 +152,19 @@ async fn the_end_of_input_lets_quick_requests_finish_and_cancels_the_others() {
 }
 
 #[tokio::test]
+async fn a_client_that_stops_reading_ends_the_session() {
+    let Talk { fixture, lines, mut writer, serving } = Talk::introduced("2025-11-25").await;
+    writer
+        .write_all(b"{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"hang\"}}\n")
+        .await
+        .unwrap();
+    fixture.until(&Happening::Started("hang".to_owned())).await;
+    drop((lines, writer));
+    fixture.until_all(&[Happening::Cancelled, Happening::Closed]).await;
+    soon(serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn dropping_the_server_cancels_its_requests() {
     let mut talk = Talk::introduced("2025-11-25").await;
     talk.write(r#"{"id":1,"method":"tools/call","params":{"name":"hang"}}"#).await;

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use capdeck_mcp::{
     RawObject,
     client::{Client, ClientError, ClientHandler, ClientHello, RequestOptions},
-    server::serve_stdio,
+    server::{StdioOptions, serve_stdio_with},
 };
 use serde_json::value::RawValue;
 
@@ -48,7 +48,9 @@ pub(crate) fn joined(fixture: &Arc<Fixture>, handler: Arc<dyn ClientHandler>) ->
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (reader, writer) = tokio::io::split(theirs);
     let service = Arc::clone(fixture);
-    tokio::spawn(async move { serve_stdio(reader, writer, service).await });
+    let options =
+        StdioOptions { finish_grace: Duration::from_millis(20), ..StdioOptions::default() };
+    tokio::spawn(async move { serve_stdio_with(reader, writer, service, options).await });
     let (reader, writer) = tokio::io::split(ours);
     Client::stdio(reader, writer, handler)
 }
