@@ -11,12 +11,10 @@ use capdeck_backend::{
     CallContext, ConnectOptions, Connector, ConnectorSettings, GuardianCommand, ToolCall,
     run_guardian,
 };
-use capdeck_definition::{
-    CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source,
-};
+use capdeck_definition::{CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source};
 use serde_json::json;
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     match (args.next().as_deref(), args.next()) {
@@ -42,7 +40,9 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
         client_name: "guarded-host".to_owned(),
         client_version: "0.0.0".to_owned(),
     });
-    let script = "sleep 1000 & echo $$ $! > \"$1\"; wait";
+    // The numbers are told once the host has had its turn after starting the shell.
+    let script = "sleep 1000 & while [ ! -e \"$1.go\" ]; do sleep 0.02; done; \
+                  echo $$ $! > \"$1\"; wait";
     let backend = json!({"kind": "cli", "actions": {
         "wait": {"command": "sh", "args": ["-c", script, "sh", file]},
     }});
@@ -68,6 +68,12 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
     };
     let connection = connector.connect(&definition, ConnectOptions::default()).await?;
     let call = ToolCall { name: "wait", arguments: None, meta: None, rest: Default::default() };
-    connection.call_tool(call, &CallContext::detached(Duration::from_secs(600))).await?;
+    let context = CallContext::detached(Duration::from_secs(600));
+    // Polled in order on one thread: the call has started its process before the file is made.
+    let (result, made) = tokio::join!(connection.call_tool(call, &context), async {
+        std::fs::write(format!("{file}.go"), "")
+    },);
+    made?;
+    result?;
     Ok(())
 }

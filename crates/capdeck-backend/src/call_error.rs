@@ -1,6 +1,6 @@
 //! Why a call did not give a result, in words an agent and a person can act on.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use capdeck_auth::Scrubber;
 use serde_json::{Value, value::RawValue};
@@ -101,7 +101,7 @@ impl CallError {
         self.code.kind()
     }
 
-    /// The same error with known secret values taken out of everything it says itself.
+    /// The same error with known secret values taken out of everything it says.
     #[must_use]
     pub(crate) fn scrubbed(mut self, scrubber: &Scrubber) -> Self {
         if !scrubber.is_empty() {
@@ -111,6 +111,21 @@ impl CallError {
             if let Some(data) = &mut self.data {
                 scrub_json(data, scrubber);
             }
+            self.rpc = self.rpc.map(|failure| Box::new(failure.scrubbed(scrubber)));
+        }
+        self
+    }
+}
+
+impl RpcFailure {
+    /// A server may repeat what it was given; its data stays byte for byte when it does not.
+    fn scrubbed(mut self, scrubber: &Scrubber) -> Self {
+        self.message = scrubber.text(&self.message).into_owned();
+        let leaks = |data: &RawValue| matches!(scrubber.text(data.get()), Cow::Owned(_));
+        if let Some(data) = self.data.take_if(|data| leaks(data)) {
+            let mut value: Value = serde_json::from_str(data.get()).unwrap_or_default();
+            scrub_json(&mut value, scrubber);
+            self.data = serde_json::value::to_raw_value(&value).ok();
         }
         self
     }

@@ -94,6 +94,10 @@ pub trait Caller: Send + Sync {
         method: &str,
         params: Option<RawObject>,
     ) -> Result<Box<RawValue>, CallError>;
+
+    /// The remote let go of the connection and will be asked again for the answer. A caller that waits on a
+    /// connection of its own may do the same.
+    fn paused(&self) {}
 }
 
 /// A caller nobody can reach: the command line, a health check, discovery.

@@ -3,9 +3,10 @@
 //! A host killed with SIGKILL cannot clean up. So it keeps one helper process, in a group of its own
 //! and connected by a pipe. The host writes `+<group>` and `-<group>` lines; the end of the pipe means
 //! the host is gone, and the helper ends every group still listed. The helper is the same binary,
-//! started with a hidden subcommand that calls [`run_guardian`], and only once there is a child.
+//! started with a hidden subcommand that calls [`run_guardian`], and only once a child is wanted.
 //!
-//! Between a child's start and its `+` line lies the one moment a host's death can still leak it.
+//! The helper runs before the first child does. Between a child's start and its `+` line, one system
+//! call later, lies the moment in which a host's death can still leak it.
 
 use std::{
     collections::BTreeSet,
@@ -97,6 +98,15 @@ impl Guardian {
         }))
     }
 
+    /// Starts the helper, so that a child started next is watched from its first moment.
+    pub(crate) fn prepare(&self) {
+        let Some(watch) = &self.0 else { return };
+        let mut watch = watch.lock();
+        if matches!(watch.helper, Helper::NotStarted) {
+            watch.restart();
+        }
+    }
+
     /// From now on the group dies with the host.
     pub(crate) fn watch(&self, group: Pid) {
         let Some(watch) = &self.0 else { return };
@@ -125,16 +135,16 @@ impl Watch {
             }
             self.stop();
         }
-        if matches!(self.helper, Helper::Unavailable) {
-            return;
+        if !matches!(self.helper, Helper::Unavailable) {
+            self.restart();
         }
-        match self.start() {
-            Ok(helper) => self.helper = helper,
-            Err(error) => {
-                tracing::warn!(%error, "the guardian process is not running; children may outlive a killed host");
-                self.helper = Helper::Unavailable;
-            }
-        }
+    }
+
+    fn restart(&mut self) {
+        self.helper = self.start().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the guardian process is not running; children may outlive a killed host");
+            Helper::Unavailable
+        });
     }
 
     /// Starts the helper and tells it every group there is.

@@ -115,6 +115,7 @@ impl Spawner {
         if let Some(folder) = &command.folder {
             builder.current_dir(folder);
         }
+        self.guardian.prepare();
         let mut child =
             builder.spawn().map_err(|source| SpawnError::from_io(&command.program, source))?;
         let group = Group::new(&child, self.guardian.clone());
