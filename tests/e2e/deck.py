@@ -13,9 +13,9 @@ from downstreams import wait_for_line
 class Deck:
     """The servers under one exposure, in folders of their own."""
 
-    def __init__(self, capdeck: str, sandbox: Path, exposure: str, downstreams):
+    def __init__(self, capdeck: str, root: Path, exposure: str, downstreams):
         self.capdeck = capdeck
-        self.root = sandbox / f"deck-{exposure}"
+        self.root = root
         for folder in ("config", "state", "cache", "data", "home", "work"):
             (self.root / folder).mkdir(parents=True)
         servers = {

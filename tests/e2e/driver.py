@@ -94,7 +94,8 @@ async def perform(client, step, progress):
 
 
 def dump(model):
-    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+    # Only what was sent: the current client fills in members of a later revision by itself.
+    return model.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 async def main():

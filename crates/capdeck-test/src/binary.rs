@@ -16,11 +16,11 @@ pub fn fake_mcp_server() -> PathBuf {
 /// The path of `name` from `package`, in the same profile folder as the running test.
 ///
 /// Cargo hands `CARGO_BIN_EXE_…` only to tests of the package that owns the binary, so tests of other
-/// packages look beside themselves. A program older than its package's sources is built again.
+/// packages look beside themselves. A program older than its sources is built again.
 pub fn built_binary(package: &str, name: &str) -> PathBuf {
     let profile = profile_folder();
     let path = profile.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    if is_current(&path, &workspace_root().join("crates").join(package).join("src")) {
+    if is_current(&path, &sources_of(package)) {
         return path;
     }
     let mut build = Command::new(env!("CARGO"));
@@ -50,11 +50,22 @@ fn profile_folder() -> PathBuf {
     if above_deps { folder.parent().expect("`deps` has a parent") } else { folder }.to_path_buf()
 }
 
-fn is_current(program: &Path, sources: &Path) -> bool {
+/// The source folders a program is made from: this crate stands alone, the binary needs all others.
+fn sources_of(package: &str) -> Vec<PathBuf> {
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if ours.ends_with(package) {
+        return vec![ours.join("src")];
+    }
+    let crates = workspace_root().join("crates").read_dir().expect("the workspace has crates");
+    let others = crates.filter_map(Result::ok).map(|entry| entry.path());
+    others.filter(|folder| folder != ours).map(|folder| folder.join("src")).collect()
+}
+
+fn is_current(program: &Path, sources: &[PathBuf]) -> bool {
     let Ok(built) = program.metadata().and_then(|metadata| metadata.modified()) else {
         return false;
     };
-    newest(sources).is_none_or(|changed| changed <= built)
+    sources.iter().filter_map(|folder| newest(folder)).all(|changed| changed <= built)
 }
 
 fn newest(folder: &Path) -> Option<SystemTime> {
