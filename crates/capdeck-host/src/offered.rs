@@ -50,7 +50,15 @@ impl Session {
             )
             .hint(format!("use `call_tool` with name `{name}`, or `search` for `{tool}`")));
         }
-        Ok(None)
+        let (catalog, view) = (self.catalog(), self.view());
+        let near = catalog.nearest_tool(&id, &tool).map(|near| view.name_of(&id, near));
+        match near.filter(|near| view.route(near).is_some()) {
+            Some(near) => {
+                Err(CallError::new(ErrorCode::ToolNotFound, format!("there is no tool `{name}`"))
+                    .hint(format!("did you mean `{near}`?")))
+            }
+            None => Ok(None),
+        }
     }
 
     /// Reads a listed resource, a URI made from a listed template, or an artifact.
