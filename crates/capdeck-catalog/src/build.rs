@@ -7,13 +7,14 @@
 //!    force and is listed in [`Catalog::untrusted`]; one that replaces nothing is in the catalog, marked.
 //! 3. A quarantined entry also hides lower layers of the same id: the person meant to replace them. When
 //!    the catalog before knew a good form of the same source, that form stays, marked stale.
-//! 4. Members of a set exist while the set's own definition is in force, and share its state.
+//! 4. Members of a set exist while the set's own definition is in force, and share its state and exposure.
+//! 5. The options of a project count once it is trusted.
 
 mod merge;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use capdeck_definition::{CapabilityId, Deck, Definition, Exposure};
+use capdeck_definition::{CapabilityId, Deck, DeckConfig, Definition, Exposure};
 
 use self::merge::{Entry, Merged, merge};
 use crate::{Capability, Catalog, Discovery, HiddenReason, Status};
@@ -42,12 +43,16 @@ pub enum Trust {
 /// Builds the catalog of a deck. Pure: the same input gives the same catalog.
 pub fn build(deck: &Deck, facts: &Facts<'_>, previous: Option<&Catalog>) -> Catalog {
     let Merged { in_force, held_back } = merge(deck, &facts.trust, previous);
-    let mut maker = Maker { deck, facts, done: BTreeMap::new() };
+    let config = match facts.trust {
+        Trust::Trusted => &deck.config,
+        Trust::Untrusted { .. } => &deck.user_config,
+    };
+    let mut maker = Maker { config, facts, done: BTreeMap::new() };
     let mut capabilities = BTreeMap::new();
     for id in in_force.keys() {
         let status = maker.status(id, &in_force);
         if let Some(entry) = in_force.get(id) {
-            capabilities.insert(id.clone(), maker.capability(entry, status));
+            capabilities.insert(id.clone(), maker.capability(entry, &in_force, status));
         }
     }
     let reason = match &facts.trust {
@@ -56,7 +61,10 @@ pub fn build(deck: &Deck, facts: &Facts<'_>, previous: Option<&Catalog>) -> Cata
     };
     let untrusted = held_back
         .iter()
-        .map(|entry| maker.capability(entry, Status::Untrusted { reason: reason.clone() }))
+        .map(|entry| {
+            let status = Status::Untrusted { reason: reason.clone() };
+            maker.capability(entry, &in_force, status)
+        })
         .collect();
     Catalog {
         version: previous.map_or(1, |previous| previous.version() + 1),
@@ -64,22 +72,27 @@ pub fn build(deck: &Deck, facts: &Facts<'_>, previous: Option<&Catalog>) -> Cata
         untrusted,
         quarantined: deck.quarantined.clone().into(),
         diagnostics: deck.diagnostics.clone().into(),
-        config: Arc::new(deck.config.clone()),
+        config: Arc::new(config.clone()),
         ..Catalog::default()
     }
 }
 
 /// Turns merged entries into capabilities.
 struct Maker<'a> {
-    deck: &'a Deck,
+    config: &'a DeckConfig,
     facts: &'a Facts<'a>,
     done: BTreeMap<CapabilityId, Status>,
 }
 
 impl Maker<'_> {
-    fn capability(&self, entry: &Entry, status: Status) -> Arc<Capability> {
+    fn capability(
+        &self,
+        entry: &Entry,
+        in_force: &BTreeMap<CapabilityId, Entry>,
+        status: Status,
+    ) -> Arc<Capability> {
         let definition = Arc::clone(&entry.definition);
-        let chosen = definition.exposure.or(self.deck.config.exposure);
+        let chosen = chosen_exposure(&definition, in_force).or(self.config.exposure);
         Arc::new(Capability {
             discovery: (self.facts.discoveries)(&definition),
             exposure: chosen.unwrap_or(self.facts.default_exposure),
@@ -127,6 +140,20 @@ impl Maker<'_> {
             Some(reason) => Status::Stale { reason: reason.clone() },
             None => Status::Ready,
         }
+    }
+}
+
+/// What a file says about the exposure. A member is offered as its set is, or not at all.
+fn chosen_exposure(
+    definition: &Definition,
+    in_force: &BTreeMap<CapabilityId, Entry>,
+) -> Option<Exposure> {
+    let set = definition.member_of.as_ref().and_then(|set| in_force.get(set));
+    match (set, definition.exposure) {
+        (Some(set), own) if own != Some(Exposure::None) => {
+            chosen_exposure(&set.definition, in_force)
+        }
+        (_, own) => own,
     }
 }
 

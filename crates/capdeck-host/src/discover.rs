@@ -40,7 +40,9 @@ impl Discoveries {
     /// The last known offer of a definition, without asking anyone.
     pub(crate) fn known(&self, definition: &Definition, deck: &Deck) -> Option<Arc<Discovery>> {
         if let Backend::Caplets(_) = definition.backend {
-            return Some(Arc::new(set_tools::discovery(&definition.id, deck)));
+            // A set that is kept because its file broke is not in the deck, and neither are its members.
+            let is_read = deck.definitions.iter().any(|one| std::ptr::eq(one.as_ref(), definition));
+            return is_read.then(|| Arc::new(set_tools::discovery(&definition.id, deck)));
         }
         let mut known = self.known.lock();
         if let Some(entry) = known.get(definition.id.as_str())

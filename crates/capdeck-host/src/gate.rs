@@ -59,7 +59,7 @@ fn unknown_or_unready(catalog: &Catalog, id: &str) -> CallError {
     unknown(catalog, id)
 }
 
-fn untrusted(id: &str, reason: &str) -> CallError {
+pub(crate) fn untrusted(id: &str, reason: &str) -> CallError {
     CallError::new(
         ErrorCode::Denied,
         format!("`{id}` comes from a project that may not act: {reason}"),

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, NoListener,
 };
-use capdeck_catalog::{Catalog, Facts, Trust};
+use capdeck_catalog::{Capability, Catalog, Facts, Trust};
 use capdeck_definition::{CapabilityId, Deck, Definition};
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
@@ -201,6 +201,7 @@ fn read_deck(settings: &HostSettings) -> Deck {
     if deck.definitions.is_empty() && deck.quarantined.is_empty() {
         let mut starter = Deck::from_sources(settings.starter.clone());
         starter.config = deck.config;
+        starter.user_config = deck.user_config;
         starter.diagnostics = deck.diagnostics;
         starter.watched = deck.watched;
         return starter;
@@ -228,7 +229,11 @@ fn build_catalog(
         trust: trust_of(settings, deck),
         has_project: settings.project.is_some(),
         setup_done: &|definition| setups.covers(definition),
-        discoveries: &|definition| discoveries.known(definition, deck),
+        discoveries: &|definition| {
+            let same = |known: &&Arc<Capability>| std::ptr::eq(&*known.definition, definition);
+            let kept = || previous?.get(definition.id.as_str()).filter(same)?.discovery.clone();
+            discoveries.known(definition, deck).or_else(kept)
+        },
         default_exposure: settings.default_exposure,
     };
     capdeck_catalog::build(deck, &facts, previous)

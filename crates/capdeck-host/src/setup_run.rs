@@ -1,9 +1,10 @@
 //! Running a capability's declared set-up, once a person has approved it.
 
 use capdeck_backend::{CallError, ErrorCode, SetupEvent, SetupReport};
+use capdeck_catalog::Status;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Host, SetupState};
+use crate::{Host, SetupState, gate};
 
 impl Host {
     /// Runs the declared commands, then the checks. When all succeed, the capability becomes visible.
@@ -21,6 +22,10 @@ impl Host {
             )
             .hint("see what there is with: capdeck list --all"));
         };
+        // What a project's files ask to run waits for the same trust as what they offer.
+        if let Status::Untrusted { reason } = &capability.status {
+            return Err(gate::untrusted(id, reason));
+        }
         let definition = &capability.definition;
         let report = self.0.connector.run_setup(definition, cancel, tell).await?;
         if report.succeeded() {

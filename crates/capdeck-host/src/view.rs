@@ -214,7 +214,10 @@ impl View {
                     .flat_map(|known| known.tools.iter())
                     .map(|tool| (capability.definition.id.as_str(), tool.name()))
             });
-            let wrappers = usable().map(|capability| capability.definition.id.as_str());
+            // Members have no wrapper of their own here: their set's tools carry those names.
+            let wrappers = usable()
+                .filter(|capability| capability.definition.member_of.is_none())
+                .map(|capability| capability.definition.id.as_str());
             NameTable::build(&META_TOOLS, wrappers, tools)
         })
     }

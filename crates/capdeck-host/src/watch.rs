@@ -37,12 +37,18 @@ impl Host {
                     change = changes.recv() => if change.is_none() { return },
                     () = host.0.stop.cancelled() => return,
                 }
-                let reloading = host.clone();
-                // Reading files blocks; a panic there must not end the watching.
-                if let Err(error) = tokio::task::spawn_blocking(move || reloading.reload()).await {
-                    tracing::error!(%error, "reading the deck again ended by a bug");
+                loop {
+                    let reloading = host.clone();
+                    // Reading files blocks; a panic there must not end the watching.
+                    let reload = tokio::task::spawn_blocking(move || reloading.reload());
+                    if let Err(error) = reload.await {
+                        tracing::error!(%error, "reading the deck again ended by a bug");
+                    }
+                    // What changed in a new folder before it was watched is seen by reading once more.
+                    if !follow(&mut debouncer, &mut watched, host.watch_list()) {
+                        break;
+                    }
                 }
-                follow(&mut debouncer, &mut watched, host.watch_list());
             }
         });
         Ok(())
@@ -67,21 +73,27 @@ fn nearest_existing(path: &std::path::Path) -> Option<PathBuf> {
     path.ancestors().find(|path| path.is_dir()).map(PathBuf::from)
 }
 
+/// Watches what is wanted and nothing else. True when something was not watched before.
 fn follow(
     debouncer: &mut Debouncer<RecommendedWatcher, RecommendedCache>,
     watched: &mut Vec<PathBuf>,
     mut wanted: Vec<PathBuf>,
-) {
+) -> bool {
     wanted.sort();
     wanted.dedup();
+    let mut added = false;
     for path in watched.iter().filter(|path| !wanted.contains(path)) {
         // A folder that is gone is no longer watched anyway.
         drop(debouncer.unwatch(path));
     }
     for path in wanted.iter().filter(|path| !watched.contains(path)) {
-        if let Err(error) = debouncer.watch(path, RecursiveMode::NonRecursive) {
-            tracing::warn!(path = %path.display(), %error, "the folder cannot be watched");
+        match debouncer.watch(path, RecursiveMode::NonRecursive) {
+            Ok(()) => added = true,
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "the folder cannot be watched");
+            }
         }
     }
     *watched = wanted;
+    added
 }

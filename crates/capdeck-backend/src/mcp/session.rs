@@ -181,7 +181,7 @@ impl Session {
         }
         tracing::info!(server = self.id(), "the server forgot the session; opening a new one");
         let hello = self.initialize(self.parts.startup_timeout).await?;
-        *self.facts.lock() = facts(hello);
+        *self.facts.lock() = self.scrubbed_facts(hello);
         *handshakes += 1;
         // A server that forgot its sessions may be a new version of itself.
         self.parts.listener.notified("notifications/tools/list_changed", None);
@@ -190,7 +190,7 @@ impl Session {
 
     async fn shake_hands(&self, timeout: Duration) -> Result<(), ClientError> {
         let hello = self.initialize(timeout).await?;
-        *self.facts.lock() = facts(hello);
+        *self.facts.lock() = self.scrubbed_facts(hello);
         Ok(())
     }
 
@@ -273,6 +273,16 @@ impl Session {
         let (_, last) =
             last.split_at(last.ceil_char_boundary(last.len().saturating_sub(LAST_BYTES)));
         format!("{message}; it last wrote: {last}")
+    }
+
+    /// A server may repeat a secret in its handshake too, and that is kept on disk.
+    fn scrubbed_facts(&self, hello: ServerHello) -> ServerFacts {
+        let facts = facts(hello);
+        if self.parts.result_scrubber.is_empty() {
+            return facts;
+        }
+        let text = serde_json::value::to_raw_value(&facts).map(|text| self.scrub(text));
+        text.and_then(|text| serde_json::from_str(text.get())).unwrap_or_default()
     }
 
     /// Passes a result on byte for byte, unless it repeats a secret that was given to the server.

@@ -57,25 +57,25 @@ impl WrapperCall<'_> {
             Operation::DescribeTool => self.describe_tool().await,
             Operation::CallTool => self.call_tool().await,
             Operation::Resources => {
-                self.list("Resources", "uri", |d| items(&d.resources, "resource")).await
+                self.list("Resources", "uri", |d| self.items(&d.resources, "resource")).await
             }
             Operation::ResourceTemplates => {
-                let rows = |d: &Discovery| items(&d.resource_templates, "resourceTemplate");
+                let rows = |d: &Discovery| self.items(&d.resource_templates, "resourceTemplate");
                 self.list("Resource templates", "uriTemplate", rows).await
             }
-            Operation::Prompts => self.list("Prompts", "prompt", prompt_items).await,
+            Operation::Prompts => self.list("Prompts", "prompt", |d| self.prompts(d)).await,
             Operation::SearchResources => {
                 let query = self.request.text("query")?.to_lowercase();
                 let rows = |d: &Discovery| {
-                    let mut all = items(&d.resources, "resource");
-                    all.extend(items(&d.resource_templates, "resourceTemplate"));
+                    let mut all = self.items(&d.resources, "resource");
+                    all.extend(self.items(&d.resource_templates, "resourceTemplate"));
                     matching(all, &query)
                 };
                 self.list("Resources", "uri", rows).await
             }
             Operation::SearchPrompts => {
                 let query = self.request.text("query")?.to_lowercase();
-                self.list("Prompts", "prompt", |d| matching(prompt_items(d), &query)).await
+                self.list("Prompts", "prompt", |d| matching(self.prompts(d), &query)).await
             }
             Operation::ReadResource => {
                 let uri = self.request.text("uri")?;
@@ -217,14 +217,17 @@ impl WrapperCall<'_> {
         self.answer(None, &Value::Object(result), text)
     }
 
+    /// What the capability offers, asked for again once it is old. A list that cannot be renewed
+    /// is better than none.
     async fn discovery(&self) -> Result<Arc<Discovery>, CallError> {
+        let (host, definition) = (&self.session.host, &self.capability.definition);
+        let ask = || host.discover(definition, &self.session.connections, self.context);
         match &self.capability.discovery {
-            Some(known) => Ok(known.clone()),
-            None => {
-                let definition = &self.capability.definition;
-                let connections = &self.session.connections;
-                self.session.host.discover(definition, connections, self.context).await
+            Some(known) if host.discovery_is_old(definition) => {
+                Ok(ask().await.unwrap_or_else(|_| known.clone()))
             }
+            Some(known) => Ok(known.clone()),
+            None => ask().await,
         }
     }
 
@@ -259,35 +262,36 @@ impl WrapperCall<'_> {
             .answer(result, text)
             .ok_or_else(|| bug("the answer could not be written as JSON"))
     }
+
+    /// Rows of resources or templates: `{id, kind, …the server's own members}`.
+    fn items(&self, list: &[RawObject], kind: &str) -> Vec<Value> {
+        let keys = ["uri", "uriTemplate", "name", "title", "description", "mimeType", "size"];
+        let start = [("id", json!(self.id())), ("kind", json!(kind))];
+        list.iter().map(|object| row(&start, object, keys.map(|key| (key, key)))).collect()
+    }
+
+    /// Rows of prompts: `{id, prompt, description?, arguments?}`.
+    fn prompts(&self, discovery: &Discovery) -> Vec<Value> {
+        let keys = [("name", "prompt"), ("description", "description"), ("arguments", "arguments")];
+        let start = [("id", json!(self.id()))];
+        discovery.prompts.iter().map(|object| row(&start, object, keys)).collect()
+    }
 }
 
-/// Rows of resources or templates: `{id?, kind, …the server's own members}`.
-fn items(list: &[RawObject], kind: &str) -> Vec<Value> {
-    let row = |object: &RawObject| {
-        let mut row = Map::from_iter([("kind".to_owned(), json!(kind))]);
-        for key in ["uri", "uriTemplate", "name", "title", "description", "mimeType", "size"] {
-            if let Some(value) = object.get(key).and_then(|text| raw::value(text)) {
-                row.insert(key.to_owned(), value);
-            }
+/// One row of a list: what it starts with, then the object's own members under their new names.
+fn row<const N: usize>(
+    start: &[(&str, Value)],
+    object: &RawObject,
+    keys: [(&str, &str); N],
+) -> Value {
+    let mut row: Map<String, Value> =
+        start.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    for (from, to) in keys {
+        if let Some(value) = object.get(from).and_then(|text| raw::value(text)) {
+            row.insert(to.to_owned(), value);
         }
-        Value::Object(row)
-    };
-    list.iter().map(row).collect()
-}
-
-fn prompt_items(discovery: &Discovery) -> Vec<Value> {
-    let row = |object: &RawObject| {
-        let mut row = Map::new();
-        for (from, to) in
-            [("name", "prompt"), ("description", "description"), ("arguments", "arguments")]
-        {
-            if let Some(value) = object.get(from).and_then(|text| raw::value(text)) {
-                row.insert(to.to_owned(), value);
-            }
-        }
-        Value::Object(row)
-    };
-    discovery.prompts.iter().map(row).collect()
+    }
+    Value::Object(row)
 }
 
 fn matching(rows: Vec<Value>, query: &str) -> Vec<Value> {
