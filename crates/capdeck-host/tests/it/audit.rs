@@ -1,0 +1,160 @@
+//! What is written down about calls, and what never is.
+
+use std::process::Command;
+
+use capdeck_test::FakePlan;
+use serde_json::{Value, json};
+
+use crate::{
+    deck::{Deck, agent, call, call_listed, caplet, context, everything_below},
+    record::lines,
+};
+
+const CANARY: &str = "canary-7f3a9c51-do-not-show";
+
+fn written(deck: &Deck) -> Vec<Value> {
+    let folder = deck.dirs.state().join("audit");
+    let mut files: Vec<_> = folder.read_dir().unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files.iter().flat_map(|file| lines(file)).collect()
+}
+
+#[tokio::test]
+async fn one_line_per_call_without_arguments_or_results() {
+    let hidden = caplet(&json!({
+        "name": "Hidden", "description": "Not for agents", "exposure": "none",
+        "cliTools": {"actions": {"say": {"command": "true"}}},
+    }));
+    let deck = Deck::of(&FakePlan::default()).file("config/hidden.md", &hidden);
+    {
+        let host = deck.open();
+        let session = agent(&host);
+        let secret = json!({"password": "hunter2-in-arguments"});
+        call(&session, "fake", "echo", secret).await.unwrap();
+        call(&session, "fake", "tool_error", json!({})).await.unwrap();
+        call(&session, "fake", "rpc_error", json!({})).await.unwrap_err();
+        call(&session, "fake", "structured", json!({"nope": 1})).await.unwrap_err();
+        call(&session, "fake", "nope", json!({})).await.unwrap_err();
+        call(&session, "hidden", "say", json!({})).await.unwrap_err();
+        call(&session, "nobody", "say", json!({})).await.unwrap_err();
+        call_listed(&session, "call_tool", json!({"name": "fake__echo"})).await.unwrap();
+        host.close().await;
+    }
+    let lines = written(&deck);
+    let told: Vec<[&str; 4]> = lines
+        .iter()
+        .map(|line| {
+            ["client", "capability", "tool", "outcome"].map(|key| line[key].as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ["test-agent", "fake", "echo", "ok"],
+            ["test-agent", "fake", "tool_error", "tool_error"],
+            ["test-agent", "fake", "rpc_error", "DOWNSTREAM_TOOL_ERROR"],
+            ["test-agent", "fake", "structured", "REQUEST_INVALID"],
+            ["test-agent", "fake", "nope", "TOOL_NOT_FOUND"],
+            ["test-agent", "hidden", "say", "DENIED"],
+            ["test-agent", "nobody", "say", "SERVER_NOT_FOUND"],
+            ["test-agent", "fake", "echo", "ok"],
+        ]
+    );
+    let keys: Vec<&String> = lines[0].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["at", "session", "client", "capability", "tool", "outcome", "elapsedMs"]);
+    let session = &lines[0]["session"];
+    assert!(lines.iter().all(|line| line["session"] == *session));
+    assert!(!everything_below(deck.dirs.state()).contains("hunter2"));
+}
+
+/// A server that repeats its token wherever it can: stderr, results, errors and their data.
+fn gossip() -> Value {
+    let script = r#"
+echo "starting with $TOKEN" >&2
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"gossip","version":"1"},"instructions":"use %s"}}\n' "$id" "$TOKEN" ;;
+    *'"tools/list"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"tell","description":"signed in with %s","inputSchema":{"type":"object"}},{"name":"fail","inputSchema":{"type":"object"}},{"name":"die","inputSchema":{"type":"object"}}]}}\n' "$id" "$TOKEN" ;;
+    *'"fail"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32050,"message":"%s is not valid","data":{"token":"%s"}}}\n' "$id" "$TOKEN" "$TOKEN" ;;
+    *'"die"'*) echo "dying with $TOKEN" >&2; exit 9 ;;
+    *'"tell"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"the token is %s"}]}}\n' "$id" "$TOKEN" ;;
+  esac
+done
+"#;
+    json!({"name": "Gossip", "description": "Repeats its token everywhere", "command": "sh",
+        "args": ["-c", script], "env": {"TOKEN": "${GOSSIP_TOKEN}"}})
+}
+
+#[tokio::test]
+async fn a_secret_is_nowhere_to_be_seen() {
+    assert!(Command::new("sh").args(["-c", "true"]).status().unwrap().success());
+    let locked = FakePlan {
+        http_required_header: Some(("authorization".to_owned(), format!("Bearer {CANARY}"))),
+        http_call_status: Some(500),
+        ..FakePlan::default()
+    }
+    .start_http();
+    let deck = Deck::new()
+        .entry("mcpServers", "gossip", gossip())
+        .entry(
+            "mcpServers",
+            "remote",
+            json!({"name": "Remote", "description": "A server over HTTP", "url": locked.url,
+                "auth": {"type": "bearer", "token": "$env:GOSSIP_TOKEN"}}),
+        )
+        .entry(
+            "cliTools",
+            "tools",
+            json!({"name": "Tools", "description": "Prints its environment",
+                "env": {"API_KEY": "${GOSSIP_TOKEN}"},
+                "actions": {"print": {"command": "sh", "args": ["-c", "echo $API_KEY; echo $API_KEY >&2; exit 3"]}}}),
+        )
+        .variable("GOSSIP_TOKEN", CANARY);
+    let mut shown = String::new();
+    {
+        let host = deck.open();
+        let session = agent(&host);
+        for (id, tool) in [
+            ("gossip", "tell"),
+            ("gossip", "fail"),
+            ("gossip", "die"),
+            ("gossip", "nope"),
+            ("remote", "echo"),
+            ("tools", "print"),
+        ] {
+            let outcome = call(&session, id, tool, json!({})).await;
+            assert!(tool != "tell" || outcome.is_ok(), "{outcome:?}");
+            if let Err(error) = &outcome {
+                // What a client is shown of an error, the remote's own words included.
+                shown.push_str(&format!("{error:?}\n"));
+                if let Some(remote) = &error.rpc {
+                    shown.push_str(&format!("{} {:?}\n", remote.message, remote.data));
+                }
+            }
+            shown.push_str(&format!("{outcome:?}\n"));
+        }
+        for id in ["gossip", "remote", "tools"] {
+            let report = session.check(id, &context()).await;
+            shown.push_str(&report.to_json().to_string());
+            shown.push_str(&format!("{:?}", host.last_failure(id)));
+            let id = capdeck_host::CapabilityId::new(id).unwrap();
+            shown.push_str(&host.process_log(&id).unwrap_or_default());
+            shown.push_str(&format!("{:?}", host.catalog().get(id.as_str())));
+        }
+        let found = call_listed(&session, "search", json!({"query": "signed in"})).await;
+        shown.push_str(&format!("{found:?}"));
+        host.close().await;
+    }
+    assert!(shown.contains("[redacted]"), "the secret was met: {shown}");
+    for (place, text) in [
+        ("answers", shown),
+        ("state", everything_below(deck.dirs.state())),
+        ("cache", everything_below(deck.dirs.cache())),
+    ] {
+        if let Some(at) = text.find(CANARY) {
+            let around: String = text.chars().skip(at.saturating_sub(300)).take(400).collect();
+            panic!("the secret is in {place}: …{around}…");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A scripted client: answers what servers ask it and remembers what it was told.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use capdeck_host::{
+    CallContext, CallError, Caller, ClientProfile, Host, Listener, RawObject, Scope, Session,
+    SessionSettings, ViewPolicy,
+};
+use parking_lot::Mutex;
+use serde_json::{Value, json, value::RawValue};
+use tokio_util::sync::CancellationToken;
+
+use crate::deck::raw;
+
+/// A client that answers every question with its own name.
+pub(crate) struct ScriptedClient {
+    name: String,
+    told: Mutex<Vec<Told>>,
+}
+
+/// One thing the client was told or asked, and on which way.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Told {
+    pub(crate) way: Way,
+    pub(crate) method: String,
+    pub(crate) params: Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// While a call of its own runs.
+    Call,
+    /// Outside any call.
+    Session,
+}
+
+impl ScriptedClient {
+    pub(crate) fn new(name: &str) -> Arc<Self> {
+        Arc::new(Self { name: name.to_owned(), told: Mutex::default() })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn told(&self) -> Vec<Told> {
+        self.told.lock().clone()
+    }
+
+    /// The methods it heard, in order.
+    pub(crate) fn methods(&self) -> Vec<String> {
+        self.told().into_iter().map(|told| told.method).collect()
+    }
+
+    /// A session of this client that declares these capabilities.
+    pub(crate) fn session(
+        self: &Arc<Self>,
+        host: &Host,
+        scope: Scope,
+        capabilities: &[&str],
+    ) -> Arc<Session> {
+        let declared = capabilities.iter().map(|key| ((*key).to_owned(), raw(&json!({}))));
+        let info = [("name".to_owned(), raw(&json!(self.name)))];
+        host.session(SessionSettings {
+            scope,
+            client_name: self.name.clone(),
+            client: ClientProfile {
+                info: Some(info.into_iter().collect()),
+                capabilities: declared.collect(),
+            },
+            listener: self.clone(),
+        })
+    }
+
+    /// A session with the whole deck.
+    pub(crate) fn agent(self: &Arc<Self>, host: &Host, capabilities: &[&str]) -> Arc<Session> {
+        self.session(host, Scope::Deck(ViewPolicy::default()), capabilities)
+    }
+
+    /// The context of a call this client makes.
+    pub(crate) fn context(self: &Arc<Self>) -> CallContext {
+        CallContext { timeout: None, cancel: CancellationToken::new(), caller: self.clone() }
+    }
+
+    fn note(&self, way: Way, method: &str, params: Option<RawObject>) {
+        let params = serde_json::to_value(params).unwrap();
+        self.told.lock().push(Told { way, method: method.to_owned(), params });
+    }
+
+    fn answer(&self) -> Result<Box<RawValue>, CallError> {
+        Ok(raw(&json!({"action": "accept", "content": {"name": self.name}})))
+    }
+}
+
+#[async_trait]
+impl Caller for ScriptedClient {
+    fn wants_progress(&self) -> bool {
+        true
+    }
+
+    fn progress(&self, params: RawObject) {
+        self.note(Way::Call, "progress", Some(params));
+    }
+
+    fn notify(&self, method: &str, params: Option<RawObject>) {
+        self.note(Way::Call, method, params);
+    }
+
+    async fn request(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+    ) -> Result<Box<RawValue>, CallError> {
+        self.note(Way::Call, method, params);
+        self.answer()
+    }
+}
+
+#[async_trait]
+impl Listener for ScriptedClient {
+    fn notified(&self, method: &str, params: Option<RawObject>) {
+        self.note(Way::Session, method, params);
+    }
+
+    async fn requested(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+    ) -> Result<Box<RawValue>, CallError> {
+        self.note(Way::Session, method, params);
+        self.answer()
+    }
+}

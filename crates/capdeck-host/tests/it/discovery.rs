@@ -1,0 +1,183 @@
+//! Tool lists: asked for once, kept on disk, followed when they change.
+
+use capdeck_definition::Exposure;
+use capdeck_host::{Host, HostEvent};
+use capdeck_test::{FakePlan, fake::Fault};
+use serde_json::{Value, json};
+
+use crate::deck::{
+    Deck, PATIENCE, agent, agent_with, call, call_listed, context, listed, text, value,
+};
+
+fn tool_names(host: &Host) -> Vec<String> {
+    let catalog = host.catalog();
+    let known = catalog.get("fake").unwrap().discovery.clone();
+    known.iter().flat_map(|known| &known.tools).map(|tool| tool.name().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_second_host_lists_from_disk_without_connecting() {
+    let deck = Deck::new();
+    let record = deck.record("fake");
+    let plan = FakePlan { record: record.path(), ..FakePlan::default() };
+    let deck = deck.server("fake", &plan, json!({}));
+    let first = deck.open();
+    let before = agent_with(&first, Some(Exposure::Direct)).discovered_view().await;
+    assert_eq!(record.starts().len(), 1);
+    first.close().await;
+
+    let second = deck.open();
+    let after = agent_with(&second, Some(Exposure::Direct)).discovered_view().await;
+    assert_eq!(before.tools().get(), after.tools().get(), "the same bytes");
+    assert_eq!(before.resources().get(), after.resources().get());
+    assert_eq!(before.prompts().get(), after.prompts().get());
+    assert_eq!(record.starts().len(), 1, "nothing was started for the second");
+    second.close().await;
+}
+
+#[tokio::test]
+async fn a_changed_definition_or_a_broken_cache_file_asks_again() {
+    let deck = Deck::new();
+    let record = deck.record("fake");
+    let plan = FakePlan { record: record.path(), ..FakePlan::default() };
+    let deck = deck.server("fake", &plan, json!({}));
+    let (host, session) = deck.operator();
+    session.check("fake", &context()).await.outcome.unwrap();
+    host.close().await;
+
+    for path in deck.dirs.cache().join("discoveries").read_dir().unwrap() {
+        std::fs::write(path.unwrap().path(), "{ half a file").unwrap();
+    }
+    let (host, session) = deck.operator();
+    assert!(host.catalog().get("fake").unwrap().discovery.is_none());
+    call(&session, "fake", "echo", json!({})).await.unwrap();
+    host.close().await;
+
+    let deck = deck.server("fake", &plan, json!({"env": {"CHANGED": "1"}}));
+    let host = deck.open();
+    assert!(host.catalog().get("fake").unwrap().discovery.is_none());
+    host.close().await;
+}
+
+#[tokio::test]
+async fn a_list_change_makes_a_new_catalog_and_an_event() {
+    let deck = Deck::of(&FakePlan::default());
+    let host = deck.open();
+    let session = agent_with(&host, Some(Exposure::Direct));
+    assert!(!listed(&session).await.contains(&"fake__late".to_owned()));
+    let version = host.catalog().version();
+    let mut events = host.events();
+    call(&session, "fake", "change_tools", json!({"name": "late"})).await.unwrap();
+    let event = tokio::time::timeout(PATIENCE, events.recv()).await;
+    assert_eq!(event.unwrap().unwrap(), HostEvent::CatalogChanged);
+    assert!(host.catalog().version() > version);
+    assert!(listed(&session).await.contains(&"fake__late".to_owned()));
+    let answer = call_listed(&session, "fake__late", json!({"a": 1})).await.unwrap().unwrap();
+    assert_eq!(text(&answer), r#"{"a":1}"#);
+    host.close().await;
+}
+
+#[tokio::test]
+async fn a_change_that_changes_nothing_is_no_event() {
+    let deck = Deck::of(&FakePlan::default());
+    let (host, session) = deck.operator();
+    session.check("fake", &context()).await.outcome.unwrap();
+    let version = host.catalog().version();
+    session.check("fake", &context()).await.outcome.unwrap();
+    assert_eq!(host.catalog().version(), version);
+    host.close().await;
+}
+
+#[tokio::test]
+async fn a_list_that_fails_later_keeps_the_last_good_one() {
+    // A shell swaps the plan: the second start of the same definition has a broken list.
+    let deck = Deck::new();
+    let (program, good) = FakePlan::default().command();
+    let (_, bad) = FakePlan { list: Fault::Error, ..FakePlan::default() }.command();
+    let flag = deck.dirs.root().join("flag");
+    let script = format!(
+        "if [ -e {flag} ]; then exec \"$0\" --plan \"$2\"; else exec \"$0\" --plan \"$1\"; fi",
+        flag = flag.display()
+    );
+    let args = json!(["-c", script, program, good[1], bad[1]]);
+    let entry =
+        json!({"name": "Fake", "description": "Breaks on request", "command": "sh", "args": args});
+    let deck = deck.entry("mcpServers", "fake", entry);
+    let (host, session) = deck.operator();
+    session.check("fake", &context()).await.outcome.unwrap();
+    let names = tool_names(&host);
+    std::fs::write(&flag, "").unwrap();
+    call(&session, "fake", "crash", json!({})).await.unwrap_err();
+    let report = session.check("fake", &context()).await;
+    assert_eq!(report.outcome.unwrap_err().message, "refused on purpose");
+    assert_eq!(tool_names(&host), names);
+    assert_eq!(text(&call(&session, "fake", "echo", json!({})).await.unwrap()), "{}");
+    host.close().await;
+}
+
+#[tokio::test]
+async fn an_unknown_tool_is_asked_for_again_once_the_list_is_old() {
+    for (ttl, asked) in [(0, 3), (600_000, 1)] {
+        let deck = Deck::new();
+        let record = deck.record("fake");
+        let plan = FakePlan { record: record.path(), ..FakePlan::default() };
+        let deck = deck.server("fake", &plan, json!({"toolCacheTtlMs": ttl}));
+        let (host, session) = deck.operator();
+        call(&session, "fake", "echo", json!({})).await.unwrap();
+        for _ in 0..2 {
+            let error = call(&session, "fake", "nope", json!({})).await.unwrap_err();
+            assert_eq!(error.code.as_str(), "TOOL_NOT_FOUND");
+        }
+        assert_eq!(record.received("tools/list").len(), asked, "toolCacheTtlMs {ttl}");
+        host.close().await;
+    }
+}
+
+#[tokio::test]
+async fn with_a_ttl_of_zero_every_listing_asks_the_server() {
+    let deck = Deck::new();
+    let record = deck.record("fake");
+    let plan = FakePlan { record: record.path(), ..FakePlan::default() };
+    let deck = deck.server("fake", &plan, json!({"toolCacheTtlMs": 0, "exposure": "progressive"}));
+    let host = deck.open();
+    let session = agent(&host);
+    for round in 1..=3 {
+        call_listed(&session, "fake", json!({"operation": "tools"})).await.unwrap().unwrap();
+        assert_eq!(record.received("tools/list").len(), round);
+    }
+    host.close().await;
+}
+
+#[tokio::test]
+async fn a_check_reports_what_there_is() {
+    let deck = Deck::of(&FakePlan::default());
+    let (host, session) = deck.operator();
+    let mut report = session.check("fake", &context()).await.to_json();
+    assert!(report["elapsedMs"].is_u64());
+    report.as_object_mut().unwrap().remove("elapsedMs");
+    let expected: Value = json!({
+        "id": "fake", "status": "available", "toolCount": tool_names(&host).len(),
+        "capabilities": {
+            "tools": true, "resources": true, "resourceTemplates": true, "prompts": true,
+            "completions": true,
+        },
+        "resourceCount": 1, "resourceTemplateCount": 1, "promptCount": 1,
+    });
+    assert_eq!(report, expected);
+    host.close().await;
+}
+
+#[tokio::test]
+async fn a_listing_does_not_wait_for_a_server_that_hangs() {
+    let hanging = FakePlan { initialize: Fault::Hang, ..FakePlan::default() };
+    let deck = Deck::of(&FakePlan { behaviours: false, tools: 1, ..FakePlan::default() })
+        .server("slow", &hanging, json!({"startupTimeoutMs": 20_000}))
+        .config("options", json!({"exposure": "direct", "exposureDiscoveryTimeoutMs": 700}));
+    let host = deck.open();
+    let session = agent(&host);
+    let started = std::time::Instant::now();
+    assert_eq!(listed(&session).await, ["fake__tool_00000"]);
+    assert!(started.elapsed().as_secs() < 8, "{:?}", started.elapsed());
+    assert_eq!(value(session.view().tools()).as_array().unwrap().len(), 1);
+    host.close().await;
+}

@@ -1,0 +1,27 @@
+//! The host from the outside: real files, real processes, real sockets, sessions as clients have them.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
+
+mod arguments;
+mod audit;
+mod client;
+mod deck;
+mod direct;
+mod discovery;
+mod failures;
+mod http_server;
+mod lifecycle;
+mod processes;
+mod progressive;
+mod projects;
+mod questions;
+mod record;
+mod reload;
+mod search;
+mod sets;
+mod setup;
+mod surface;

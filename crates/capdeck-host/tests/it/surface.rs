@@ -1,0 +1,67 @@
+//! What stands in a client's list, what it costs, and that it stays the same.
+
+use capdeck_definition::Exposure;
+use capdeck_test::FakePlan;
+use serde_json::json;
+
+use crate::deck::{Deck, agent, agent_with, call_listed, listed, saying};
+
+fn deck() -> Deck {
+    let plan = FakePlan { behaviours: false, tools: 10, ..FakePlan::default() };
+    Deck::new()
+        .server("big", &plan, json!({"exposure": "direct"}))
+        .file("config/small.md", &saying("hi").replace("cliTools:", "exposure: direct\ncliTools:"))
+}
+
+#[tokio::test]
+async fn a_chosen_exposure_is_honoured_in_full_without_a_budget() {
+    let deck = deck();
+    let host = deck.open();
+    let names = listed(&agent(&host)).await;
+    assert_eq!(names.len(), 11, "{names:?}");
+    assert!(agent(&host).view().tokens() > 1000);
+    host.close().await;
+}
+
+#[tokio::test]
+async fn an_explicit_budget_moves_what_does_not_fit_to_search() {
+    let deck = deck().config("options", json!({"surfaceTokens": 600}));
+    let host = deck.open();
+    let session = agent(&host);
+    let names = listed(&session).await;
+    assert_eq!(names, ["search", "describe", "call_tool", "small__say"]);
+    let tokens = session.view().tokens();
+    assert!(tokens <= 600, "{tokens} tokens are listed");
+    let asked = json!({"name": "big__tool_00003", "data": {}});
+    assert!(call_listed(&session, "call_tool", asked).await.unwrap().is_some());
+    host.close().await;
+}
+
+#[tokio::test]
+async fn the_search_tools_cost_little_whatever_is_installed() {
+    let plan = FakePlan { behaviours: false, tools: 500, ..FakePlan::default() };
+    let deck = Deck::of(&plan);
+    let host = deck.open();
+    let session = agent(&host);
+    let empty = session.view().tools().get().to_owned();
+    assert!(session.view().tokens() <= 350, "{}", session.view().tokens());
+    call_listed(&session, "search", json!({"query": "item"})).await.unwrap();
+    assert_eq!(session.view().tools().get(), empty, "knowing 500 tools costs nothing");
+    let instructions = session.view().instructions().unwrap();
+    assert!(instructions.contains("fake"), "{instructions}");
+    host.close().await;
+}
+
+#[tokio::test]
+async fn two_hosts_list_the_same_bytes() {
+    let one = deck();
+    let first = one.open();
+    let second = Deck::open(&one);
+    for exposure in [Exposure::Direct, Exposure::Progressive, Exposure::Search] {
+        let left = agent_with(&first, Some(exposure)).discovered_view().await;
+        let right = agent_with(&second, Some(exposure)).discovered_view().await;
+        assert_eq!(left.tools().get(), right.tools().get(), "{exposure:?}");
+    }
+    first.close().await;
+    second.close().await;
+}
