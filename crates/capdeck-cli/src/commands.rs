@@ -29,48 +29,28 @@ use crate::{
     logging::DefaultLog,
 };
 
-/// What can be asked of the binary.
+/// What can be asked of the binary. The help of each command is the doc of its arguments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve the deck over HTTP.
     Up(up::UpArgs),
-    /// Serve the deck, or one capability, as an MCP server on stdio.
     Serve(serve::ServeArgs),
-    /// Show what is in the deck.
     List(list::ListArgs),
-    /// Show the card of one capability.
     Inspect(inspect::InspectArgs),
-    /// Tell where a capability or tool comes from, and why agents do or do not see it.
     Why(why::WhyArgs),
-    /// Show the tools of one capability.
     Tools(tools::ToolsArgs),
-    /// Show one tool with its schemas.
     Describe(describe::DescribeArgs),
-    /// Find tools by what they do, in plain words.
     Search(search::SearchArgs),
-    /// Call a tool.
     Call(call::CallArgs),
-    /// Connect to capabilities and see whether they answer.
     Check(check::CheckArgs),
-    /// Examine the whole set-up and say what to fix.
     Doctor(doctor::DoctorArgs),
-    /// Check definition files; without a path, the decks in use.
     Validate(validate::ValidateArgs),
-    /// Write a new capability file.
     Add(add::AddArgs),
-    /// Start a deck: a config file and an example.
     Init(init::InitArgs),
-    /// Allow a project's files to act, exactly as they are now.
     Trust(trust::TrustArgs),
-    /// Take a project's trust back.
     Untrust(untrust::UntrustArgs),
-    /// Run the set-up a capability declares.
     Setup(setup::SetupArgs),
-    /// Count what each capability costs an agent, in tokens.
     Budget(budget::BudgetArgs),
-    /// Print the JSON Schema of a file format.
     Schema(schema::SchemaArgs),
-    /// Print a shell's completion script.
     Completions(completions::CompletionsArgs),
 }
 

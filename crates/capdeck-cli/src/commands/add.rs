@@ -23,7 +23,9 @@ use crate::{
     new_file::{Existing, Readers, already_there, write_new},
 };
 
-/// Write a new capability file, checked before it is kept.
+/// Write a new capability file
+///
+/// The file is checked before it is kept, and an existing one is not replaced unasked.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddArgs {
     #[command(subcommand)]
@@ -103,6 +105,7 @@ pub(crate) fn run(args: &AddArgs, context: &Context<'_>) -> Result<ExitStatus, F
         return Ok(ExitStatus::Done);
     }
     target.write(&text, common.force)?;
+    target.note_other_id(common, context);
     if printer.wants_json() {
         printer.json(&json!({ "id": common.id, "path": target.path, "warnings": warnings }));
         return Ok(ExitStatus::Done);
@@ -142,6 +145,22 @@ impl Target {
         };
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         Ok(Self { path, folder, here, readers, needs_trust: common.project_deck })
+    }
+
+    /// A file's name decides its id, whatever was asked for.
+    fn note_other_id(&self, common: &CommonArgs, context: &Context<'_>) {
+        let named = match self.path.file_name() {
+            Some(name) if name == "CAPLET.md" => self.folder.file_name(),
+            _ => self.path.file_stem(),
+        };
+        if let Some(named) = named
+            && named != common.id.as_str()
+        {
+            let named = named.to_string_lossy();
+            context
+                .printer
+                .warn(&format!("the file's name decides the id, so this will be `{named}`"));
+        }
     }
 
     fn write(&self, text: &str, force: bool) -> Result<(), Failure> {

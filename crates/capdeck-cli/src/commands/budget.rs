@@ -23,7 +23,9 @@ const ENCODING: &str = "o200k_base";
 /// How many capabilities are asked at once.
 const AT_ONCE: usize = 8;
 
-/// Count what each capability costs an agent in each way of offering it, in o200k tokens.
+/// Count what each capability costs an agent, in tokens
+///
+/// Counts the exact o200k tokens of the tool list in each way of offering it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BudgetArgs {
     /// Use only what is already known, and connect to nothing.

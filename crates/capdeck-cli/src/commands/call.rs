@@ -21,10 +21,11 @@ use watcher::Watcher;
 /// Arguments longer than this come by mistake, such as a device as `@file`.
 const MAX_ARGUMENT_BYTES: u64 = 16 << 20;
 
-/// Call a tool and print its result.
+/// Call a tool
 ///
-/// Arguments are given as `key=value`, read by the types of the tool's schema; `key:=JSON` takes JSON whatever
-/// the schema says, and a key given several times makes a list.
+/// Prints the result's text, or with --json the whole result. Arguments are given as `key=value`, read by the
+/// types of the tool's schema; `key:=JSON` takes JSON whatever the schema says, and a key given several times
+/// makes a list.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   capdeck call machine now zone=Europe/Berlin

@@ -16,7 +16,9 @@ use crate::{
 /// How many capabilities are asked at once.
 const AT_ONCE: usize = 8;
 
-/// Connect to capabilities and see whether they answer. Fails when one does not.
+/// Connect to capabilities and see whether they answer
+///
+/// Fails when one of them does not.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Which ones; all usable ones if none is named.

@@ -6,7 +6,9 @@ use crate::{
     errors::{ExitStatus, Failure},
 };
 
-/// Print a shell's completion script. Capabilities, tools and their arguments are completed, too.
+/// Print a shell's completion script
+///
+/// Commands, capabilities, tools and their arguments are completed, from what is already known.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   source <(capdeck completions bash)      # in ~/.bashrc

@@ -15,7 +15,7 @@ use crate::{
     target::ToolTarget,
 };
 
-/// Show one tool with its schemas.
+/// Show one tool with its schemas
 #[derive(Debug, clap::Args)]
 pub(crate) struct DescribeArgs {
     /// The capability's id, or `ID.TOOL`.

@@ -13,7 +13,9 @@ use crate::{
     printer::{Palette, Style},
 };
 
-/// Examine folders, files, programs, variables and the port, without connecting to anything.
+/// Examine the whole set-up and say what to fix
+///
+/// Looks at folders, files, programs, variables and the port; nothing is connected.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {}
 
@@ -55,9 +57,13 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context<'_>) -> Result<ExitStatus
     let (errors, warnings) = (count(FindingStatus::Error), count(FindingStatus::Warning));
     let printer = context.printer;
     if printer.wants_json() {
-        printer.json(&json!({ "version": env!("CARGO_PKG_VERSION"), "items": findings }));
+        printer.json(&json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "platform": platform(),
+            "items": findings,
+        }));
     } else {
-        let mut text = format!("capdeck {}\n", env!("CARGO_PKG_VERSION"));
+        let mut text = format!("capdeck {} on {}\n", env!("CARGO_PKG_VERSION"), platform());
         for finding in &findings {
             text.push_str(&finding.render(printer.palette()));
         }
@@ -68,6 +74,10 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context<'_>) -> Result<ExitStatus
         });
     }
     Ok(if errors > 0 { ExitStatus::RequestFailed } else { ExitStatus::Done })
+}
+
+fn platform() -> String {
+    format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
 impl Finding {

@@ -14,7 +14,9 @@ use crate::{
 const CONFIG: &str = include_str!("../../starter/config.yaml");
 const PROJECT_EXAMPLE: &str = include_str!("../../starter/repository.md");
 
-/// Start a deck: a config file and an example, in your own deck or in the project's.
+/// Start a deck: a config file and an example
+///
+/// Files that are already there are kept.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InitArgs {
     /// Start the project's deck, `.capdeck`, instead of your own.

@@ -15,7 +15,9 @@ use crate::{
     printer::{Palette, Style},
 };
 
-/// Show the card of one capability, without connecting to it.
+/// Show the card of one capability
+///
+/// Nothing is connected. The id of a file that declares several capabilities shows them all.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InspectArgs {
     /// The capability's id.

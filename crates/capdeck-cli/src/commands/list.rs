@@ -10,7 +10,9 @@ use crate::{
     table::{Cell, Table},
 };
 
-/// Show what is in the deck, without connecting to anything.
+/// Show what is in the deck
+///
+/// Reads files only; nothing is connected.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// Also show what is disabled, untrusted or broken.

@@ -7,7 +7,7 @@ use crate::{
     errors::{ExitStatus, Failure},
 };
 
-/// Print the JSON Schema of a file format.
+/// Print the JSON Schema of a file format
 #[derive(Debug, clap::Args)]
 pub(crate) struct SchemaArgs {
     /// Which format.

@@ -14,7 +14,9 @@ use crate::{
     table::{Cell, Table},
 };
 
-/// Find tools by what they do, in plain words, across the whole deck.
+/// Find tools by what they do, in plain words
+///
+/// Searches the whole deck, asking capabilities whose tools are not known yet.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SearchArgs {
     /// What the tool should do. Several words need no quotes.

@@ -11,7 +11,7 @@ use crate::{
     runtime::{multi_thread, stop_signal},
 };
 
-/// Serve the deck, or one capability, as an MCP server on stdin and stdout.
+/// Serve the deck, or one capability, as an MCP server on stdio
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
     /// Serve only this capability, with its own names, as if it were connected directly.

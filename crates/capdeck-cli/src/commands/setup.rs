@@ -16,7 +16,9 @@ use crate::{
     runtime::{single_thread, stop_signal},
 };
 
-/// Show and run the set-up a capability declares. Once its checks succeed, agents see the capability.
+/// Run the set-up a capability declares
+///
+/// Shows the plan first. Once the checks in it succeed, agents see the capability.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SetupArgs {
     /// The capability's id.

@@ -15,7 +15,9 @@ use crate::{
     table::{Cell, Table},
 };
 
-/// Show the tools of one capability. Connects only when they are not known yet.
+/// Show the tools of one capability
+///
+/// Connects only when they are not known yet.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ToolsArgs {
     /// The capability's id.

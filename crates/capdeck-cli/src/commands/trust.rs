@@ -16,9 +16,10 @@ use crate::{
     settings::Settings,
 };
 
-/// Show what a project's files would start and reach, and allow them to, exactly as they are now.
+/// Allow a project's files to act, exactly as they are now
 ///
-/// Any later change to the files asks again. Asks before it trusts when stdin is a terminal.
+/// Shows every program they would start and every address they would reach, and asks when stdin is a terminal. Any
+/// later change to the files needs new trust.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrustArgs {
     /// A folder of the project; the current project if left out.

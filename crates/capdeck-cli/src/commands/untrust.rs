@@ -11,7 +11,9 @@ use crate::{
     errors::{ExitStatus, Failure},
 };
 
-/// Take a project's trust back. Its files do nothing from then on.
+/// Take a project's trust back
+///
+/// Its files do nothing from then on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UntrustArgs {
     /// A folder of the project; the current project if left out.

@@ -22,7 +22,9 @@ use crate::{
 pub(crate) const DEFAULT_HOST: &str = "127.0.0.1";
 pub(crate) const DEFAULT_PORT: u16 = 7717;
 
-/// Serve the deck over HTTP until Ctrl-C. Without a deck, a starter deck is served.
+/// Serve the deck over HTTP
+///
+/// Runs until Ctrl-C or SIGTERM. With nothing configured, a starter deck is served.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UpArgs {
     /// The address to listen on. Anything but this machine itself needs a key in CAPDECK_ADMIN_KEY.

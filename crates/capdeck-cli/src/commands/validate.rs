@@ -11,7 +11,9 @@ use crate::{
     frames::Frames,
 };
 
-/// Check definition files. Fails when there is an error; warnings only inform.
+/// Check definition files
+///
+/// Shows every problem with its place and a fix. Fails when there is an error; warnings only inform.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ValidateArgs {
     /// Capability files, config files or folders of them; the decks in use if none is named.

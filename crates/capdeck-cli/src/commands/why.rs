@@ -16,7 +16,9 @@ use crate::{
     target,
 };
 
-/// Tell which file and layer a capability comes from, how agents see it or why not, and its last failure.
+/// Tell where a capability or tool comes from, and why agents do or do not see it
+///
+/// Names the file and the layer, what it replaces, its exposure and who chose it, and its last failure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WhyArgs {
     /// The capability's id, or `ID.TOOL`.
@@ -85,35 +87,41 @@ fn account(host: &Host, id: &str, tool: Option<&str>) -> Result<Account, Failure
 
 /// How agents reach the capability in the view they get by default.
 fn seen(view: &View, capability: &Capability) -> Option<String> {
-    if !capability.is_usable() || capability.exposure == Exposure::None {
+    if !capability.is_usable() {
         return None;
     }
     let id = capability.definition.id.as_str();
     if capability.definition.member_of.is_some() {
         return Some("through its set, and by `search`".to_owned());
     }
-    if let Some(name) = wrapper_name(view, id) {
-        return Some(format!("as one tool `{name}` with an `operation` argument"));
-    }
-    let wants_listing = matches!(
-        capability.exposure,
-        Exposure::Direct
-            | Exposure::DirectAndCodeMode
-            | Exposure::Progressive
-            | Exposure::ProgressiveAndCodeMode
-    );
-    match (view.is_searchable(capability), wants_listing) {
-        (true, true) => Some(
-            "by `search`, because listing its tools does not fit the token budget (`surfaceTokens`)"
-                .to_owned(),
-        ),
-        (true, false) => Some("by `search`, then `describe` and `call_tool`".to_owned()),
-        (false, _) => Some(format!("each tool listed as `{id}__<tool>`")),
-    }
-}
-
-fn wrapper_name(view: &View, id: &str) -> Option<String> {
-    matches!(view.route(id), Some(Route::Wrapper { .. })).then(|| id.to_owned())
+    let is_searchable = view.is_searchable(capability);
+    let by_budget =
+        "by `search`, because listing its tools does not fit the token budget (`surfaceTokens`)";
+    Some(match capability.exposure {
+        Exposure::None => return None,
+        Exposure::Search | Exposure::CodeMode => {
+            "by `search`, then `describe` and `call_tool`".to_owned()
+        }
+        Exposure::Progressive | Exposure::ProgressiveAndCodeMode => match view.route(id) {
+            Some(Route::Wrapper { .. }) => {
+                format!("as one tool `{id}` with an `operation` argument")
+            }
+            _ if is_searchable => by_budget.to_owned(),
+            // An id that is a name of the host's own tools is listed under another one.
+            _ => "as one tool with an `operation` argument".to_owned(),
+        },
+        Exposure::Direct | Exposure::DirectAndCodeMode => {
+            let mut tools = capability.discovery.iter().flat_map(|known| &known.tools);
+            let is_listed = tools.next().is_none_or(|tool| {
+                matches!(view.route(&view.name_of(id, tool.name())), Some(Route::Tool { .. }))
+            });
+            if is_listed || !is_searchable {
+                format!("each tool listed as `{id}__<tool>`")
+            } else {
+                by_budget.to_owned()
+            }
+        }
+    })
 }
 
 fn tool_account(

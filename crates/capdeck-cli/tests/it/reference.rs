@@ -1,0 +1,102 @@
+//! `docs/reference/cli.md` is what the binary itself says of its commands.
+
+use std::{fs, path::Path};
+
+use capdeck_test::TestDirs;
+
+use crate::run;
+
+const INTRODUCTION: &str = "# The command line
+
+Written from the binary's own help by `crates/capdeck-cli/tests/it/reference.rs`; run that test with `CAPDECK_UPDATE_DOCS=1` after a change.
+
+Stdout is data, stderr is for people. Every command that prints data takes `--json`: one JSON value, listings as
+`{\"items\": […], \"nextCursor\"?: …}`, errors as `{\"error\": {\"code\", \"message\", \"hint\"?, \"details\"?}}`.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | the request failed |
+| 2 | wrong usage, or a set-up that cannot be read |
+| 3 | sign-in needed |
+| 255 | a bug in capdeck |
+
+| variable | meaning |
+|---|---|
+| `CAPDECK_CONFIG_DIR` | the user deck, and the only one; default `$XDG_CONFIG_HOME/capdeck`, above `$XDG_CONFIG_HOME/caplets` if that exists |
+| `CAPDECK_STATE_DIR` | trust, set-ups, artifacts, audit trail; default `$XDG_STATE_HOME/capdeck` |
+| `CAPDECK_CACHE_DIR` | known tool lists; default `$XDG_CACHE_HOME/capdeck` |
+| `CAPDECK_HOST`, `CAPDECK_PORT` | where `up` listens; flags win, then these, then the user's config |
+| `CAPDECK_PUBLIC_URL` | the address `up` is reached at from outside |
+| `CAPDECK_ADMIN_KEY` | the key clients of `up` must send; required off loopback |
+| `CAPDECK_LOG` | a log filter such as `info` or `capdeck_host=debug`; the log goes to stderr |
+| `CAPLETS_CONFIG`, `CAPLETS_PROJECT_CONFIG` | the `config.json` of an existing Caplets set-up |
+| `NO_COLOR` | no colours |
+";
+
+#[test]
+fn the_reference_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/cli.md");
+    let actual = reference();
+    #[expect(clippy::disallowed_methods, reason = "the switch of this test, not of the product")]
+    let update = std::env::var_os("CAPDECK_UPDATE_DOCS").is_some();
+    if update {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, &actual).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(
+        written, actual,
+        "docs/reference/cli.md is old; run this test with CAPDECK_UPDATE_DOCS=1"
+    );
+}
+
+fn reference() -> String {
+    let dirs = TestDirs::new();
+    let mut text = format!("{INTRODUCTION}\n## capdeck\n\n{}", block(&help(&dirs, &[])));
+    for command in commands(&help(&dirs, &[])) {
+        let whole = help(&dirs, &[&command]);
+        text.push_str(&format!("\n## capdeck {command}\n\n{}", block(&own_part(&whole))));
+        for inner in commands(&whole) {
+            let whole = help(&dirs, &[&command, &inner]);
+            text.push_str(&format!(
+                "\n### capdeck {command} {inner}\n\n{}",
+                block(&own_part(&whole))
+            ));
+        }
+    }
+    text
+}
+
+fn help(dirs: &TestDirs, words: &[&str]) -> String {
+    let words: Vec<&str> = words.iter().copied().chain(["--help"]).collect();
+    run(dirs, &words).success().stdout
+}
+
+fn block(text: &str) -> String {
+    format!("```text\n{}\n```\n", text.trim_end())
+}
+
+/// The names under `Commands:`.
+fn commands(help: &str) -> Vec<String> {
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    listed
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next().map(str::to_owned))
+        .collect()
+}
+
+/// A command's help without the options that every command has.
+fn own_part(help: &str) -> String {
+    let mut inside = false;
+    let mut kept = Vec::new();
+    for line in help.lines() {
+        if !line.is_empty() && !line.starts_with(' ') {
+            inside = line == "Global options:";
+        }
+        if !inside {
+            kept.push(line);
+        }
+    }
+    kept.join("\n")
+}
