@@ -54,6 +54,9 @@ pub trait ClientHandler: Send + Sync {
         method: &str,
         params: Option<RawObject>,
     ) -> Result<Box<RawValue>, RpcError>;
+
+    /// The server ended the stream of this request before its answer; it will be asked again for the rest.
+    fn paused(&self) {}
 }
 
 /// Takes the params of a progress notification, without the token.

@@ -22,7 +22,17 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 pub(super) struct EventStream {
     /// Tells the streams of one session apart.
     pub(super) key: u64,
+    readers: Readers,
     state: Mutex<State>,
+}
+
+/// What clients do when their connection ends before the stream does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readers {
+    /// They may take it for a failure.
+    Stay,
+    /// They were told how to come back, before anything else.
+    ComeBack,
 }
 
 #[derive(Debug)]
@@ -36,6 +46,8 @@ struct State {
     /// How many answers are still to come; the stream ends with the last.
     answers_due: usize,
     ended: Option<Instant>,
+    /// The client shall go away and come back for the rest.
+    paused: bool,
     /// Counts readers; only the newest is served.
     reader: u64,
     attached: bool,
@@ -54,15 +66,16 @@ struct Stored {
 pub(super) enum Beginning {
     /// Every answer, and nothing beside.
     AnswersOnly(Vec<Bytes>),
-    /// Something came before the last answer.
+    /// Something came before the last answer, or the client shall come back for it.
     Mixed,
 }
 
 impl EventStream {
     /// A stream that ends with its last answer.
-    pub(super) fn for_answers(key: u64, answers_due: usize) -> Arc<Self> {
+    pub(super) fn for_answers(key: u64, answers_due: usize, readers: Readers) -> Arc<Self> {
         Arc::new(Self {
             key,
+            readers,
             state: Mutex::new(State {
                 events: VecDeque::new(),
                 bytes: 0,
@@ -70,6 +83,7 @@ impl EventStream {
                 delivered: 0,
                 answers_due,
                 ended: None,
+                paused: false,
                 reader: 0,
                 attached: false,
                 waker: None,
@@ -79,7 +93,7 @@ impl EventStream {
 
     /// A stream that ends with its session.
     pub(super) fn for_session(key: u64) -> Arc<Self> {
-        Self::for_answers(key, usize::MAX)
+        Self::for_answers(key, usize::MAX, Readers::Stay)
     }
 
     /// Adds a message that may be lost. False when there is no room for it.
@@ -114,6 +128,15 @@ impl EventStream {
         self.state.lock().end();
     }
 
+    /// Ends the connection of whoever reads now, not the stream: the client comes back for the rest.
+    pub(super) fn pause(&self) {
+        let mut state = self.state.lock();
+        // A client that is away already must not be sent away when it comes back.
+        let is_away = state.reader > 0 && !state.attached;
+        state.paused = self.readers == Readers::ComeBack && state.ended.is_none() && !is_away;
+        state.wake();
+    }
+
     /// When the stream ended, if it has.
     pub(super) fn ended_at(&self) -> Option<Instant> {
         self.state.lock().ended
@@ -131,7 +154,7 @@ impl EventStream {
     /// Waits for all answers, or for the first message that is none.
     pub(super) fn poll_beginning(&self, context: &mut Context<'_>) -> Poll<Beginning> {
         let mut state = self.state.lock();
-        if state.events.iter().any(|event| !event.is_answer) {
+        if state.paused || state.events.iter().any(|event| !event.is_answer) {
             return Poll::Ready(Beginning::Mixed);
         }
         if state.ended.is_some() {
@@ -182,7 +205,7 @@ impl EventStream {
             state.delivered = state.delivered.max(found.0);
             return Poll::Ready(Some(found));
         }
-        if state.ended.is_some() {
+        if state.ended.is_some() || std::mem::take(&mut state.paused) {
             return Poll::Ready(None);
         }
         state.waker = Some(context.waker().clone());

@@ -11,7 +11,10 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{conversation::Conversation, event_stream::EventStream};
+use super::{
+    conversation::Conversation,
+    event_stream::{EventStream, Readers},
+};
 use crate::{MAX_MESSAGE_BYTES, Revision};
 
 /// How many answer streams of one session can be taken up again, and what the finished ones may hold.
@@ -53,7 +56,10 @@ impl HttpSession {
 
     /// A stream for the answers to one POST. It cannot be taken up again until it is kept.
     pub(super) fn new_stream(&self, answers: usize) -> Arc<EventStream> {
-        EventStream::for_answers(self.next_key.fetch_add(1, Ordering::Relaxed), answers)
+        let key = self.next_key.fetch_add(1, Ordering::Relaxed);
+        let primed = self.revision.has_priming_event();
+        let readers = if primed { Readers::ComeBack } else { Readers::Stay };
+        EventStream::for_answers(key, answers, readers)
     }
 
     /// Makes a stream one that the client can come back to.

@@ -25,6 +25,13 @@ impl Outlet {
         }
     }
 
+    /// Lets the client wait for the rest without a connection, where it knows how to come back.
+    pub(super) fn pause(&self) {
+        if let Self::Events(stream) = self {
+            stream.pause();
+        }
+    }
+
     /// Sends what must arrive, as soon as there is room. False when the client is gone.
     pub(super) async fn send(&self, message: Vec<u8>) -> bool {
         match self {

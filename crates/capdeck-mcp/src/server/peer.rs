@@ -56,6 +56,12 @@ impl Peer {
         self.outlet.offer(encode::notification(method, params.as_ref()));
     }
 
+    /// Ends the connection this request's answer is awaited on; the client comes back for it. Does nothing for
+    /// clients that would not.
+    pub fn pause(&self) {
+        self.outlet.pause();
+    }
+
     /// Sends a request and waits for its answer. Dropping the future cancels it.
     pub async fn request(
         &self,

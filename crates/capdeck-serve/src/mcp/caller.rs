@@ -62,4 +62,10 @@ impl Caller for ExchangeCaller {
         let asked = self.exchange.peer.request(method, params, PERSON_TIMEOUT);
         asked.await.map_err(failure::from_client)
     }
+
+    fn paused(&self) {
+        if self.telling == Telling::Everything {
+            self.exchange.peer.pause();
+        }
+    }
 }

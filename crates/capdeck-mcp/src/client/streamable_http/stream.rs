@@ -108,6 +108,9 @@ impl StreamableHttp {
                     call.method
                 )));
             }
+            if let Some(events) = &call.events {
+                events.paused();
+            }
             tokio::time::sleep(position.retry()).await;
             reading = match self.resume(last_event).await {
                 Ok(response) => self.read_stream(call, response, &mut position).await,

@@ -66,6 +66,13 @@ pub(super) fn check_accept(headers: &HeaderMap, forms: &[&str]) -> Result<(), Re
     ))
 }
 
+/// True when `Accept` names event streams before JSON: the client would rather have a stream.
+pub(super) fn prefers_events(headers: &HeaderMap) -> bool {
+    let ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let first = ranges.flat_map(|value| value.split(',')).next().unwrap_or_default();
+    first.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
+}
+
 /// True when `Accept` names the form or a pattern that covers it. No header at all means anything.
 fn accepts(headers: &HeaderMap, form: &str) -> bool {
     let (kind, _) = form.split_once('/').unwrap_or((form, ""));
@@ -102,5 +109,15 @@ mod tests {
             assert!(check_accept(&accept(bad), &both).is_err(), "{bad}");
         }
         assert!(check_accept(&HeaderMap::new(), &both).is_ok());
+    }
+
+    #[test]
+    fn the_form_named_first_is_preferred() {
+        assert!(prefers_events(&accept("text/event-stream, application/json")));
+        assert!(prefers_events(&accept("Text/Event-Stream;q=1, */*")));
+        for json in ["application/json, text/event-stream", "*/*", ""] {
+            assert!(!prefers_events(&accept(json)), "{json}");
+        }
+        assert!(!prefers_events(&HeaderMap::new()));
     }
 }

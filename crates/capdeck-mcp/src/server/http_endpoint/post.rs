@@ -37,6 +37,7 @@ impl Inner {
             let message = format!("the body is over the limit of {} bytes", self.options.max_body);
             return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message));
         }
+        let form = if headers::prefers_events(&parts.headers) { Form::Events } else { Form::Json };
         let incoming = Incoming::parse(&body)
             .map_err(|Malformed { id, error }| Refusal::malformed(id, error))?;
         match incoming {
@@ -50,7 +51,7 @@ impl Inner {
                     Message::Request { id, .. } => refusal.of(id.clone()),
                     Message::Notification { .. } | Message::Response { .. } => refusal,
                 })?;
-                self.answer(&session, vec![Ok(message)], Shape::Single).await
+                self.answer(&session, vec![Ok(message)], Shape::Single, form).await
             }
             Incoming::Batch(messages) => {
                 let session = self.session(&parts)?;
@@ -58,7 +59,7 @@ impl Inner {
                     let message = "batches are not part of this protocol revision";
                     return Err(Refusal::malformed(None, RpcError::invalid_request(message)));
                 }
-                self.answer(&session, messages, Shape::Batch).await
+                self.answer(&session, messages, Shape::Batch, form).await
             }
         }
     }
@@ -112,6 +113,7 @@ impl Inner {
         session: &Arc<HttpSession>,
         messages: Vec<Result<Message, Malformed>>,
         shape: Shape,
+        form: Form,
     ) -> Result<Response<ResponseBody>, Refusal> {
         let mut requests = Vec::new();
         let mut malformed = Vec::new();
@@ -140,7 +142,7 @@ impl Inner {
         for request in requests {
             run(session, request, Arc::clone(&stream));
         }
-        Ok(self.respond(session, stream, shape).await)
+        Ok(self.respond(session, stream, shape, form).await)
     }
 
     /// Plain JSON when the answers are there soon and alone, else a stream that can be taken up again.
@@ -149,11 +151,14 @@ impl Inner {
         session: &Arc<HttpSession>,
         stream: Arc<EventStream>,
         shape: Shape,
+        form: Form,
     ) -> Response<ResponseBody> {
-        let beginning = poll_fn(|context| stream.poll_beginning(context));
-        let soon = tokio::time::timeout(self.options.json_grace, beginning).await;
-        if let Ok(Beginning::AnswersOnly(answers)) = soon {
-            return reply::json(StatusCode::OK, shape.body(answers));
+        if let Form::Json = form {
+            let beginning = poll_fn(|context| stream.poll_beginning(context));
+            let soon = tokio::time::timeout(self.options.json_grace, beginning).await;
+            if let Ok(Beginning::AnswersOnly(answers)) = soon {
+                return reply::json(StatusCode::OK, shape.body(answers));
+            }
         }
         session.keep_stream(Arc::clone(&stream));
         let mut reader = EventReader::new(stream, 0, self.options.keep_alive);
@@ -162,6 +167,13 @@ impl Inner {
         }
         reply::events(reader)
     }
+}
+
+/// What the client would rather have, where both will do.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    Json,
+    Events,
 }
 
 /// How the messages came, which is how a JSON answer goes.
