@@ -45,6 +45,7 @@ pub enum BackendKind {
 }
 
 impl Backend {
+    /// Which kind this is.
     pub fn kind(&self) -> BackendKind {
         match self {
             Self::Mcp(_) => BackendKind::Mcp,
@@ -59,6 +60,7 @@ impl Backend {
 }
 
 impl BackendKind {
+    /// The name as listings show it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Mcp => "mcp",

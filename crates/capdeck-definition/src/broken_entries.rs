@@ -1,9 +1,12 @@
 //! The entries of a file's maps that a schema violation rules out, so that the rest of the file can be used.
 
 use indexmap::IndexMap;
-use serde_json::Value;
 
-use crate::{document::Step, shape::PLURAL_KEYS, violation::Violation};
+use crate::{
+    document::{Node, Step},
+    shape::PLURAL_KEYS,
+    violation::Violation,
+};
 
 /// Broken entries by map and id, each with its first problem.
 #[derive(Debug, Default)]
@@ -25,11 +28,9 @@ impl BrokenEntries {
     }
 
     /// Takes the broken entries out of the document.
-    pub(crate) fn remove_from(&self, json: &mut Value) {
+    pub(crate) fn remove_from(&self, root: &mut Node) {
         for (map, id) in self.0.keys() {
-            if let Some(map) = json.get_mut(map).and_then(Value::as_object_mut) {
-                map.shift_remove(id);
-            }
+            root.remove(&[map, id]);
         }
     }
 

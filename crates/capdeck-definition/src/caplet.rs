@@ -43,12 +43,11 @@ fn read(
     parsed: &mut Parsed,
 ) -> Option<()> {
     let id = origin.qualify(name, Place::default(), findings)?;
-    let root = parse_frontmatter(text, findings)?;
-    let mut json = root.to_json();
+    let mut root = parse_frontmatter(text, findings)?;
     let mut broken = BrokenEntries::default();
     let mut whole_file = false;
     let singular_cli = is_singular_cli(root.child("cliTools"));
-    let violations = violation::check(&schema::CAPLET, &json, &root);
+    let violations = violation::check(&schema::CAPLET, &root);
     let hopeless = violation::is_hopeless(&violations);
     for violation in violations {
         let in_singular = singular_cli && violation.is_below("cliTools");
@@ -63,8 +62,8 @@ fn read(
     if whole_file {
         return None;
     }
-    broken.remove_from(&mut json);
-    let mut file: CapletFile = serde_json::from_value(json)
+    broken.remove_from(&mut root);
+    let mut file: CapletFile = serde_json::from_value(root.to_json())
         .map_err(|_| findings.add(violation::unreadable(&schema::CAPLET)))
         .ok()?;
     let mark = findings.mark();

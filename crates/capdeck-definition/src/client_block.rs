@@ -11,6 +11,7 @@ use crate::{
     broken_entries::BrokenEntries,
     diagnostic::{Diagnostic, Findings, Place},
     document::{Content, Entry, Node},
+    pattern,
     rules::{bearer_token, is_bearer},
     suggest::nearest,
 };
@@ -106,7 +107,7 @@ fn adopt_id(
     broken: &mut BrokenEntries,
 ) {
     let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if server.key.chars().all(legal) && (1..=64).contains(&server.key.len()) {
+    if pattern::is_id(&server.key) {
         return;
     }
     let spaced: String = server.key.chars().map(|c| if legal(c) { c } else { ' ' }).collect();

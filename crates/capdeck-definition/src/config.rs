@@ -2,8 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
-
 use crate::{
     broken_entries::BrokenEntries,
     client_block,
@@ -53,14 +51,13 @@ fn read(
         drop_user_only_keys(&mut root, findings);
     }
     note_repeated_ids(&root, findings, &mut broken);
-    let mut json = root.to_json();
     // What is already known to be broken needs no second message.
-    broken.remove_from(&mut json);
-    let violations = violation::check(&schema::CONFIG, &json, &root);
+    broken.remove_from(&mut root);
+    let violations = violation::check(&schema::CONFIG, &root);
     let hopeless = violation::is_hopeless(&violations);
     for violation in violations {
         if !broken.note(&violation) {
-            drop_option(&mut json, &violation);
+            drop_option(&mut root, &violation);
         }
         findings.add(violation.diagnostic);
     }
@@ -68,11 +65,11 @@ fn read(
         findings.add(violation::too_many());
         return None;
     }
-    broken.remove_from(&mut json);
+    broken.remove_from(&mut root);
     for (id, reason) in broken.reasons() {
         parsed.quarantined.push(origin.quarantine(id, reason));
     }
-    let mut file: ConfigFile = serde_json::from_value(json)
+    let mut file: ConfigFile = serde_json::from_value(root.to_json())
         .map_err(|_| findings.add(violation::unreadable(&schema::CONFIG)))
         .ok()?;
     check_options(&mut file, &root, findings);
@@ -146,19 +143,11 @@ fn note_repeated_ids(root: &Node, findings: &mut Findings, broken: &mut BrokenEn
 }
 
 /// Takes a broken option out of the document. Flat blocks lose one option, everything else its top-level key.
-fn drop_option(json: &mut Value, violation: &Violation) {
+fn drop_option(root: &mut Node, violation: &Violation) {
     let flat = |key: &str| matches!(key, "options" | "serve" | "completion");
     match violation.steps.as_slice() {
-        [Step::Key(block), Step::Key(option), ..] if flat(block) => {
-            if let Some(block) = json.get_mut(block).and_then(Value::as_object_mut) {
-                block.shift_remove(option);
-            }
-        }
-        [Step::Key(key), ..] => {
-            if let Some(root) = json.as_object_mut() {
-                root.shift_remove(key);
-            }
-        }
+        [Step::Key(block), Step::Key(option), ..] if flat(block) => root.remove(&[block, option]),
+        [Step::Key(key), ..] => root.remove(&[key]),
         [Step::Index(_), ..] | [] => {}
     }
 }

@@ -5,10 +5,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Backend, Exposure, Setup, Source};
-
-/// The rule of [`CapabilityId`] as the published schemas state it.
-pub(crate) const ID_PATTERN: &str = "^[a-zA-Z0-9_-]{1,64}$";
+use crate::{Backend, Exposure, Setup, Source, pattern};
 
 /// A capability as a file declares it. Plural files yield one of these per child.
 ///
@@ -56,12 +53,7 @@ pub struct InvalidId(pub String);
 impl CapabilityId {
     /// Checks and wraps an id.
     pub fn new(text: &str) -> Result<Self, InvalidId> {
-        let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-        if (1..=64).contains(&text.len()) && text.bytes().all(legal) {
-            Ok(Self(text.into()))
-        } else {
-            Err(InvalidId(text.to_owned()))
-        }
+        if pattern::is_id(text) { Ok(Self(text.into())) } else { Err(InvalidId(text.to_owned())) }
     }
 
     /// The id of a plural file's child: `parent__child`.
@@ -69,6 +61,7 @@ impl CapabilityId {
         Self::new(&format!("{}__{child}", self.0))
     }
 
+    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -101,7 +94,7 @@ impl From<CapabilityId> for String {
 
 /// The JSON Schema of an id, for the names in a map of capabilities or actions.
 pub(crate) fn id_pattern() -> serde_json::Value {
-    serde_json::json!({ "pattern": ID_PATTERN })
+    serde_json::json!({ "pattern": pattern::ID })
 }
 
 /// What an author tells agents about when to reach for a capability (the older file dialect).

@@ -86,12 +86,18 @@ impl Node {
         self.entry(key).map_or(self.place, |entry| entry.place)
     }
 
-    /// Walks down as far as the steps lead.
-    pub(crate) fn follow(&self, steps: &[Step]) -> &Node {
-        steps.iter().fold(self, |node, step| match step {
-            Step::Key(key) => node.child(key),
-            Step::Index(index) => node.item(*index),
-        })
+    /// Takes out what a path of keys leads to, if it is there.
+    pub(crate) fn remove(&mut self, path: &[&str]) {
+        let Content::Map(entries) = &mut self.content else { return };
+        match path {
+            [] => {}
+            [key] => entries.retain(|entry| entry.key != *key),
+            [key, rest @ ..] => {
+                if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *key) {
+                    entry.value.remove(rest);
+                }
+            }
+        }
     }
 
     pub(crate) fn text(&self) -> Option<&str> {

@@ -23,6 +23,7 @@ mod fingerprint;
 mod frontmatter;
 mod load;
 mod parsed;
+mod pattern;
 mod project;
 mod reference;
 mod rules;

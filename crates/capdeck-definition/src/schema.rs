@@ -1,14 +1,13 @@
-//! The JSON Schemas of the files, generated from the types in `shape`, and the validators compiled from them.
+//! The JSON Schemas of the files, generated from the types in `shape` once, when the first file is read.
 
 use std::sync::LazyLock;
 
-use jsonschema::Validator;
 use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::transform_subschemas};
 use serde_json::{Value, json};
 
 use crate::{
     client_block::ClientServer,
-    definition::ID_PATTERN,
+    pattern,
     shape::{caplet_file::CapletFile, config_file::ConfigFile},
 };
 
@@ -23,7 +22,7 @@ pub fn config_schema() -> Value {
     let client = generate::<ClientServer>();
     if let Some(servers) = schema.pointer_mut("/properties/mcpServers") {
         let full = servers["additionalProperties"].take();
-        servers["patternProperties"] = json!({ ID_PATTERN: { "anyOf": [full, client] } });
+        servers["patternProperties"] = json!({ pattern::ID: { "anyOf": [full, client] } });
         // Other clients allow any name; it is made into an id when the file is read.
         servers["additionalProperties"] = client;
         servers["propertyNames"] = json!({ "minLength": 1 });
@@ -31,31 +30,20 @@ pub fn config_schema() -> Value {
     schema
 }
 
-/// A schema with its compiled form.
-pub(crate) struct Checker {
+/// A schema and its name.
+pub(crate) struct FileSchema {
     /// What `capdeck schema` calls it.
     pub(crate) name: &'static str,
     pub(crate) schema: Value,
-    pub(crate) validator: Validator,
 }
 
-/// Judges the frontmatter of a Caplet file.
-pub(crate) static CAPLET: LazyLock<Checker> = LazyLock::new(|| Checker::of::<CapletFile>("caplet"));
+/// The frontmatter of a Caplet file.
+pub(crate) static CAPLET: LazyLock<FileSchema> =
+    LazyLock::new(|| FileSchema { name: "caplet", schema: generate::<CapletFile>() });
 
-/// Judges a config file after client entries have been rewritten.
-pub(crate) static CONFIG: LazyLock<Checker> = LazyLock::new(|| Checker::of::<ConfigFile>("config"));
-
-impl Checker {
-    #[expect(
-        clippy::expect_used,
-        reason = "the schema is fixed at build time, and tests compile it"
-    )]
-    fn of<T: JsonSchema>(name: &'static str) -> Self {
-        let schema = generate::<T>();
-        let validator = jsonschema::draft202012::new(&schema).expect("our own schema compiles");
-        Self { name, schema, validator }
-    }
-}
+/// A config file after client entries have been rewritten.
+pub(crate) static CONFIG: LazyLock<FileSchema> =
+    LazyLock::new(|| FileSchema { name: "config", schema: generate::<ConfigFile>() });
 
 fn generate<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with_transform(as_written);

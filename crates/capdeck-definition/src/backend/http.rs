@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::openapi::request_timeout_ms;
-use crate::{Auth, definition::id_pattern};
+use crate::{Auth, definition::id_pattern, pattern};
 
 /// HTTP actions below one base URL.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub struct HttpApi {
 pub struct HttpAction {
     pub method: HttpMethod,
     /// Starts with `/`; `{name}` takes the argument `name`.
-    #[schemars(length(min = 1), regex(pattern = "^/"))]
+    #[schemars(length(min = 1), regex(pattern = pattern::PATH))]
     pub path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]

@@ -89,16 +89,29 @@ impl<'de> Visitor<'de> for Members {
 }
 
 /// Turns a slice of the text into its line and column.
+///
+/// A whole document may be one line, so characters are counted once, with a note every few bytes; counting from the
+/// start of the line for each value would take quadratic time.
 struct Places<'a> {
     text: &'a str,
     line_starts: Vec<usize>,
+    /// How many characters start before each multiple of [`STRIDE`].
+    characters: Vec<usize>,
 }
+
+const STRIDE: usize = 256;
 
 impl<'a> Places<'a> {
     fn new(text: &'a str) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let line_starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
-        Self { text, line_starts }
+        let mut total = 0;
+        let mut characters = vec![0];
+        for chunk in text.as_bytes().chunks(STRIDE) {
+            total += count_characters(chunk);
+            characters.push(total);
+        }
+        Self { text, line_starts, characters }
     }
 
     /// `part` must be a slice of the text: its address is its offset.
@@ -106,7 +119,7 @@ impl<'a> Places<'a> {
         let offset = self.offset(part);
         let line = self.line_starts.partition_point(|start| *start <= offset);
         let start = self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
-        let column = self.text.get(start..offset).map_or(0, |before| before.chars().count());
+        let column = self.characters_before(offset) - self.characters_before(start);
         Place { line: number(line), column: number(column + 1) }
     }
 
@@ -117,6 +130,17 @@ impl<'a> Places<'a> {
     fn offset(&self, part: &str) -> usize {
         (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize)
     }
+
+    fn characters_before(&self, offset: usize) -> usize {
+        let noted = self.characters.get(offset / STRIDE).copied().unwrap_or_default();
+        let since = self.text.as_bytes().get(offset - offset % STRIDE..offset);
+        noted + since.map_or(0, count_characters)
+    }
+}
+
+/// Counts the bytes that start a character, which works from any offset.
+fn count_characters(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| (**byte & 0xC0) != 0x80).count()
 }
 
 fn syntax_error(error: &serde_json::Error) -> Diagnostic {
@@ -129,4 +153,33 @@ fn syntax_error(error: &serde_json::Error) -> Diagnostic {
 
 fn number(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Places, STRIDE, parse};
+    use crate::diagnostic::Place;
+
+    #[test]
+    fn places_count_characters_and_not_bytes() {
+        let text = format!("{{\n  \"é\": [1,\n\t{{ \"{}\": true }}]\n}}", "é".repeat(STRIDE));
+        let root = parse(&text).unwrap();
+        let list = root.get("é").unwrap();
+        assert_eq!(root.key_place("é"), Place { line: 2, column: 3 });
+        assert_eq!(list.place, Place { line: 2, column: 8 });
+        assert_eq!(list.item(0).place, Place { line: 2, column: 9 });
+        let inner = list.item(1).entries().first().unwrap();
+        assert_eq!(inner.place, Place { line: 3, column: 4 });
+        let column = u32::try_from(STRIDE).unwrap() + 8;
+        assert_eq!(inner.value.place, Place { line: 3, column });
+    }
+
+    #[test]
+    fn every_offset_has_its_column() {
+        let text = "aé漢🦀".repeat(STRIDE);
+        let places = Places::new(&text);
+        for (count, (offset, _)) in text.char_indices().enumerate() {
+            assert_eq!(places.characters_before(offset), count);
+        }
+    }
 }

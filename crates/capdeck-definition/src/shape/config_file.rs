@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Declared, EntryFields, Many};
 use crate::{
     Backend, CapletSet, CliTools, Exposure, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi,
-    McpServer, OpenApiEndpoint, definition::id_pattern,
+    McpServer, OpenApiEndpoint, definition::id_pattern, pattern,
 };
 
 /// Deck configuration: host options and capabilities by id.
@@ -134,7 +134,7 @@ pub(crate) struct ServeFields {
     #[schemars(range(min = 369_283_314))]
     admin_upload_max_staged_bytes: Option<u64>,
     #[serde(default)]
-    #[schemars(inner(regex(pattern = "^https?://(?![^/?#]*@)[^/?#]+/?$")))]
+    #[schemars(inner(regex(pattern = pattern::ORIGIN)))]
     public_origins: Vec<String>,
 }
 
@@ -144,13 +144,13 @@ pub(crate) struct ServeFields {
 pub struct NamespaceAliases {
     /// The label of this deck.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = "^[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?$"))]
+    #[schemars(regex(pattern = pattern::LABEL))]
     pub local: Option<String>,
     /// Labels of other hosts, by origin.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(extend(
         "propertyNames" = { "minLength": 1 },
-        "additionalProperties" = { "type": "string", "pattern": "^[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?$" },
+        "additionalProperties" = { "type": "string", "pattern": pattern::LABEL },
     ))]
     pub upstreams: IndexMap<String, String>,
 }
@@ -193,7 +193,7 @@ enum Storage {
         #[schemars(length(min = 1))]
         connection_string: String,
         #[serde(default)]
-        #[schemars(regex(pattern = "^[a-z_][a-z0-9_]{0,62}$"))]
+        #[schemars(regex(pattern = pattern::DATABASE_SCHEMA))]
         schema: Option<String>,
         #[serde(default)]
         assets: Option<Assets>,

@@ -1,16 +1,12 @@
 //! The words for each kind of broken schema rule. Values are never echoed unless they come from a closed list,
 //! because any other value may be a secret.
 
-use jsonschema::{
-    ValidationError,
-    error::{TypeKind, ValidationErrorKind},
-};
 use serde_json::Value;
 
 use crate::{
-    definition::ID_PATTERN,
     diagnostic::Diagnostic,
     document::{Content, Node, Step},
+    pattern::Pattern,
     suggest::nearest,
 };
 
@@ -56,14 +52,6 @@ pub(super) fn bad_name(key: &str, steps: &[Step]) -> Diagnostic {
         .with_fix("use 1 to 64 letters, digits, `_` or `-`")
 }
 
-pub(super) fn not_a_map(node: &Node, steps: &[Step]) -> Diagnostic {
-    Diagnostic::error(
-        "wrong-type",
-        format!("{} must be a mapping, found {}", subject(steps), found(node)),
-    )
-    .with_fix("write its keys on indented lines below it")
-}
-
 pub(super) fn missing_key(key: &str, steps: &[Step], values: &[&Value]) -> Diagnostic {
     let message = match name_of(steps) {
         Some(owner) => format!("{owner} needs the key `{key}`"),
@@ -96,71 +84,57 @@ pub(super) fn not_one_of(node: &Node, steps: &[Step], values: &[&Value]) -> Diag
         .with_fix(fix)
 }
 
-/// Everything that is about a single value.
-pub(super) fn describe(
-    kind: &ValidationErrorKind,
-    error: &ValidationError<'_>,
-    node: &Node,
-    steps: &[Step],
-) -> Diagnostic {
-    let what = subject(steps);
-    match kind {
-        ValidationErrorKind::Type { kind } => wrong_type(kind, node, &what),
-        ValidationErrorKind::Enum { options } => {
-            let values = options.as_array().map_or(&[][..], Vec::as_slice);
-            not_one_of(node, steps, &values.iter().collect::<Vec<_>>())
-        }
-        ValidationErrorKind::Constant { expected_value } => Diagnostic::error(
-            "unknown-value",
-            format!("{what} must be `{}`", plain(expected_value)),
-        )
-        .with_fix("use that value or remove the key"),
-        ValidationErrorKind::MinLength { limit: 1 } => {
-            Diagnostic::error("empty-value", format!("{what} is empty"))
-                .with_fix("give it a value or remove the key")
-        }
-        ValidationErrorKind::MinLength { limit } => {
-            Diagnostic::error("too-short", format!("{what} is too short"))
-                .with_fix(format!("write at least {limit} characters"))
-        }
-        ValidationErrorKind::MaxLength { limit } => {
-            let length = node.text().map_or(0, |text| text.chars().count());
-            Diagnostic::error(
-                "too-long",
-                format!("{what} has {length} characters, more than {limit}"),
-            )
-            .with_fix(format!("shorten it to at most {limit} characters"))
-        }
-        ValidationErrorKind::Minimum { limit } => {
-            Diagnostic::error("out-of-range", format!("{what} must be at least {}", plain(limit)))
-                .with_fix(format!("use {} or more", plain(limit)))
-        }
-        ValidationErrorKind::Maximum { limit } => {
-            Diagnostic::error("out-of-range", format!("{what} must be at most {}", plain(limit)))
-                .with_fix(format!("use {} or less", plain(limit)))
-        }
-        ValidationErrorKind::MinProperties { .. } | ValidationErrorKind::MinItems { .. } => {
-            Diagnostic::error("empty-value", format!("{what} is empty"))
-                .with_fix("add at least one entry")
-        }
-        ValidationErrorKind::UniqueItems => {
-            Diagnostic::error("duplicate-item", format!("{what} lists a value twice"))
-                .with_fix("keep one of them")
-        }
-        ValidationErrorKind::Pattern { pattern } => bad_pattern(pattern, &what),
-        // The rest cannot come from these schemas; the masked text shows no value.
-        _ => Diagnostic::error("invalid-value", format!("{what} is not valid: {}", error.masked())),
-    }
+pub(super) fn must_be(expected: &Value, steps: &[Step]) -> Diagnostic {
+    let message = format!("{} must be `{}`", subject(steps), plain(expected));
+    Diagnostic::error("unknown-value", message).with_fix("use that value or remove the key")
 }
 
-fn wrong_type(kind: &TypeKind, node: &Node, what: &str) -> Diagnostic {
-    let names: Vec<String> = match kind {
-        TypeKind::Single(name) => vec![name.to_string()],
-        TypeKind::Multiple(names) => names.iter().map(|name| name.to_string()).collect(),
-    };
-    let wanted: Vec<&str> = names.iter().map(|name| article(name)).collect();
-    let message = format!("{what} must be {}, found {}", wanted.join(" or "), found(node));
-    let fix = match (names.first().map(String::as_str), &node.content) {
+pub(super) fn too_short(least: u64, steps: &[Step]) -> Diagnostic {
+    let what = subject(steps);
+    if least == 1 {
+        return Diagnostic::error("empty-value", format!("{what} is empty"))
+            .with_fix("give it a value or remove the key");
+    }
+    Diagnostic::error("too-short", format!("{what} is too short"))
+        .with_fix(format!("write at least {least} characters"))
+}
+
+pub(super) fn too_long(length: u64, most: u64, steps: &[Step]) -> Diagnostic {
+    let message = format!("{} has {length} characters, more than {most}", subject(steps));
+    Diagnostic::error("too-long", message)
+        .with_fix(format!("shorten it to at most {most} characters"))
+}
+
+pub(super) fn too_small(least: &Value, steps: &[Step]) -> Diagnostic {
+    Diagnostic::error("out-of-range", format!("{} must be at least {least}", subject(steps)))
+        .with_fix(format!("use {least} or more"))
+}
+
+pub(super) fn too_large(most: &Value, steps: &[Step]) -> Diagnostic {
+    Diagnostic::error("out-of-range", format!("{} must be at most {most}", subject(steps)))
+        .with_fix(format!("use {most} or less"))
+}
+
+pub(super) fn no_entries(steps: &[Step]) -> Diagnostic {
+    Diagnostic::error("empty-value", format!("{} is empty", subject(steps)))
+        .with_fix("add at least one entry")
+}
+
+pub(super) fn repeated(steps: &[Step]) -> Diagnostic {
+    Diagnostic::error("duplicate-item", format!("{} lists a value twice", subject(steps)))
+        .with_fix("keep one of them")
+}
+
+pub(super) fn bad_pattern(pattern: &Pattern, steps: &[Step]) -> Diagnostic {
+    Diagnostic::error("bad-format", format!("{} {}", subject(steps), pattern.problem))
+        .with_fix(pattern.fix)
+}
+
+pub(super) fn wrong_type(kinds: &[&str], node: &Node, steps: &[Step]) -> Diagnostic {
+    let wanted: Vec<&str> = kinds.iter().map(|kind| article(kind)).collect();
+    let message =
+        format!("{} must be {}, found {}", subject(steps), wanted.join(" or "), found(node));
+    let fix = match (kinds.first().copied(), &node.content) {
         (_, Content::Null) => "give it a value or remove the key",
         (Some("string"), Content::Number(_) | Content::Bool(_)) => "put the value in quotes",
         (Some("array"), _) => "write it as a list, one `- item` per line",
@@ -171,20 +145,6 @@ fn wrong_type(kind: &TypeKind, node: &Node, what: &str) -> Diagnostic {
         _ => "change the value",
     };
     Diagnostic::error("wrong-type", message).with_fix(fix)
-}
-
-fn bad_pattern(pattern: &str, what: &str) -> Diagnostic {
-    let (rule, fix) = match pattern {
-        ID_PATTERN => ("is not an id", "use 1 to 64 letters, digits, `_` or `-`"),
-        "^/" => ("must start with `/`", "write the path below the base URL, such as `/v1/items`"),
-        text if text.starts_with("^https?") => {
-            ("must be an origin", "use a form like `https://host.example`")
-        }
-        _ => {
-            ("has the wrong form", "use lower-case letters, digits and `-`, starting with a letter")
-        }
-    };
-    Diagnostic::error("bad-format", format!("{what} {rule}")).with_fix(fix)
 }
 
 /// The value as a person would name it: its key, with the key above when it stands in a list or map.

@@ -1,0 +1,136 @@
+//! The forms a text may have to match, as the schemas publish them and as they are checked.
+//!
+//! There are five, so each is checked by hand: compiling regular expressions would cost more than reading a deck.
+
+/// The rule of [`crate::CapabilityId`], for the names in a map of capabilities or actions.
+pub(crate) const ID: &str = "^[a-zA-Z0-9_-]{1,64}$";
+/// A path below a base URL.
+pub(crate) const PATH: &str = "^/";
+/// A label of a deck.
+pub(crate) const LABEL: &str = "^[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?$";
+/// The name of a database schema.
+pub(crate) const DATABASE_SCHEMA: &str = "^[a-z_][a-z0-9_]{0,62}$";
+/// An origin: scheme, host and port.
+pub(crate) const ORIGIN: &str = "^https?://(?![^/?#]*@)[^/?#]+/?$";
+
+/// A published pattern with its check and its words.
+pub(crate) struct Pattern {
+    pub(crate) expression: &'static str,
+    pub(crate) matches: fn(&str) -> bool,
+    /// What is wrong with a text that does not match.
+    pub(crate) problem: &'static str,
+    pub(crate) fix: &'static str,
+}
+
+const ALL: [Pattern; 5] = [
+    Pattern {
+        expression: ID,
+        matches: is_id,
+        problem: "is not an id",
+        fix: "use 1 to 64 letters, digits, `_` or `-`",
+    },
+    Pattern {
+        expression: PATH,
+        matches: |text| text.starts_with('/'),
+        problem: "must start with `/`",
+        fix: "write the path below the base URL, such as `/v1/items`",
+    },
+    Pattern {
+        expression: LABEL,
+        matches: is_label,
+        problem: "is not a label",
+        fix: "use lower-case letters, digits and `-`, at most 32 characters, starting with a letter",
+    },
+    Pattern {
+        expression: DATABASE_SCHEMA,
+        matches: is_database_schema,
+        problem: "is not the name of a database schema",
+        fix: "use lower-case letters, digits and `_`, at most 63 characters",
+    },
+    Pattern {
+        expression: ORIGIN,
+        matches: is_origin,
+        problem: "must be an origin",
+        fix: "use a form like `https://host.example`",
+    },
+];
+
+/// The pattern a schema names.
+pub(crate) fn find(expression: &str) -> Option<&'static Pattern> {
+    ALL.iter().find(|pattern| pattern.expression == expression)
+}
+
+/// Whether a text may be an id.
+pub(crate) fn is_id(text: &str) -> bool {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=64).contains(&text.len()) && text.bytes().all(legal)
+}
+
+fn is_label(text: &str) -> bool {
+    let legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=32).contains(&text.len())
+        && text.bytes().all(legal)
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+        && !text.ends_with('-')
+}
+
+fn is_database_schema(text: &str) -> bool {
+    let legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    (1..=63).contains(&text.len())
+        && text.bytes().all(legal)
+        && !text.starts_with(|first: char| first.is_ascii_digit())
+}
+
+fn is_origin(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let host = rest.map(|rest| rest.strip_suffix('/').unwrap_or(rest));
+    host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#', '@']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+
+    #[test]
+    fn the_checks_agree_with_the_published_expressions() {
+        let long = "a".repeat(70);
+        let texts = [
+            "",
+            "a",
+            "A",
+            "9",
+            "_",
+            "-",
+            "a-b",
+            "a-",
+            "-a",
+            "ab_9",
+            "a b",
+            "é",
+            "/",
+            "//a",
+            "a/",
+            "https://a",
+            "https://a/",
+            "https://a//",
+            "https://a/b",
+            "http://a:1",
+            "https://",
+            "https:///",
+            "https://u@a",
+            "https://a?x",
+            "https://a#x",
+            "ftp://a",
+            "HTTPS://a",
+        ];
+        let cuts = [31, 32, 33, 62, 63, 64, 65].map(|length| long.get(..length).unwrap());
+        for pattern in &ALL {
+            let schema = serde_json::json!({ "pattern": pattern.expression });
+            let published = jsonschema::validator_for(&schema).unwrap();
+            for text in texts.into_iter().chain(cuts) {
+                let expected = published.is_valid(&text.into());
+                assert_eq!((pattern.matches)(text), expected, "{} {text}", pattern.expression);
+            }
+        }
+    }
+}

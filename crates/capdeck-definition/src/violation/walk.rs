@@ -1,0 +1,263 @@
+//! A schema and a document, walked side by side.
+
+use serde_json::{Map, Value};
+
+use super::{About, MAX_VIOLATIONS, Violation, is_singular_cli, wording};
+use crate::{
+    diagnostic::{Diagnostic, Place},
+    document::{Content, Node, Step},
+    pattern,
+    schema::FileSchema,
+    suggest::nearest,
+};
+
+/// Collects violations until there are more than anyone reads.
+pub(super) fn walk(schema: &FileSchema, root: &Node) -> Vec<Violation> {
+    let mut walk =
+        Walk { root: &schema.schema, name: schema.name, steps: Vec::new(), found: Vec::new() };
+    walk.visit(&schema.schema, root);
+    walk.found
+}
+
+struct Walk<'a> {
+    root: &'a Value,
+    name: &'static str,
+    steps: Vec<Step>,
+    found: Vec<Violation>,
+}
+
+impl<'a> Walk<'a> {
+    fn visit(&mut self, schema: &'a Value, node: &Node) {
+        // `true` allows everything and has no keywords.
+        let Some(schema) = schema.as_object() else { return };
+        if self.found.len() >= MAX_VIOLATIONS {
+            return;
+        }
+        if let Some(target) = self.target(schema) {
+            self.visit(target, node);
+        }
+        if let Some(branches) = branches(schema) {
+            self.visit_branches(branches, node);
+        }
+        if let Some(kinds) = wrong_type(schema, node) {
+            self.value(wording::wrong_type(&kinds, node, &self.steps), node.place);
+            return;
+        }
+        if let Some(expected) = schema.get("const").filter(|expected| node.to_json() != **expected)
+        {
+            self.value(wording::must_be(expected, &self.steps), node.place);
+        }
+        if let Some(Value::Array(values)) = schema.get("enum") {
+            self.one_of(&values.iter().collect::<Vec<_>>(), node);
+        }
+        match &node.content {
+            Content::Text(text) => self.visit_text(schema, text, node.place),
+            Content::Number(number) => {
+                self.visit_number(schema, number.as_f64().unwrap_or_default(), node.place);
+            }
+            Content::List(items) => self.visit_list(schema, items, node.place),
+            Content::Map(_) => self.visit_map(schema, node),
+            Content::Null | Content::Bool(_) => {}
+        }
+    }
+
+    /// Follows the alternative the author meant, or says why none fits.
+    fn visit_branches(&mut self, branches: &'a [Value], node: &Node) {
+        let constants: Vec<&Value> = branches.iter().flat_map(constants_of).collect();
+        if !constants.is_empty() {
+            return self.one_of(&constants, node);
+        }
+        let kind_of = |branch: &'a Value| branch.pointer("/properties/type/const");
+        let kinds: Vec<&Value> = branches.iter().filter_map(kind_of).collect();
+        if kinds.is_empty() {
+            let index = usize::from(!is_singular_cli(node));
+            if let Some(branch) = branches.get(index) {
+                self.visit(branch, node);
+            }
+            return;
+        }
+        if !node.is_map() {
+            return self.value(wording::wrong_type(&["object"], node, &self.steps), node.place);
+        }
+        let Some(kind) = node.get("type") else {
+            return self.value(wording::missing_key("type", &self.steps, &kinds), node.place);
+        };
+        let written = kind.to_json();
+        match branches.iter().find(|branch| kind_of(branch) == Some(&written)) {
+            Some(branch) => self.visit(branch, node),
+            None => self.below(Step::Key("type".to_owned()), |walk| walk.one_of(&kinds, kind)),
+        }
+    }
+
+    fn one_of(&mut self, values: &[&Value], node: &Node) {
+        if !values.contains(&&node.to_json()) {
+            self.value(wording::not_one_of(node, &self.steps, values), node.place);
+        }
+    }
+
+    fn visit_text(&mut self, schema: &Map<String, Value>, text: &str, place: Place) {
+        let limit = |key: &str| schema.get(key).and_then(Value::as_u64);
+        let length = text.chars().count() as u64;
+        if let Some(least) = limit("minLength").filter(|least| length < *least) {
+            // One message is enough for a text that is not there.
+            return self.value(wording::too_short(least, &self.steps), place);
+        }
+        if let Some(most) = limit("maxLength").filter(|most| length > *most) {
+            self.value(wording::too_long(length, most, &self.steps), place);
+        }
+        let pattern = schema.get("pattern").and_then(Value::as_str).and_then(pattern::find);
+        if let Some(pattern) = pattern.filter(|pattern| !(pattern.matches)(text)) {
+            self.value(wording::bad_pattern(pattern, &self.steps), place);
+        }
+    }
+
+    fn visit_number(&mut self, schema: &Map<String, Value>, number: f64, place: Place) {
+        let limit = |key: &str| schema.get(key).filter(|limit| limit.is_number());
+        let beyond = |limit: &Value| limit.as_f64().unwrap_or(number);
+        if let Some(least) = limit("minimum").filter(|least| number < beyond(least)) {
+            self.value(wording::too_small(least, &self.steps), place);
+        }
+        if let Some(most) = limit("maximum").filter(|most| number > beyond(most)) {
+            self.value(wording::too_large(most, &self.steps), place);
+        }
+    }
+
+    fn visit_list(&mut self, schema: &'a Map<String, Value>, items: &[Node], place: Place) {
+        let unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
+        let values: Vec<Value> =
+            if unique { items.iter().map(Node::to_json).collect() } else { Vec::new() };
+        let repeats = values
+            .iter()
+            .enumerate()
+            .any(|(index, value)| values.iter().take(index).any(|earlier| earlier == value));
+        if repeats {
+            self.value(wording::repeated(&self.steps), place);
+        }
+        if let Some(inner) = schema.get("items") {
+            for (index, item) in items.iter().enumerate() {
+                self.below(Step::Index(index), |walk| walk.visit(inner, item));
+            }
+        }
+    }
+
+    fn visit_map(&mut self, schema: &'a Map<String, Value>, node: &Node) {
+        let entries = node.entries();
+        let least = schema.get("minProperties").and_then(Value::as_u64).unwrap_or(0);
+        if (entries.len() as u64) < least {
+            self.value(wording::no_entries(&self.steps), node.place);
+        }
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for key in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+            let Some(key) = key.as_str().filter(|key| node.get(key).is_none()) else { continue };
+            let diagnostic = wording::missing_key(key, &self.steps, &[]).at(node.place);
+            let about = About::Missing { key: key.to_owned() };
+            self.found.push(Violation { steps: self.steps.clone(), diagnostic, about });
+        }
+        let names = schema.get("propertyNames");
+        let others = schema.get("additionalProperties");
+        for entry in entries {
+            if names.is_some_and(|names| !allows_name(names, &entry.key)) {
+                let diagnostic = wording::bad_name(&entry.key, &self.steps);
+                self.key(&entry.key, diagnostic.at(entry.place), About::Value);
+            }
+            let property = properties.and_then(|properties| properties.get(&entry.key));
+            match (property, others) {
+                (Some(inner), _) => {
+                    self.below(Step::Key(entry.key.clone()), |walk| {
+                        walk.visit(inner, &entry.value);
+                    });
+                }
+                (None, Some(Value::Bool(false))) => {
+                    self.unknown_key(&entry.key, properties, entry.place);
+                }
+                (None, Some(inner)) => {
+                    self.below(Step::Key(entry.key.clone()), |walk| {
+                        walk.visit(inner, &entry.value);
+                    });
+                }
+                (None, None) => {}
+            }
+        }
+    }
+
+    fn unknown_key(&mut self, key: &str, properties: Option<&Map<String, Value>>, place: Place) {
+        let known = properties.into_iter().flat_map(Map::keys).map(String::as_str);
+        let known: Vec<&str> = known.filter(|key| !key.starts_with('$')).collect();
+        let meant = nearest(key, known.iter().copied());
+        let unknown = wording::UnknownKey { key, meant, known: &known };
+        let diagnostic = unknown.describe(&self.steps, self.name).at(place);
+        self.key(key, diagnostic, About::Unknown { meant: meant.map(str::to_owned) });
+    }
+
+    /// Records a problem of a key rather than of its value.
+    fn key(&mut self, key: &str, diagnostic: Diagnostic, about: About) {
+        let mut steps = self.steps.clone();
+        steps.push(Step::Key(key.to_owned()));
+        self.found.push(Violation { steps, diagnostic, about });
+    }
+
+    fn value(&mut self, diagnostic: Diagnostic, place: Place) {
+        let diagnostic = diagnostic.at(place);
+        self.found.push(Violation { steps: self.steps.clone(), diagnostic, about: About::Value });
+    }
+
+    fn below(&mut self, step: Step, visit: impl FnOnce(&mut Self)) {
+        if self.found.len() < MAX_VIOLATIONS {
+            self.steps.push(step);
+            visit(self);
+            self.steps.pop();
+        }
+    }
+
+    fn target(&self, schema: &Map<String, Value>) -> Option<&'a Value> {
+        let pointer = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
+        self.root.pointer(pointer)
+    }
+}
+
+fn branches(schema: &Map<String, Value>) -> Option<&[Value]> {
+    schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array().map(Vec::as_slice)
+}
+
+/// The plain values an alternative stands for, when it is no more than that.
+fn constants_of(branch: &Value) -> Vec<&Value> {
+    match (branch.get("const"), branch.get("enum")) {
+        (Some(constant), _) => vec![constant],
+        (None, Some(Value::Array(values))) => values.iter().collect(),
+        (None, _) => Vec::new(),
+    }
+}
+
+/// The types a value should have had.
+fn wrong_type<'a>(schema: &'a Map<String, Value>, node: &Node) -> Option<Vec<&'a str>> {
+    let kinds: Vec<&str> = match schema.get("type")? {
+        Value::String(kind) => vec![kind],
+        kinds => kinds.as_array()?.iter().filter_map(Value::as_str).collect(),
+    };
+    let fits = |kind: &&str| match &node.content {
+        Content::Null => *kind == "null",
+        Content::Bool(_) => *kind == "boolean",
+        Content::Text(_) => *kind == "string",
+        Content::List(_) => *kind == "array",
+        Content::Map(_) => *kind == "object",
+        Content::Number(number) => {
+            let whole = number.as_f64().is_some_and(|number| number.fract() == 0.0);
+            *kind == "number" || (*kind == "integer" && whole)
+        }
+    };
+    (!kinds.iter().any(fits)).then_some(kinds)
+}
+
+/// Judges a key by `propertyNames`, of which these schemas use three forms.
+fn allows_name(names: &Value, key: &str) -> bool {
+    let matches = |expression: &Value| {
+        expression.as_str().and_then(pattern::find).is_none_or(|pattern| (pattern.matches)(key))
+    };
+    names.get("pattern").is_none_or(matches)
+        && names.get("minLength").is_none_or(|_| !key.is_empty())
+        && names.pointer("/not/const").is_none_or(|reserved| reserved != key)
+        && names
+            .get("allOf")
+            .and_then(Value::as_array)
+            .is_none_or(|all| all.iter().all(|names| allows_name(names, key)))
+}
