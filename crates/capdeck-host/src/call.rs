@@ -181,8 +181,7 @@ fn check_arguments(
         let mut facts = serde_json::to_value(&bad).unwrap_or_default();
         // The whole schema goes along, so that the next attempt needs no further question.
         facts["inputSchema"] = tool.input_schema().and_then(raw::value).unwrap_or_default();
-        let id = &capability.definition.id;
-        invalid(format!("the arguments do not fit `{}` of `{id}`: {bad}", tool.name()))
+        invalid(format!("`{}`: {bad}", capability.definition.id))
             .hint(format!("call it as: {}", bad.signature))
             .data(facts)
     })

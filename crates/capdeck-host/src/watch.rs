@@ -1,15 +1,23 @@
 //! Reads the deck again when its files change.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use notify::{RecommendedWatcher, RecursiveMode};
-use notify_debouncer_full::{DebounceEventResult, Debouncer, RecommendedCache, new_debouncer};
+use notify_debouncer_full::{
+    DebounceEventResult, DebouncedEvent, Debouncer, RecommendedCache, new_debouncer,
+};
 use tokio::sync::mpsc;
 
 use crate::Host;
 
 /// Files are read again once they have been quiet for this long.
 const QUIET: Duration = Duration::from_millis(250);
+
+/// Files of the state folder that say what a person decided.
+const DECISIONS: [&str; 2] = ["trust.json", "setup.json"];
 
 /// The files could not be watched, so changes need a restart.
 #[derive(Debug, thiserror::Error)]
@@ -20,10 +28,13 @@ impl Host {
     /// Follows file changes in the background until the host is closed.
     pub fn watch(&self) -> Result<(), WatchError> {
         let (changed, mut changes) = mpsc::unbounded_channel();
+        let state_dir = self.settings().state_dir.clone();
         let mut debouncer = new_debouncer(QUIET, None, move |events: DebounceEventResult| {
-            let matters =
-                events.is_ok_and(|events| events.iter().any(|event| !event.kind.is_access()));
-            if matters {
+            let matters = |event: &DebouncedEvent| {
+                !event.kind.is_access()
+                    && event.paths.iter().any(|path| !is_own_record(path, &state_dir))
+            };
+            if events.is_ok_and(|events| events.iter().any(matters)) {
                 // The receiver is gone only while the host closes.
                 changed.send(()).ok();
             }
@@ -58,7 +69,7 @@ impl Host {
         let settings = self.settings();
         let roots = settings.user_roots.iter().map(|root| root.dir.clone());
         // Trust and set-up are decided by other processes; their files tell when.
-        let state = [settings.state_dir.join("trust.json"), settings.state_dir.join("setup.json")];
+        let state = DECISIONS.map(|name| settings.state_dir.join(name));
         let mut paths: Vec<PathBuf> =
             self.deck().watched.iter().cloned().chain(roots).chain(state).collect();
         if let Some(project) = &settings.project {
@@ -68,8 +79,14 @@ impl Host {
     }
 }
 
+/// True for what the host itself writes beside the decisions: following that would be following itself.
+fn is_own_record(path: &Path, state_dir: &Path) -> bool {
+    path.starts_with(state_dir)
+        && !DECISIONS.iter().any(|name| path.file_name().is_some_and(|file| file == *name))
+}
+
 /// A folder that does not exist yet is noticed through the nearest one that does.
-fn nearest_existing(path: &std::path::Path) -> Option<PathBuf> {
+fn nearest_existing(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(|path| path.is_dir()).map(PathBuf::from)
 }
 

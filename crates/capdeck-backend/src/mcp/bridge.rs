@@ -43,6 +43,10 @@ impl ClientHandler for ToCaller {
     ) -> Result<Box<RawValue>, RpcError> {
         self.0.request(method, params).await.map_err(to_rpc)
     }
+
+    fn paused(&self) {
+        self.0.paused();
+    }
 }
 
 /// A refusal in the server's language. An error that came from a client passes through as it was.
