@@ -8,6 +8,8 @@
 
 #[path = "downstream/calls.rs"]
 mod calls;
+#[path = "downstream/http.rs"]
+mod http;
 #[path = "downstream/lists.rs"]
 mod lists;
 #[path = "downstream/processes.rs"]

@@ -22,10 +22,20 @@ impl Scene {
         let dirs = TestDirs::new();
         plan.record = Some(dirs.root().join("record.jsonl"));
         let mut bad = plan.deck_entry();
-        let limits = json!({"startupTimeoutMs": 3_000, "callTimeoutMs": 1_500});
-        for members in [limits, entry] {
-            bad.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-        }
+        bad.as_object_mut().unwrap().extend(entry.as_object().unwrap().clone());
+        Self::start_entry(dirs, bad, capabilities)
+    }
+
+    /// With `bad` reached at an address.
+    pub(crate) fn start_at(url: &str, entry: Value) -> Self {
+        let mut bad = json!({"name": "bad", "description": "A server of the test", "url": url});
+        bad.as_object_mut().unwrap().extend(entry.as_object().unwrap().clone());
+        Self::start_entry(TestDirs::new(), bad, json!({}))
+    }
+
+    fn start_entry(dirs: TestDirs, entry: Value, capabilities: Value) -> Self {
+        let mut bad = json!({"startupTimeoutMs": 3_000, "callTimeoutMs": 1_500});
+        bad.as_object_mut().unwrap().extend(entry.as_object().unwrap().clone());
         let good = FakePlan { name: "good".to_owned(), ..FakePlan::default() }.deck_entry();
         dirs.write_config(&json!({
             "options": {"exposure": "direct", "surfaceTokens": 100_000_000},
