@@ -7,6 +7,7 @@ mod call;
 mod check;
 mod completions;
 mod doctor;
+mod documents;
 mod guardian;
 mod init;
 mod list;
