@@ -3,7 +3,6 @@
 use capdeck_definition::Exposure;
 use capdeck_host::{CapabilityId, Scope, ViewPolicy};
 
-use super::inspect::known_capability;
 use crate::{
     completion::ids,
     context::Context,
@@ -38,7 +37,8 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus,
     let host = context.open_host()?;
     let scope = match only {
         Some(id) => {
-            known_capability(&host, id)?;
+            // What the gate would refuse at every request is better refused at the start.
+            host.operator().capability(id)?;
             let id = CapabilityId::new(id).map_err(|error| Failure::usage(error.to_string()))?;
             Scope::Transparent(id)
         }

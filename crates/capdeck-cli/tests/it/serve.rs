@@ -1,7 +1,9 @@
 //! `capdeck serve`: MCP on stdio.
 
+use std::process::Command;
+
 use capdeck_test::{FakePlan, TestDirs};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{capdeck, echo_file, run};
 
@@ -53,7 +55,30 @@ fn what_cannot_be_served_fails_at_once() {
     let unknown = run(&dirs, &["serve", "--only", "machin"]);
     assert_eq!(unknown.code, Some(1));
     assert!(unknown.stderr.contains("did you mean `machine`?"), "{}", unknown.stderr);
+    dirs.write("project/.capdeck/echo.md", echo_file("Echo"));
+    let untrusted = run(&dirs, &["serve", "--only", "echo"]);
+    assert_eq!(untrusted.code, Some(1));
+    assert!(untrusted.stderr.contains("capdeck trust"), "{}", untrusted.stderr);
     assert_eq!(run(&dirs, &["serve", "--exposure", "telepathy"]).code, Some(2));
     assert_eq!(run(&dirs, &["serve", "--only", "machine", "--exposure", "direct"]).code, Some(2));
     assert_eq!(run(&dirs, &["serve", "--view", "x"]).code, Some(2));
+}
+
+#[test]
+fn a_signal_ends_it_cleanly() {
+    let dirs = TestDirs::new();
+    dirs.write_config(&json!({"mcpServers": {"fake": FakePlan::default().deck_entry()}}));
+    for signal in ["-TERM", "-INT"] {
+        let mut client = capdeck(&dirs).serve(&["--exposure", "direct"]);
+        client.initialize();
+        let answer = client.request("tools/call", json!({"name": "fake__environment"}));
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        let server = serde_json::from_str::<Value>(text).unwrap()["pid"].as_u64().unwrap();
+        let kill = Command::new("kill").args([signal, &client.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+        let (status, _) = client.ended();
+        assert_eq!(status.code(), Some(0), "{signal}");
+        let words = std::fs::read(format!("/proc/{server}/cmdline")).unwrap_or_default();
+        assert_eq!(String::from_utf8_lossy(&words), "", "the server is gone");
+    }
 }
