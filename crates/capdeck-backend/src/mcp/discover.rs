@@ -6,7 +6,7 @@ use capdeck_catalog::{Discovery, RawObject, Tool};
 use indexmap::IndexMap;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{failure::Operation, session::Session};
+use super::session::Session;
 use crate::{CallContext, CallError, ErrorCode};
 
 /// No honest server needs more; a lying one must end somewhere.
@@ -89,8 +89,7 @@ async fn read_list(
     let mut cursors = HashSet::new();
     let mut params = None;
     for _ in 0..MAX_PAGES {
-        let operation = Operation::of(listing.method);
-        let answer = match session.request(listing.method, params, context, operation).await {
+        let answer = match session.list(listing.method, params, context).await {
             Ok(answer) => answer,
             Err(error) if error.code == ErrorCode::UnsupportedCapability => return Ok(entries),
             Err(error) => return Err(error),

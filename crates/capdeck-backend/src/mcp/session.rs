@@ -119,15 +119,9 @@ impl Session {
         context: &CallContext,
         operation: Operation<'_>,
     ) -> Result<Box<RawValue>, CallError> {
-        let timeout = self.timeout(context);
         let caller = Arc::clone(&context.caller);
-        let mut options = RequestOptions {
-            timeout,
-            max_timeout: timeout.saturating_mul(HARD_LIMIT),
-            cancel: context.cancel.clone(),
-            on_progress: None,
-            events: Some(Arc::new(ToCaller(Arc::clone(&caller)))),
-        };
+        let mut options = self.options(context);
+        options.events = Some(Arc::new(ToCaller(Arc::clone(&caller))));
         let wants_progress = caller.wants_progress();
         // Tools are asked for progress in any case: it shows that a long call is alive.
         if wants_progress || matches!(operation, Operation::Tool { .. }) {
@@ -137,6 +131,38 @@ impl Session {
                 }
             }));
         }
+        self.exchange(method, params, options, operation).await
+    }
+
+    /// Asks for one page of a list. Nothing that the server says meanwhile belongs to it: a listing
+    /// beside a call must not leave open whom a question of that call is for.
+    pub(super) async fn list(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        self.exchange(method, params, self.options(context), Operation::of(method)).await
+    }
+
+    fn options(&self, context: &CallContext) -> RequestOptions {
+        let timeout = self.timeout(context);
+        RequestOptions {
+            timeout,
+            max_timeout: timeout.saturating_mul(HARD_LIMIT),
+            cancel: context.cancel.clone(),
+            on_progress: None,
+            events: None,
+        }
+    }
+
+    async fn exchange(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+        options: RequestOptions,
+        operation: Operation<'_>,
+    ) -> Result<Box<RawValue>, CallError> {
         match self.send(method, params, options).await {
             Ok(result) => Ok(self.scrub(result)),
             Err(error) => Err(self.explain(operation, error).await),
