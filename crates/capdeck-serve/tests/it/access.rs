@@ -1,0 +1,94 @@
+//! Who may talk to the host: the names it is reached by, the pages that may ask, the key.
+
+use capdeck_test::FakePlan;
+
+use crate::served::{Served, Setting};
+
+const PATHS: [(&str, &str); 6] = [
+    ("GET", "/health"),
+    ("GET", "/ready"),
+    ("GET", "/metrics"),
+    ("POST", "/mcp"),
+    ("POST", "/servers/fake/mcp"),
+    ("GET", "/no/such/path"),
+];
+
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}"#;
+
+fn status(served: &Served, method: &str, path: &str, headers: &[(&str, &str)]) -> u16 {
+    let mut all = vec![("Content-Type", "application/json")];
+    all.extend_from_slice(headers);
+    let body = if method == "POST" { HELLO } else { "" };
+    served.client(path).send(method, path, &all, body.as_bytes()).status
+}
+
+/// What an endpoint answers when nothing stands in the way.
+fn ordinary(path: &str) -> u16 {
+    if path == "/no/such/path" { 404 } else { 200 }
+}
+
+#[test]
+fn a_foreign_host_name_is_refused_everywhere() {
+    let served = Setting::of(&FakePlan::default()).allowed_host("deck.example").serve();
+    for (method, path) in PATHS {
+        for name in ["evil.example", "127.0.0.1.evil.example:80", "localhost.evil", ""] {
+            assert_eq!(status(&served, method, path, &[("Host", name)]), 403, "{path} {name}");
+        }
+        for name in ["localhost", "127.0.0.1:1", "[::1]:7717", "Deck.Example"] {
+            assert_eq!(status(&served, method, path, &[("Host", name)]), ordinary(path), "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_foreign_origin_is_refused_everywhere() {
+    let served = Setting::of(&FakePlan::default()).serve();
+    for (method, path) in PATHS {
+        for origin in ["https://evil.example", "null", "http://localhost.evil.example", "file://"] {
+            let headers = [("Origin", origin)];
+            assert_eq!(status(&served, method, path, &headers), 403, "{path} {origin}");
+        }
+        let own = format!("http://{}", served.authority());
+        for origin in [own.as_str(), "http://localhost:3000"] {
+            let headers = [("Origin", origin)];
+            assert_eq!(status(&served, method, path, &headers), ordinary(path), "{path} {origin}");
+        }
+    }
+}
+
+#[test]
+fn a_key_is_asked_for_everywhere_but_for_health() {
+    let served = Setting::of(&FakePlan::default()).key("open-sesame").serve();
+    for (method, path) in PATHS.iter().filter(|(_, path)| *path != "/health") {
+        for wrong in [None, Some("Bearer wrong"), Some("Basic open-sesame"), Some("open-sesame")] {
+            let headers: Vec<_> = wrong.iter().map(|value| ("Authorization", *value)).collect();
+            assert_eq!(status(&served, method, path, &headers), 401, "{path} {wrong:?}");
+        }
+        let headers = [("Authorization", "Bearer open-sesame")];
+        assert_eq!(status(&served, method, path, &headers), ordinary(path), "{path}");
+    }
+    assert_eq!(status(&served, "GET", "/health", &[]), 200);
+    let refused = served.client("/mcp").post(HELLO);
+    assert_eq!(refused.header("www-authenticate"), Some("Bearer realm=\"capdeck\""));
+    assert!(refused.body.contains("Authorization: Bearer"), "{}", refused.body);
+}
+
+#[test]
+fn off_loopback_needs_a_key() {
+    let refused = Setting::new().address("0.0.0.0").try_serve().err().unwrap();
+    assert_eq!(refused, "0.0.0.0 can be reached from other machines, so a key is required");
+    let served = Setting::new().address("0.0.0.0").key("open-sesame").serve();
+    let key = ("Authorization", "Bearer open-sesame");
+    // Off loopback the host has names it cannot know; the key decides.
+    assert_eq!(status(&served, "GET", "/ready", &[key, ("Host", "my-machine.lan")]), 200);
+    assert_eq!(status(&served, "GET", "/ready", &[key, ("Origin", "https://evil.example")]), 403);
+    assert_eq!(status(&served, "GET", "/ready", &[]), 401);
+}
+
+#[test]
+fn a_taken_port_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let refused = Setting::new().port(port).try_serve().err().unwrap();
+    assert!(refused.contains(&format!("127.0.0.1:{port}")), "{refused}");
+}

@@ -1,0 +1,68 @@
+//! A stream that stays open: read line by line, never to its end.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpStream,
+};
+
+use serde_json::Value;
+
+use crate::served::PATIENCE;
+
+pub(crate) struct EventStream {
+    lines: BufReader<TcpStream>,
+}
+
+impl EventStream {
+    /// Opens the GET stream of a session.
+    pub(crate) fn listen(authority: &str, path: &str, session: &str) -> Self {
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {authority}\r\nAccept: text/event-stream\r\n\
+             Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n\r\n"
+        );
+        Self::open(authority, &head, "")
+    }
+
+    /// Posts a message whose answer is a stream.
+    pub(crate) fn post(authority: &str, path: &str, session: &str, message: &Value) -> Self {
+        let body = message.to_string();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {authority}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\
+             Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n\r\n",
+            body.len()
+        );
+        Self::open(authority, &head, &body)
+    }
+
+    /// The next message of the stream.
+    pub(crate) fn next(&mut self) -> Value {
+        loop {
+            let line = self.line();
+            if let Some(data) =
+                line.strip_prefix("data:").map(str::trim).filter(|data| !data.is_empty())
+            {
+                return serde_json::from_str(data).unwrap_or_else(|_| panic!("no JSON: {data}"));
+            }
+        }
+    }
+
+    fn open(authority: &str, head: &str, body: &str) -> Self {
+        let mut stream = TcpStream::connect(authority).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        let mut opened = Self { lines: BufReader::new(stream) };
+        let status = opened.line();
+        assert!(status.starts_with("HTTP/1.1 200"), "{status}");
+        // The end of the head means that the stream is attached.
+        while !opened.line().is_empty() {}
+        opened
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        let count = self.lines.read_line(&mut line).expect("the stream goes on");
+        assert!(count > 0, "the stream ended");
+        line.trim_end().to_owned()
+    }
+}

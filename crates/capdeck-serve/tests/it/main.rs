@@ -1,0 +1,15 @@
+//! The HTTP host from the outside: raw HTTP on a real port, real servers behind it.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
+
+mod access;
+mod deck_endpoint;
+mod event_stream;
+mod served;
+mod status;
+mod stop;
+mod transparent_endpoint;

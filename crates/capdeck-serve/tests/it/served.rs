@@ -1,0 +1,180 @@
+//! A host on a port of its own, stopped when the test ends.
+
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use capdeck_auth::{Environment, Secret};
+use capdeck_definition::{Exposure, Owner, Root};
+use capdeck_host::{Host, HostSettings, ViewPolicy};
+use capdeck_serve::{HttpServer, HttpSettings};
+use capdeck_test::{FakePlan, HttpClient, TestDirs};
+use serde_json::{Map, Value, json};
+use tokio::{runtime::Runtime, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+/// Longer than any answer may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What is to be served.
+pub(crate) struct Setting {
+    pub(crate) dirs: TestDirs,
+    config: Map<String, Value>,
+    http: HttpSettings,
+}
+
+/// A running host. Dropping it stops it.
+pub(crate) struct Served {
+    pub(crate) dirs: TestDirs,
+    pub(crate) host: Host,
+    url: String,
+    stop: CancellationToken,
+    running: Option<JoinHandle<std::io::Result<()>>>,
+    runtime: Runtime,
+}
+
+impl Setting {
+    pub(crate) fn new() -> Self {
+        let http = HttpSettings {
+            host: "127.0.0.1".to_owned(),
+            port: 0,
+            key: None,
+            allowed_hosts: Vec::new(),
+            policy: ViewPolicy::default(),
+        };
+        Self { dirs: TestDirs::new(), config: Map::new(), http }
+    }
+
+    /// One stdio server called `fake`.
+    pub(crate) fn of(plan: &FakePlan) -> Self {
+        Self::new().server("fake", plan)
+    }
+
+    pub(crate) fn server(self, id: &str, plan: &FakePlan) -> Self {
+        self.entry("mcpServers", id, plan.deck_entry())
+    }
+
+    pub(crate) fn entry(mut self, map: &str, id: &str, entry: Value) -> Self {
+        self.config.entry(map).or_insert_with(|| json!({}))[id] = entry;
+        self
+    }
+
+    pub(crate) fn exposure(mut self, exposure: Exposure) -> Self {
+        self.http.policy.exposure = Some(exposure);
+        self
+    }
+
+    pub(crate) fn key(mut self, key: &str) -> Self {
+        self.http.key = Some(Secret::new(key));
+        self
+    }
+
+    pub(crate) fn address(mut self, host: &str) -> Self {
+        self.http.host = host.to_owned();
+        self
+    }
+
+    pub(crate) fn port(mut self, port: u16) -> Self {
+        self.http.port = port;
+        self
+    }
+
+    pub(crate) fn allowed_host(mut self, name: &str) -> Self {
+        self.http.allowed_hosts.push(name.to_owned());
+        self
+    }
+
+    /// Where a fake server of this setting writes what it receives.
+    pub(crate) fn record(&self) -> PathBuf {
+        self.dirs.root().join("record")
+    }
+
+    /// Starts serving, or says why that is refused.
+    pub(crate) fn try_serve(self) -> Result<Served, String> {
+        let runtime = Runtime::new().unwrap();
+        self.dirs.write_config(&Value::Object(self.config.clone()));
+        let host = {
+            let _inside = runtime.enter();
+            Host::open(settings(&self.dirs))
+        };
+        let server = runtime.block_on(HttpServer::bind(host.clone(), self.http));
+        let server = server.map_err(|error| error.to_string())?;
+        let (url, stop) = (server.url(), CancellationToken::new());
+        let running = Some(runtime.spawn(server.run(stop.clone())));
+        Ok(Served { dirs: self.dirs, host, url, stop, running, runtime })
+    }
+
+    pub(crate) fn serve(self) -> Served {
+        self.try_serve().unwrap()
+    }
+}
+
+impl Served {
+    /// A client of one path, such as `/mcp`.
+    pub(crate) fn client(&self, path: &str) -> HttpClient {
+        HttpClient::new(&format!("{}{path}", self.url))
+    }
+
+    /// A client that has shaken hands with the deck.
+    pub(crate) fn deck_client(&self) -> HttpClient {
+        let mut client = self.client("/mcp");
+        client.initialize();
+        client
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub(crate) fn authority(&self) -> &str {
+        self.url.strip_prefix("http://").unwrap()
+    }
+
+    /// Does something inside the host's runtime.
+    pub(crate) fn inside<T>(&self, work: impl FnOnce(&Host) -> T) -> T {
+        let _inside = self.runtime.enter();
+        work(&self.host)
+    }
+
+    /// Stops and waits for the end.
+    pub(crate) fn stop(&mut self) {
+        self.stop.cancel();
+        if let Some(running) = self.running.take() {
+            let ended =
+                self.runtime.block_on(async { tokio::time::timeout(PATIENCE, running).await });
+            ended.expect("the host stops in time").unwrap().unwrap();
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+fn settings(dirs: &TestDirs) -> HostSettings {
+    #[expect(clippy::disallowed_methods, reason = "children need the machine's PATH")]
+    let path = std::env::var("PATH").unwrap();
+    HostSettings {
+        user_roots: vec![Root { dir: dirs.config(), owner: Owner::User }],
+        project: None,
+        starter: Vec::new(),
+        state_dir: dirs.state(),
+        cache_dir: dirs.cache(),
+        environment: Environment::from_iter([("PATH", path)]),
+        guardian: None,
+        default_exposure: Exposure::Search,
+        version: "0.0.0-test".to_owned(),
+    }
+}
+
+/// Waits for a fact.
+pub(crate) fn until<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = fact() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited too long for: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,50 @@
+//! Alive, ready, and in numbers.
+
+use capdeck_definition::Exposure;
+use capdeck_test::FakePlan;
+use serde_json::{Value, json};
+
+use crate::served::Setting;
+
+#[test]
+fn health_and_readiness_are_json() {
+    let broken = json!({"name": "Broken", "description": "Has no command at all"});
+    let served = Setting::of(&FakePlan::default()).entry("mcpServers", "broken", broken).serve();
+    let mut client = served.client("/health");
+    let health = client.send("GET", "/health", &[], b"");
+    assert_eq!((health.status, health.body.as_str()), (200, r#"{"status":"ok"}"#));
+    let ready = client.send("GET", "/ready", &[], b"");
+    let mut facts: Value = serde_json::from_str(&ready.body).unwrap();
+    assert!(facts["catalogVersion"].is_u64());
+    facts.as_object_mut().unwrap().remove("catalogVersion");
+    assert_eq!(
+        facts,
+        json!({"status": "ready", "version": "0.0.0-test",
+            "capabilities": {"usable": 1, "all": 1}, "quarantined": 1})
+    );
+    assert_eq!(client.send("POST", "/health", &[], b"").status, 405);
+}
+
+#[test]
+fn calls_are_counted_by_capability_and_outcome() {
+    let served = Setting::of(&FakePlan::default()).exposure(Exposure::Direct).serve();
+    let mut client = served.deck_client();
+    client.request("tools/call", json!({"name": "fake__echo", "arguments": {}}));
+    client.request("tools/call", json!({"name": "fake__echo", "arguments": {}}));
+    client.request("tools/call", json!({"name": "fake__tool_error", "arguments": {}}));
+    let metrics = served.client("/metrics").send("GET", "/metrics", &[], b"");
+    assert!(metrics.header("content-type").unwrap().starts_with("text/plain"));
+    for line in [
+        r#"capdeck_calls_total{capability="fake",outcome="ok"} 2"#,
+        r#"capdeck_calls_total{capability="fake",outcome="tool_error"} 1"#,
+        "capdeck_capabilities 1",
+        "capdeck_tools 24",
+        r#"capdeck_call_seconds_count{capability="fake",outcome="ok"} 2"#,
+    ] {
+        assert!(
+            metrics.body.lines().any(|one| one == line),
+            "`{line}` is not in:\n{}",
+            metrics.body
+        );
+    }
+}
