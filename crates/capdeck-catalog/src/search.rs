@@ -6,6 +6,7 @@
 mod cursor;
 mod document;
 mod index;
+mod intent;
 mod query;
 mod rank;
 mod texts;

@@ -19,21 +19,21 @@ pub(super) struct Field {
     pub(super) damping: f32,
 }
 
-pub(super) const NAME: Field = field(5.0, 3.0, 0.6);
-pub(super) const TITLE: Field = field(1.5, 4.0, 0.5);
-const SUMMARY: Field = field(2.0, 10.0, 0.4);
-const DETAILS: Field = field(0.5, 30.0, 0.7);
-const PARAMETERS: Field = field(0.7, 6.0, 0.6);
-const PARAMETER_TEXT: Field = field(0.25, 40.0, 0.6);
+pub(super) const NAME: Field = field(5.5, 3.0, 0.5);
+pub(super) const TITLE: Field = field(2.0, 4.0, 0.5);
+const SUMMARY: Field = field(2.0, 10.0, 0.8);
+const DETAILS: Field = field(0.7, 30.0, 0.7);
+const PARAMETERS: Field = field(0.7, 6.0, 0.9);
+const PARAMETER_TEXT: Field = field(0.4, 40.0, 0.7);
 const PATTERNS: Field = field(3.0, 6.0, 0.5);
 const TAGS: Field = field(2.0, 3.0, 0.5);
 const USE_WHEN: Field = field(1.5, 12.0, 0.5);
 const AVOID_WHEN: Field = field(0.1, 12.0, 0.5);
-const CARD_NAME: Field = field(5.0, 2.0, 0.3);
+const CARD_NAME: Field = field(8.0, 2.0, 0.45);
 const CARD_DESCRIPTION: Field = field(1.0, 15.0, 0.6);
 
 /// Bytes of a long description that are read; the rest is examples and small print.
-const DETAILS_READ: usize = 600;
+const DETAILS_READ: usize = 400;
 /// Bytes that make a line a summary rather than a heading.
 const SHORTEST_LINE: usize = 30;
 /// Bytes after which a first sentence is no summary any more.
@@ -81,13 +81,21 @@ pub(super) fn read_tool(tool: &Tool, mut feed: impl FnMut(Field, &[Cow<'_, str>]
     }
 }
 
-/// Feeds a capability's card, which counts for every tool of it.
-pub(super) fn read_card(definition: &Definition, mut feed: impl FnMut(Field, &[Cow<'_, str>])) {
+/// Feeds a capability's card, which counts for every tool of it. The first word that all its tools share
+/// is one more name of it: `browser` of `browser_click`.
+pub(super) fn read_card(
+    definition: &Definition,
+    tool_prefix: Option<&str>,
+    mut feed: impl FnMut(Field, &[Cow<'_, str>]),
+) {
     let id = definition.id.as_str();
     let mut names = vec![Cow::Borrowed(id)];
     // Often the name is the id in better spelling; a word must not count twice for that.
     if !definition.name.eq_ignore_ascii_case(id) {
         names.push(Cow::Borrowed(&definition.name));
+    }
+    if let Some(prefix) = tool_prefix.filter(|prefix| !id.to_ascii_lowercase().contains(prefix)) {
+        names.push(Cow::Borrowed(prefix));
     }
     feed(CARD_NAME, &names);
     let tags: Vec<Cow<'_, str>> =

@@ -8,14 +8,17 @@ use rustc_hash::FxHashMap;
 use super::{
     document::{self, Field},
     rank::Scratch,
-    words::{each_word, is_stop_word, stem},
+    words::{each_word, is_plural, is_stop_word, stem},
 };
 use crate::Capability;
 
 /// BM25's saturation: how soon a second occurrence stops mattering.
-const SATURATION: f32 = 1.2;
+const SATURATION: f32 = 1.5;
 /// Strengths are kept in a byte: 255 is the strongest.
 pub(super) const STRONGEST: f32 = 255.0;
+
+/// Marks a name's word that is in the plural; the other bits are its term.
+pub(super) const PLURAL: u32 = 1 << 31;
 
 /// An index over the usable capabilities of one catalog. A document is a tool, or a capability whose
 /// tools are not known yet; documents of one capability lie side by side, in catalog order.
@@ -30,9 +33,9 @@ pub(crate) struct Index {
     /// that a long description is not stored once per tool.
     pub(super) cards: FxHashMap<u32, Vec<(u32, f32)>>,
     pub(super) capabilities: Vec<Indexed>,
-    /// For document `d`, the terms of its name: `name_terms[name_starts[d]..name_starts[d + 1]]`.
+    /// For document `d`, the words of its name: `name_words[name_starts[d]..name_starts[d + 1]]`.
     pub(super) name_starts: Vec<u32>,
-    pub(super) name_terms: Vec<u32>,
+    pub(super) name_words: Vec<u32>,
     /// Buffers of the last query, kept for the next one.
     pub(super) scratch: Mutex<Scratch>,
 }
@@ -71,10 +74,10 @@ impl Index {
         )
     }
 
-    pub(super) fn name_terms(&self, document: u32) -> &[u32] {
+    pub(super) fn name_words(&self, document: u32) -> &[u32] {
         let bound = |at: usize| self.name_starts.get(at).map_or(0, |start| *start as usize);
         let range = bound(document as usize)..bound(document as usize + 1);
-        self.name_terms.get(range).unwrap_or_default()
+        self.name_words.get(range).unwrap_or_default()
     }
 
     pub(super) fn document_count(&self) -> usize {
@@ -151,25 +154,28 @@ struct Builder {
     cards: Vec<(u32, u32, f32)>,
     capabilities: Vec<Indexed>,
     name_starts: Vec<u32>,
-    name_terms: Vec<u32>,
+    name_words: Vec<u32>,
     words: Vec<u32>,
     buffer: String,
 }
 
 impl Builder {
     fn add(&mut self, capability: &Arc<Capability>) {
-        document::read_card(&capability.definition, |field, texts| self.feed(field, texts));
+        let tools = capability.discovery.as_ref().map(|discovery| discovery.tools.as_slice());
+        let prefix = tools.and_then(|tools| shared_prefix(tools.iter().map(|tool| tool.name())));
+        document::read_card(&capability.definition, prefix.as_deref(), |field, texts| {
+            self.feed(field, texts);
+        });
         let place = self.capabilities.len() as u32;
         for term in std::mem::take(&mut self.touched) {
             let weight = self.take_weight(term);
             self.cards.push((term, place, saturate(weight)));
         }
         let first = self.document_count();
-        match &capability.discovery {
+        match tools {
             None => self.end_document(),
-            Some(discovery) => {
-                let prefix = shared_prefix(discovery.tools.iter().map(|tool| tool.name()));
-                for tool in &discovery.tools {
+            Some(tools) => {
+                for tool in tools {
                     self.feed_name(tool.name(), prefix.as_deref());
                     document::read_tool(tool, |field, texts| self.feed(field, texts));
                     self.end_document();
@@ -185,13 +191,20 @@ impl Builder {
     }
 
     /// A first word that most tools of a capability share (`linear_…`) tells nothing apart and is not
-    /// part of the name; the card has it.
+    /// part of the name; it goes to the card.
     fn feed_name(&mut self, name: &str, prefix: Option<&str>) {
         self.collect(&[Cow::Borrowed(name)]);
         let shared = prefix.and_then(|prefix| self.stems.get(prefix)).copied();
         let skipped = usize::from(self.words.len() > 1 && self.words.first().copied() == shared);
         self.words.drain(..skipped);
-        self.name_terms.extend_from_slice(&self.words);
+        let mut marks = Vec::with_capacity(self.words.len());
+        each_word(name, &mut self.buffer, |word| {
+            if !is_stop_word(word) {
+                marks.push(if is_plural(word) { PLURAL } else { 0 });
+            }
+        });
+        let marks = marks.iter().skip(skipped);
+        self.name_words.extend(self.words.iter().zip(marks).map(|(word, mark)| word | mark));
         self.weigh(document::NAME);
     }
 
@@ -246,7 +259,7 @@ impl Builder {
             self.strengths.push(strength.round().clamp(1.0, STRONGEST) as u8);
         }
         self.starts.push(self.terms.len() as u32);
-        self.name_starts.push(self.name_terms.len() as u32);
+        self.name_starts.push(self.name_words.len() as u32);
     }
 
     fn finish(self) -> Index {
@@ -278,7 +291,11 @@ impl Builder {
             cards,
             capabilities: self.capabilities,
             name_starts: self.name_starts,
-            name_terms: self.name_terms.into_iter().map(number).collect(),
+            name_words: self
+                .name_words
+                .into_iter()
+                .map(|word| number(word & !PLURAL) | word & PLURAL)
+                .collect(),
             scratch: Mutex::default(),
         }
     }

@@ -3,15 +3,17 @@
 use super::{
     index::{Index, letters},
     thesaurus,
-    words::{each_word, is_stop_word, stem},
+    words::{each_word, is_plural, is_stop_word, stem},
 };
 
 /// How much a longer word counts for its beginning, when the beginning is no word of its own.
-const PREFIX: f32 = 0.8;
+const PREFIX: f32 = 0.6;
 /// The same beside an exact match: `repo` finds `repo` first, then `repository`.
-const PREFIX_BESIDE_EXACT: f32 = 0.3;
+const PREFIX_BESIDE_EXACT: f32 = 0.5;
 /// How much a word counts that differs by a typing error.
 const TYPO: f32 = 0.6;
+/// How much a word counts for the two words it is made of: `keyvault` for "key vault".
+const JOINED: f32 = 1.0;
 /// Longer words tried for one beginning.
 const MOST_PREFIXED: usize = 24;
 /// Words tried for one typing error.
@@ -19,57 +21,43 @@ const MOST_TYPOS: usize = 8;
 /// Ideas taken from one question; agents sometimes paste a page.
 const MOST_GROUPS: usize = 24;
 
-/// Verbs of tools that only look.
-const READING: [&str; 10] =
-    ["get", "list", "read", "show", "search", "find", "query", "describe", "retrieve", "check"];
-/// Verbs that ask for something to be done.
-const DOING: [&str; 60] = [
-    "accept", "add", "append", "apply", "approve", "archive", "assign", "attach", "cancel",
-    "change", "clear", "click", "clone", "close", "commit", "compress", "connect", "convert",
-    "copy", "create", "delete", "deploy", "disable", "drop", "edit", "enable", "execute", "export",
-    "fill", "fork", "generate", "give", "import", "insert", "install", "launch", "make", "mark",
-    "merge", "modify", "move", "new", "open", "post", "publish", "push", "put", "remove", "rename",
-    "replace", "reply", "restart", "run", "send", "set", "start", "stop", "update", "upload",
-    "write",
-];
-
 /// One idea of a question.
 #[derive(Debug, Default)]
 pub(super) struct Group {
     /// Terms that express it, each with how much it counts.
     pub(super) terms: Vec<(u32, f32)>,
-}
-
-/// Terms of tools that only look, when the question asks for nothing to be done.
-///
-/// "who watches this ticket" and "logs of a pod" want something shown; among tools that fit equally, one
-/// that shows comes first. A question with a verb of its own needs no such guess.
-pub(super) fn reading_terms(index: &Index, question: &str) -> Vec<u32> {
-    if words(question).iter().any(|word| DOING.contains(&word.as_str())) {
-        return Vec::new();
-    }
-    READING
-        .iter()
-        .filter_map(|verb| {
-            let mut term = (*verb).to_owned();
-            stem(&mut term);
-            index.terms.find(&term)
-        })
-        .collect()
+    /// Whether the question asks for many of them.
+    pub(super) plural: bool,
 }
 
 /// The ideas of a question. `present` tells whether the asker's part of the catalog holds a term:
 /// what the asker may not see must not change the answer either.
 pub(super) fn groups(index: &Index, question: &str, present: impl Fn(u32) -> bool) -> Vec<Group> {
-    let mut words = words(question);
+    let words = words(question);
     // A question of nothing but stop words is about those words.
-    if words.iter().any(|word| !is_stop_word(word)) {
-        words.retain(|word| !is_stop_word(word));
-    }
+    let only_stop_words = words.iter().all(|word| is_stop_word(word));
+    let find = |word: &str| {
+        let mut term = word.to_owned();
+        stem(&mut term);
+        index.terms.find(&term).filter(|term| present(*term))
+    };
     let mut groups = Vec::new();
-    for mut word in words {
-        stem(&mut word);
-        let group = group(index, &word, &present);
+    for (place, word) in words.iter().enumerate() {
+        if is_stop_word(word) && !only_stop_words {
+            continue;
+        }
+        let mut stemmed = word.clone();
+        stem(&mut stemmed);
+        let mut group = group(index, &stemmed, &present);
+        group.plural = is_plural(word);
+        let before = place.checked_sub(1).and_then(|before| words.get(before));
+        let pairs = [
+            before.map(|before| format!("{before}{word}")),
+            words.get(place + 1).map(|after| format!("{word}{after}")),
+        ];
+        for joined in pairs.into_iter().flatten().filter_map(|joined| find(&joined)) {
+            group.add(joined, JOINED);
+        }
         if !group.terms.is_empty() {
             groups.push(group);
         }

@@ -5,16 +5,24 @@ use std::{cmp::Ordering, collections::BinaryHeap, ops::Range};
 use rustc_hash::FxHashMap;
 
 use super::{
-    index::{Index, STRONGEST},
-    query::{Group, groups, reading_terms},
+    index::{Index, PLURAL, STRONGEST},
+    intent::{DESTROYING, Intent, LOOKING, intent},
+    query::{Group, groups},
+    words::stem,
 };
 
 /// Documents that are looked at more closely, by how well the question covers their name.
 const HEAD: usize = 256;
 /// What a name that is exactly the question adds, as a share of the score.
-const NAME_BONUS: f32 = 0.35;
-/// What a verb of looking adds when the question asks to look.
-const READING_BONUS: f32 = 0.1;
+const NAME_BONUS: f32 = 0.45;
+/// What a name adds whose verb suits what the question wants: looking or doing, and destroying only when
+/// asked. It is added and never taken: the head must stay above the rest.
+const INTENT_BONUS: f32 = 0.15;
+
+/// What a word of a name counts when it is singular and the question's is plural, or the reverse.
+const OTHER_NUMBER: f32 = 0.6;
+/// Flattens rarity: one rare word by the way must not outweigh what the question is about.
+const RARITY: f32 = 0.7;
 
 /// Per-document buffers of one query; all zero between queries.
 #[derive(Debug, Default)]
@@ -53,11 +61,25 @@ impl Index {
             self.gather(group, &ranges, visible, &mut scratch);
             rarity.push(scratch.settle(corpus));
         }
-        let bonus = NameBonus::new(&groups, &rarity, reading_terms(self, question));
+        let bonus = NameBonus::new(&groups, &rarity, self.wanted(question));
         let ranking = self.select(&bonus, &ranges, wanted, &scratch.scores);
         scratch.scores.fill(0.0);
         *self.scratch.lock() = scratch;
         ranking
+    }
+
+    /// What the question wants, with the verbs that tell whether a tool suits.
+    fn wanted(&self, question: &str) -> Option<Wanted> {
+        let term = |verb: &&str| {
+            let mut term = (*verb).to_owned();
+            stem(&mut term);
+            self.terms.find(&term)
+        };
+        Some(Wanted {
+            intent: intent(question)?,
+            looking: LOOKING.iter().filter_map(term).collect(),
+            destroying: DESTROYING.iter().filter_map(term).collect(),
+        })
     }
 
     /// The documents of the visible capabilities; neighbours are joined.
@@ -183,7 +205,7 @@ impl Index {
         let head = best.len().min(HEAD);
         if let Some(head) = best.get_mut(..head) {
             for candidate in head.iter_mut() {
-                candidate.score *= 1.0 + bonus.of(self.name_terms(candidate.document));
+                candidate.score *= 1.0 + bonus.of(self.name_words(candidate.document));
             }
             head.sort_unstable();
         }
@@ -203,7 +225,7 @@ impl Scratch {
     /// Adds the idea at hand to the scores, weighed by how rare it is, and clears it.
     fn settle(&mut self, corpus: usize) -> f32 {
         let (corpus, found) = (corpus as f32, self.touched.len() as f32);
-        let rarity = (1.0 + (corpus - found + 0.5) / (found + 0.5)).ln();
+        let rarity = (1.0 + (corpus - found + 0.5) / (found + 0.5)).ln().powf(RARITY);
         for document in self.touched.drain(..) {
             let at = document as usize;
             if let (Some(score), Some(group)) = (self.scores.get_mut(at), self.group.get_mut(at)) {
@@ -218,14 +240,20 @@ impl Scratch {
 struct NameBonus {
     /// For each term of the question, the idea it expresses and how well.
     terms: FxHashMap<u32, (usize, f32)>,
-    /// Each idea's share of the question.
-    shares: Vec<f32>,
-    /// Verbs that suit a question which asks for nothing to be done.
-    reading: Vec<u32>,
+    /// Each idea's share of the question, and whether it is asked for in the plural.
+    shares: Vec<(f32, bool)>,
+    wanted: Option<Wanted>,
+}
+
+/// What a question wants, and the terms of verbs that look and that destroy.
+struct Wanted {
+    intent: Intent,
+    looking: Vec<u32>,
+    destroying: Vec<u32>,
 }
 
 impl NameBonus {
-    fn new(groups: &[Group], rarity: &[f32], reading: Vec<u32>) -> Self {
+    fn new(groups: &[Group], rarity: &[f32], wanted: Option<Wanted>) -> Self {
         let sum: f32 = rarity.iter().sum();
         let mut terms: FxHashMap<u32, (usize, f32)> = FxHashMap::default();
         for (number, group) in groups.iter().enumerate() {
@@ -236,26 +264,39 @@ impl NameBonus {
                 }
             }
         }
-        Self { terms, shares: rarity.iter().map(|rarity| rarity / sum).collect(), reading }
+        let share = |(rarity, group): (&f32, &Group)| (rarity / sum, group.plural);
+        Self { terms, shares: rarity.iter().zip(groups).map(share).collect(), wanted }
     }
 
     /// What a name adds, as a share of the score.
     fn of(&self, name: &[u32]) -> f32 {
         let (mut named, mut asked, mut seen) = (0.0, 0.0, 0_u32);
-        for term in name {
-            if let Some((group, weight)) = self.terms.get(term) {
-                named += weight;
-                if seen & 1 << group == 0 {
-                    seen |= 1 << group;
-                    asked += weight * self.shares.get(*group).copied().unwrap_or_default();
-                }
+        for word in name {
+            let Some((group, weight)) = self.terms.get(&(word & !PLURAL)) else { continue };
+            let (share, plural) = self.shares.get(*group).copied().unwrap_or_default();
+            let same_number = plural == (word & PLURAL != 0);
+            let weight = if same_number { *weight } else { weight * OTHER_NUMBER };
+            named += weight;
+            if seen & 1 << group == 0 {
+                seen |= 1 << group;
+                asked += weight * share;
             }
         }
         if name.is_empty() {
             return 0.0;
         }
-        let reads = name.iter().any(|term| self.reading.contains(term));
-        NAME_BONUS * asked * named / name.len() as f32 + if reads { READING_BONUS } else { 0.0 }
+        let suits = self.wanted.as_ref().is_some_and(|wanted| self.suits(wanted, name));
+        NAME_BONUS * asked * named / name.len() as f32 + if suits { INTENT_BONUS } else { 0.0 }
+    }
+
+    fn suits(&self, wanted: &Wanted, name: &[u32]) -> bool {
+        let terms = || name.iter().map(|word| word & !PLURAL);
+        let looks = terms().any(|term| wanted.looking.contains(&term));
+        let destroys = |term| wanted.destroying.contains(&term) && !self.terms.contains_key(&term);
+        match wanted.intent {
+            Intent::Look => looks,
+            Intent::Do => !looks && !terms().any(destroys),
+        }
     }
 }
 

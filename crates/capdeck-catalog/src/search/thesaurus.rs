@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 use super::words::{each_word, stem};
 
 /// How much a synonym counts beside the word itself.
-const SYNONYM: f32 = 0.7;
+const SYNONYM: f32 = 0.85;
 /// How much a word counts that only often means the same.
-const KINDRED: f32 = 0.4;
+const KINDRED: f32 = 0.6;
 
 /// Words of one row mean the same.
 const SAME: &[&str] = &[
@@ -52,6 +52,37 @@ const SAME: &[&str] = &[
     "password secret credential",
     "popup dialog modal",
     "background async asynchronous",
+    "tag label",
+    "sprint cycle iteration",
+    "version release",
+    "size big large",
+    "conversation thread discussion",
+    "assistant agent bot",
+    "invoice bill",
+    "subscription membership",
+    "coupon discount voucher",
+    "team group",
+    "channel room",
+    "timezone tz",
+    "branch ref",
+    "commit revision",
+    "pod container",
+    "log trace",
+    "graph chart diagram",
+    "spreadsheet sheet excel",
+    "presentation slide deck",
+    "notification alert reminder",
+    "todo task",
+    "reaction emoji",
+    "transcribe transcript transcription dictation",
+    "notebook vault",
+    "session login",
+    "approve accept confirm",
+    "reject decline deny",
+    "enable activate",
+    "disable deactivate",
+    "expire expiration ttl",
+    "convert turn transform",
 ];
 
 /// Words of one row are near each other.
@@ -90,6 +121,19 @@ const NEAR: &[&str] = &[
     "mr merge",
     "voice speech audio sound",
     "money balance payment",
+    "feedback comment review",
+    "content inside list",
+    "element item entry value",
+    "vulnerable vulnerability security",
+    "person people collaborator",
+    "machine vm server host",
+    "old previous back history",
+    "store set create",
+    "fill write set modify",
+    "forget delete",
+    "thing entity object",
+    "disk local filesystem",
+    "connect create add",
 ];
 
 /// Two words that together mean another one.

@@ -13,10 +13,10 @@ pub(super) fn each_word(text: &str, buffer: &mut String, mut visit: impl FnMut(&
     let mut previous = ' ';
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
-        if !letter.is_alphanumeric() {
-            flush(buffer);
-        } else if letter.is_ascii_lowercase() || letter.is_ascii_digit() {
+        if letter.is_ascii_lowercase() || letter.is_ascii_digit() {
             buffer.push(letter);
+        } else if !letter.is_alphanumeric() {
+            flush(buffer);
         } else if letter.is_uppercase() {
             // `fooBar` starts a word at `B`; `HTTPLog` starts one at `L`, the last capital of a run.
             let starts =
@@ -52,7 +52,7 @@ pub(super) fn stem(word: &mut String) {
         replace_end(word, 3, "y");
     } else if ["sses", "shes", "ches", "xes", "zes"].iter().any(|end| word.ends_with(end)) {
         replace_end(word, 2, "");
-    } else if word.ends_with('s') && !["ss", "us", "is"].iter().any(|end| word.ends_with(end)) {
+    } else if is_plural(word) {
         replace_end(word, 1, "");
     }
     for end in ["ing", "ed"] {
@@ -68,6 +68,14 @@ pub(super) fn stem(word: &mut String) {
     if word.ends_with('e') && word.len() > 3 {
         word.truncate(word.len() - 1);
     }
+}
+
+/// True for words with a plural ending, which in tool names and in questions means "many of them".
+pub(super) fn is_plural(word: &str) -> bool {
+    word == "people"
+        || word.len() > 3
+            && word.ends_with('s')
+            && !["ss", "us", "is"].iter().any(|end| word.ends_with(end))
 }
 
 fn replace_end(word: &mut String, cut: usize, end: &str) {
