@@ -18,8 +18,15 @@ class Deck:
         self.root = root
         for folder in ("config", "state", "cache", "data", "home", "work"):
             (self.root / folder).mkdir(parents=True)
+        # Starting an interpreter takes long on a machine that is busy with other tests.
+        patience = {"startupTimeoutMs": 60_000}
         servers = {
-            one.id: {"name": one.id, "description": f"The {one.label} server of this test", **one.entry}
+            one.id: {
+                "name": one.id,
+                "description": f"The {one.label} server of this test",
+                **patience,
+                **one.entry,
+            }
             for one in downstreams
         }
         # A budget large enough that no server is moved out of the view under test.

@@ -33,12 +33,12 @@ pub(crate) fn admit(
         return Ok(capability.clone());
     }
     match session.scope {
-        Scope::Deck(_) => Err(CallError::new(
+        Scope::Deck(_) | Scope::Transparent(_) => Err(CallError::new(
             ErrorCode::Denied,
             format!("`{id}` is not offered over MCP (its exposure is `none`)"),
         )
         .hint(format!("use the shell: capdeck call {id} TOOL key=value"))),
-        Scope::Transparent(_) | Scope::Operator => Err(unknown(catalog, id)),
+        Scope::Operator => Err(unknown(catalog, id)),
     }
 }
 

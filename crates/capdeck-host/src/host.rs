@@ -34,6 +34,8 @@ pub(crate) struct HostState {
     pub(crate) discoveries: Discoveries,
     pub(crate) connector: Connector,
     pub(crate) shared: ConnectionPool,
+    /// The pools of sessions that have connections of their own.
+    own_pools: Mutex<Vec<Weak<ConnectionPool>>>,
     pub(crate) events: broadcast::Sender<HostEvent>,
     pub(crate) audit: AuditLog,
     failures: Failures,
@@ -62,6 +64,7 @@ impl Host {
             catalog: ArcSwap::from_pointee(catalog),
             deck: ArcSwap::from(deck),
             building: Mutex::new(()),
+            own_pools: Mutex::default(),
             discoveries,
             connector,
             events: broadcast::channel(256).0,
@@ -130,11 +133,22 @@ impl Host {
     fn swap_in(&self, next: Catalog) {
         let next = Arc::new(next);
         self.0.catalog.store(next.clone());
-        self.0.shared.retain(|id| {
+        let current = |id: &CapabilityId| {
             let capability = next.get(id.as_str())?;
             capability.is_usable().then(|| capability.definition.fingerprint.clone())
-        });
+        };
+        self.0.shared.retain(current);
+        for pool in self.0.own_pools.lock().iter().filter_map(Weak::upgrade) {
+            pool.retain(current);
+        }
         self.announce(HostEvent::CatalogChanged);
+    }
+
+    /// Lets a session's own connections follow the catalog, as the shared ones do.
+    pub(crate) fn adopt(&self, pool: &Arc<ConnectionPool>) {
+        let mut pools = self.0.own_pools.lock();
+        pools.retain(|pool| pool.strong_count() > 0);
+        pools.push(Arc::downgrade(pool));
     }
 
     pub(crate) fn announce(&self, event: HostEvent) {

@@ -41,7 +41,7 @@ pub use capdeck_backend::{
     run_guardian,
 };
 pub use capdeck_catalog::RawObject;
-pub use capdeck_definition::CapabilityId;
+pub use capdeck_definition::{CapabilityId, Exposure};
 
 pub use call::ToolRequest;
 pub use card::card;

@@ -163,15 +163,21 @@ impl Slot {
     }
 
     fn lease_live(self: &Arc<Self>) -> Option<Lease> {
-        let connection = self.live.load_full()?;
-        if connection.ended().is_some() {
-            return None;
+        // The count goes up before the connection is looked at, so that the idle timer cannot end it in between.
+        self.leases.fetch_add(1, Ordering::SeqCst);
+        match self.live.load_full().filter(|connection| connection.ended().is_none()) {
+            Some(connection) => {
+                Some(Lease { connection: connection.as_ref().clone(), slot: self.clone() })
+            }
+            None => {
+                self.leases.fetch_sub(1, Ordering::SeqCst);
+                None
+            }
         }
-        Some(self.lease(connection.as_ref().clone()))
     }
 
     fn lease(self: &Arc<Self>, connection: Arc<dyn Connection>) -> Lease {
-        self.leases.fetch_add(1, Ordering::Relaxed);
+        self.leases.fetch_add(1, Ordering::SeqCst);
         Lease { connection, slot: self.clone() }
     }
 
@@ -220,7 +226,7 @@ impl std::ops::Deref for Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         *self.slot.last_used.lock() = Instant::now();
-        self.slot.leases.fetch_sub(1, Ordering::Relaxed);
+        self.slot.leases.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -235,13 +241,21 @@ fn close_when_idle(slot: &Arc<Slot>, definition: &Definition) {
             tokio::time::sleep_until(wake).await;
             let Some(slot) = slot.upgrade() else { return };
             let idle_since = *slot.last_used.lock();
-            if slot.leases.load(Ordering::Relaxed) > 0 {
+            let is_leased = || slot.leases.load(Ordering::SeqCst) > 0;
+            if is_leased() {
                 wake = Instant::now() + idle;
-            } else if idle_since + idle <= Instant::now() {
-                slot.close_soon();
-                return;
-            } else {
+            } else if idle_since + idle > Instant::now() {
                 wake = idle_since + idle;
+            } else {
+                let Some(connection) = slot.live.swap(None) else { return };
+                if is_leased() {
+                    // Somebody took it at the last moment and keeps it.
+                    slot.live.store(Some(connection));
+                    wake = Instant::now() + idle;
+                    continue;
+                }
+                connection.close().await;
+                return;
             }
         }
     });

@@ -55,8 +55,10 @@ impl Host {
         let transparent = matches!(scope, Scope::Transparent(_));
         let askable = ASKABLE.iter().any(|key| client.capabilities.contains_key(*key));
         let connections = if transparent || askable {
+            let pool = Arc::new(ConnectionPool::new(self.0.connector.clone(), client));
+            self.adopt(&pool);
             Connections::Own(OwnConnections {
-                pool: Arc::new(ConnectionPool::new(self.0.connector.clone(), client)),
+                pool,
                 client: listener,
                 notices: if transparent { Notices::PassOn } else { Notices::Follow },
             })
@@ -108,7 +110,9 @@ impl Session {
     pub(crate) fn may_see(&self, capability: &Capability) -> bool {
         match &self.scope {
             Scope::Operator => true,
-            Scope::Transparent(id) => *id == capability.definition.id,
+            Scope::Transparent(id) => {
+                *id == capability.definition.id && capability.exposure != Exposure::None
+            }
             Scope::Deck(policy) => policy.exposure_of(capability) != Exposure::None,
         }
     }

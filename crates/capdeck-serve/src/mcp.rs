@@ -5,6 +5,7 @@ mod client_listener;
 mod deck_session;
 mod failure;
 mod params;
+mod seen_lists;
 mod service;
 mod transparent_session;
 

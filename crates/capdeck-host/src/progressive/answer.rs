@@ -42,6 +42,24 @@ impl Subject<'_> {
         .ok()
     }
 
+    /// An MCP answer that is not a tool result, made one: its own members, `_meta.caplets`, and `content` for
+    /// the model. What was read from a resource is content as it is; other answers are shown as JSON.
+    pub(super) fn embed(&self, answer: &RawValue) -> Option<Box<RawValue>> {
+        let annotated = self.annotate(answer)?;
+        let mut object: RawObject = serde_json::from_str(annotated.get()).ok()?;
+        let read: Option<Vec<Box<RawValue>>> =
+            object.get("contents").and_then(|contents| serde_json::from_str(contents.get()).ok());
+        let content = match read {
+            Some(read) => {
+                let block = |resource| json!({ "type": "resource", "resource": resource });
+                read.into_iter().map(block).collect()
+            }
+            None => json!([{ "type": "text", "text": answer.get() }]),
+        };
+        object.insert("content".to_owned(), serde_json::value::to_raw_value(&content).ok()?);
+        serde_json::value::to_raw_value(&object).ok()
+    }
+
     /// The remote's own answer with `_meta.caplets` added; everything else stays byte for byte.
     pub(super) fn annotate(&self, result: &RawValue) -> Option<Box<RawValue>> {
         let mut object: RawObject = serde_json::from_str(result.get()).ok()?;

@@ -196,9 +196,8 @@ impl WrapperCall<'_> {
         item: (&'static str, &str),
     ) -> Result<Box<RawValue>, CallError> {
         let answer = self.session.forward(self.id(), method, Some(params), self.context).await?;
-        // These answers are not tool results, so they travel inside one.
-        let value: &RawValue = &answer;
-        self.answer(Some(item), &json!(value), answer.get().to_owned())
+        let subject = self.subject(Some(item));
+        subject.embed(&answer).ok_or_else(|| bug("the answer could not be written as JSON"))
     }
 
     async fn list(

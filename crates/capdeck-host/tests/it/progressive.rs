@@ -247,9 +247,16 @@ async fn resources_and_prompts_are_listed_searched_and_read() {
         assert_eq!(listed["items"], json!(expected), "{asked}");
     }
     let read = run(&session, json!({"operation": "read_resource", "uri": "fake://items/9"})).await;
-    assert!(read.unwrap().to_string().contains("item 9"));
+    let read = read.unwrap();
+    assert_eq!(read["content"][0]["type"], "resource");
+    assert_eq!(read["content"][0]["resource"], read["contents"][0]);
+    assert_eq!(read["contents"][0]["text"], "item 9");
+    assert_eq!(read["_meta"]["caplets"]["uri"], "fake://items/9");
     let asked = json!({"operation": "get_prompt", "name": "greet", "args": {"who": "Ada"}});
-    assert!(run(&session, asked).await.unwrap().to_string().contains("Greet Ada"));
+    let prompt = run(&session, asked).await.unwrap();
+    assert!(prompt["messages"][0]["content"]["text"].to_string().contains("Greet Ada"));
+    assert!(prompt["content"][0]["text"].to_string().contains("Greet Ada"));
+    assert_eq!(prompt["_meta"]["caplets"]["prompt"], "greet");
     for reference in [
         json!({"type": "prompt", "name": "greet"}),
         json!({"type": "resourceTemplate", "uri": "fake://items/{id}"}),

@@ -1,34 +1,33 @@
 //! The deck as one MCP server: listed tools, resources, prompts, and the tools that reach the rest.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use capdeck_host::{CallError, ErrorKind, HostEvent, RawObject, Session as HostSession};
+use capdeck_host::{CallError, ErrorKind, RawObject, Session as HostSession, View};
 use capdeck_mcp::{
     RpcError,
     server::{Exchange, Opened, Peer, Session},
 };
 use serde_json::{Value, json, value::RawValue};
-use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     caller::{Telling, context},
     failure, params,
+    seen_lists::{List, SeenLists, tell_about_changes},
 };
 
 pub(super) struct DeckSession {
     session: Arc<HostSession>,
+    seen: Arc<SeenLists>,
     ended: CancellationToken,
 }
 
 impl DeckSession {
     pub(super) fn open(session: Arc<HostSession>, peer: Peer) -> Opened {
         let ended = CancellationToken::new();
-        tell_about_changes(&session, peer, ended.clone());
+        let seen = Arc::new(SeenLists::default());
+        tell_about_changes(&session, seen.clone(), peer, ended.clone());
         let view = session.view();
         let mut capabilities = json!({
             "tools": { "listChanged": true },
@@ -51,7 +50,14 @@ impl DeckSession {
         {
             result.insert("instructions".to_owned(), text);
         }
-        Opened { result, session: Arc::new(Self { session, ended }) }
+        Opened { result, session: Arc::new(Self { session, seen, ended }) }
+    }
+
+    /// The view a list is read from. The client is told when that list changes later.
+    async fn read(&self, list: List) -> Arc<View> {
+        let view = self.session.discovered_view().await;
+        self.seen.note(list, &self.session);
+        view
     }
 
     async fn call_tool(
@@ -84,19 +90,19 @@ impl Session for DeckSession {
         match method {
             "tools/call" => return self.call_tool(params, exchange).await,
             "tools/list" => {
-                let view = session.discovered_view().await;
+                let view = self.read(List::Tools).await;
                 return one_page("tools", view.tools(), params.as_ref());
             }
             "resources/list" => {
-                let view = session.discovered_view().await;
+                let view = self.read(List::Resources).await;
                 return one_page("resources", &view.resources(), params.as_ref());
             }
             "resources/templates/list" => {
-                let view = session.discovered_view().await;
+                let view = self.read(List::Resources).await;
                 return one_page("resourceTemplates", &view.resource_templates(), params.as_ref());
             }
             "prompts/list" => {
-                let view = session.discovered_view().await;
+                let view = self.read(List::Prompts).await;
                 return one_page("prompts", &view.prompts(), params.as_ref());
             }
             _ => {}
@@ -126,51 +132,6 @@ impl Session for DeckSession {
         self.ended.cancel();
         self.session.close().await;
     }
-}
-
-/// Tells the client that its lists changed, only for those whose bytes did.
-fn tell_about_changes(session: &Arc<HostSession>, peer: Peer, ended: CancellationToken) {
-    let mut events = session.host().events();
-    let session = Arc::downgrade(session);
-    let lists = |session: &HostSession| {
-        let view = session.view();
-        [
-            ("notifications/tools/list_changed", digest(view.tools())),
-            ("notifications/resources/list_changed", digest(&view.resources())),
-            ("notifications/prompts/list_changed", digest(&view.prompts())),
-        ]
-    };
-    tokio::spawn(async move {
-        let mut known = match session.upgrade() {
-            Some(session) => lists(&session),
-            None => return,
-        };
-        loop {
-            let event = tokio::select! {
-                event = events.recv() => event,
-                () = ended.cancelled() => return,
-            };
-            match event {
-                Ok(HostEvent::CatalogChanged) | Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return,
-            }
-            let Some(session) = session.upgrade() else { return };
-            let now = lists(&session);
-            for ((method, before), (_, after)) in known.iter().zip(&now) {
-                if before != after {
-                    peer.notify(method, None);
-                }
-            }
-            known = now;
-        }
-    });
-}
-
-/// Enough to notice a change without keeping a second copy of every list.
-fn digest(list: &RawValue) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    list.get().hash(&mut hasher);
-    hasher.finish()
 }
 
 /// A list answer. The deck's lists are one page, so any cursor is a foreign one.

@@ -111,21 +111,26 @@ impl HttpServer {
         let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
             stopping.cancelled().await;
         });
+        let serving = async {
+            let outcome = tokio::select! {
+                outcome = serving => outcome,
+                // Whoever still holds a socket open after this has had time enough.
+                () = async {
+                    stop.cancelled().await;
+                    tokio::time::sleep(STOP_TIMEOUT).await;
+                } => Ok(()),
+            };
+            stop.cancel();
+            outcome
+        };
         let closing = async {
             stop.cancelled().await;
             endpoints.shutdown().await;
             host.close().await;
-            tokio::time::sleep(STOP_TIMEOUT).await;
         };
-        tokio::select! {
-            outcome = serving => {
-                endpoints.shutdown().await;
-                host.close().await;
-                outcome
-            }
-            // Whoever still holds a socket open has had time enough.
-            () = closing => Ok(()),
-        }
+        // Both run to their end: a close that is dropped halfway leaves children that nobody waits for.
+        let (outcome, ()) = tokio::join!(serving, closing);
+        outcome
     }
 }
 

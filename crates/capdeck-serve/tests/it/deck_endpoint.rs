@@ -158,7 +158,8 @@ fn a_servers_own_change_is_announced_too() {
     let mut stream = EventStream::listen(served.authority(), "/mcp", &session);
     let change = json!({"name": "fake__change_tools", "arguments": {"name": "late"}});
     client.request("tools/call", change);
-    // The first listing may have been announced as well, before the change.
+    // The first listing was the client's own doing and is not announced; this is the change.
+    assert_eq!(stream.next()["method"], "notifications/tools/list_changed");
     while !names(&mut client).contains(&"fake__late".to_owned()) {
         let told = stream.next();
         assert!(told["method"].as_str().unwrap().ends_with("/list_changed"), "{told}");
@@ -237,4 +238,12 @@ fn a_deleted_session_is_over() {
     let mut client = served.deck_client();
     assert_eq!(client.send("DELETE", "/mcp", &[], b"").status, 204);
     assert_eq!(client.post(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).status, 404);
+}
+
+#[test]
+fn what_is_only_for_the_shell_has_no_endpoint() {
+    let mut entry = FakePlan::default().deck_entry();
+    entry["exposure"] = json!("none");
+    let served = Setting::new().entry("mcpServers", "fake", entry).serve();
+    assert_eq!(served.client("/servers/fake/mcp").post("{}").status, 404);
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use capdeck_host::{CapabilityId, Host, Scope};
+use capdeck_host::{CapabilityId, Exposure, Host, Scope};
 use capdeck_mcp::server::{HttpEndpoint, HttpOptions};
 use parking_lot::Mutex;
 
@@ -27,7 +27,11 @@ impl Endpoints {
     /// The endpoint of one capability. Unknown ids have none, so they cannot fill the table.
     pub(super) fn server(&self, id: &str) -> Option<Arc<HttpEndpoint>> {
         let catalog = self.host.catalog();
-        let id = &catalog.get(id)?.definition.id;
+        let capability = catalog.get(id)?;
+        if capability.exposure == Exposure::None {
+            return None;
+        }
+        let id = &capability.definition.id;
         let mut servers = self.servers.lock();
         let made = servers
             .entry(id.clone())
