@@ -61,26 +61,12 @@ fn main() {
     println!("{line}");
 }
 
-/// How long building an index took: on the clock, and of this process's own time.
-#[derive(Clone, Copy)]
-struct BuildTime {
-    clock: Duration,
-    own: Duration,
-}
-
 /// A catalog with its index built, and how long the index took.
-fn timed_catalog(servers: Vec<Server>) -> (Catalog, BuildTime) {
+fn timed_catalog(servers: Vec<Server>) -> (Catalog, Duration) {
     let catalog = deck::catalog(servers);
-    let (start, own) = (Instant::now(), own_time());
+    let start = Instant::now();
     catalog.warm_search();
-    (catalog, BuildTime { clock: start.elapsed(), own: own_time().saturating_sub(own) })
-}
-
-/// Time this thread has really run, where the system tells; a busy machine does not change it.
-fn own_time() -> Duration {
-    let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
-    Duration::from_nanos(nanos.unwrap_or_default())
+    (catalog, start.elapsed())
 }
 
 /// Clones of the real tools under many ids, with changed names, until there are enough.
@@ -123,11 +109,10 @@ fn latency(catalog: &Catalog, questions: &[Question], rounds: usize) -> (f64, f6
     (at(0.5), at(0.99))
 }
 
-fn size(catalog: &Catalog, build: BuildTime, (median, slow): (f64, f64)) -> Value {
+fn size(catalog: &Catalog, build: Duration, (median, slow): (f64, f64)) -> Value {
     json!({
         "tools": catalog.tool_count(),
-        "buildMs": round(build.clock.as_secs_f64() * 1e3),
-        "buildCpuMs": round(build.own.as_secs_f64() * 1e3),
+        "buildMs": round(build.as_secs_f64() * 1e3),
         "queryP50Us": round(median),
         "queryP99Us": round(slow),
     })

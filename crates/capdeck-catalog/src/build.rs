@@ -170,4 +170,4 @@ fn rank(status: &Status) -> u8 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

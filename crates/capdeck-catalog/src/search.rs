@@ -3,6 +3,7 @@
 //! Own inverted index (BM25F over names, descriptions, tags, hints, patterns and parameters) with a
 //! light stemmer, a small thesaurus, and prefix and typing-error tolerance where a word is not known.
 
+mod builder;
 mod cursor;
 mod document;
 mod index;

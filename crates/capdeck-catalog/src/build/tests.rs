@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::Tool;
 
-fn definition(id: &str, layer: Layer) -> Definition {
+pub(crate) fn definition(id: &str, layer: Layer) -> Definition {
     Definition {
         id: CapabilityId::new(id).unwrap(),
         parent: None,

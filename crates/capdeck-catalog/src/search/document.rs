@@ -33,7 +33,7 @@ const CARD_NAME: Field = field(8.0, 2.0, 0.45);
 const CARD_DESCRIPTION: Field = field(1.0, 15.0, 0.6);
 
 /// Bytes of a long description that are read; the rest is examples and small print.
-const DETAILS_READ: usize = 400;
+const DETAILS_READ: usize = 600;
 /// Bytes that make a line a summary rather than a heading.
 const SHORTEST_LINE: usize = 30;
 /// Bytes after which a first sentence is no summary any more.

@@ -1,0 +1,52 @@
+use capdeck_definition::{Exposure, Layer};
+use serde_json::json;
+
+use super::*;
+use crate::{Discovery, Status, Tool, build::tests::definition};
+
+fn capability(number: usize) -> Arc<Capability> {
+    let tool = |tool: usize| -> Arc<Tool> {
+        let definition = json!({
+            "name": format!("shared_list_things{tool}"),
+            "description": format!("Lists the things of kind k{number}. Common words."),
+            "inputSchema": {"properties": {format!("p{tool}"): {"description": "a parameter"}}}
+        });
+        Arc::new(serde_json::from_value(definition).unwrap())
+    };
+    let known = Discovery { tools: (0..number).map(tool).collect(), ..Discovery::default() };
+    Arc::new(Capability {
+        definition: Arc::new(definition(&format!("c{number:02}"), Layer::UserFile)),
+        status: Status::Ready,
+        exposure: Exposure::Search,
+        exposure_is_explicit: false,
+        shadows: Vec::new(),
+        // Every third one has not been asked yet.
+        discovery: (!number.is_multiple_of(3)).then(|| Arc::new(known)),
+    })
+}
+
+#[test]
+fn reading_in_parts_gives_the_same_index() {
+    let capabilities: Vec<Arc<Capability>> = (0..20).map(capability).collect();
+    let all: Vec<&Arc<Capability>> = capabilities.iter().collect();
+    let whole = Builder::of(&all).finish();
+    for share in [1, 7, 50, 1_000] {
+        let parts = split(&all, share);
+        assert_eq!(parts.concat().len(), all.len());
+        let mut builders = parts.into_iter().map(Builder::of);
+        let mut joined = builders.next().unwrap();
+        builders.for_each(|builder| joined.absorb(builder));
+        let joined = joined.finish();
+        let facts = |index: &Index| {
+            let terms: Vec<String> =
+                (0..index.terms.len()).map(|term| index.terms.get(term).to_owned()).collect();
+            let ranges: Vec<_> =
+                index.capabilities.iter().map(|indexed| indexed.documents.clone()).collect();
+            let mut cards: Vec<_> = index.cards.clone().into_iter().collect();
+            cards.sort_by_key(|(term, _)| *term);
+            let postings = (index.starts.clone(), index.documents.clone(), index.strengths.clone());
+            (terms, ranges, cards, postings, index.name_starts.clone(), index.name_words.clone())
+        };
+        assert_eq!(facts(&joined), facts(&whole), "parts of {share}");
+    }
+}
