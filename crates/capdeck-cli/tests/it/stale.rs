@@ -11,6 +11,8 @@ fn the_last_good_form_stays_and_a_correction_is_noticed() {
     dirs.write("config/echo.md", echo_file("Echo"));
     let mut client = capdeck(&dirs).serve(&["--exposure", "direct"]);
     client.initialize();
+    // Only a list that was read can become outdated, so only then is a change announced.
+    client.request("tools/list", json!({}));
     let call = json!({"name": "echo__say", "arguments": {"text": "still here"}});
     assert_eq!(
         client.request("tools/call", call.clone())["result"]["content"][0]["text"],
