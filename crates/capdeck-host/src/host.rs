@@ -182,8 +182,13 @@ impl Host {
 
     /// A session for the person's own command line: everything usable, nobody to ask.
     pub fn operator(&self) -> Arc<Session> {
+        self.unattended(Scope::Operator)
+    }
+
+    /// A session with nobody behind it who could be asked something.
+    pub fn unattended(&self, scope: Scope) -> Arc<Session> {
         self.session(SessionSettings {
-            scope: Scope::Operator,
+            scope,
             client_name: "capdeck".to_owned(),
             client: ClientProfile::default(),
             listener: Arc::new(NoListener),

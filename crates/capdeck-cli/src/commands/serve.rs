@@ -38,9 +38,10 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus,
     let scope = match only {
         Some(id) => {
             // What the gate would refuse at every request is better refused at the start.
-            host.operator().capability(id)?;
             let id = CapabilityId::new(id).map_err(|error| Failure::usage(error.to_string()))?;
-            Scope::Transparent(id)
+            let scope = Scope::Transparent(id.clone());
+            host.unattended(scope.clone()).capability(id.as_str())?;
+            scope
         }
         None => Scope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from) }),
     };

@@ -59,6 +59,11 @@ fn what_cannot_be_served_fails_at_once() {
     let untrusted = run(&dirs, &["serve", "--only", "echo"]);
     assert_eq!(untrusted.code, Some(1));
     assert!(untrusted.stderr.contains("capdeck trust"), "{}", untrusted.stderr);
+    let shell_only = echo_file("Quiet").replacen("---\n", "---\nexposure: none\n", 1);
+    dirs.write("config/quiet.md", shell_only);
+    let refused = run(&dirs, &["serve", "--only", "quiet"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("capdeck call quiet"), "{}", refused.stderr);
     assert_eq!(run(&dirs, &["serve", "--exposure", "telepathy"]).code, Some(2));
     assert_eq!(run(&dirs, &["serve", "--only", "machine", "--exposure", "direct"]).code, Some(2));
     assert_eq!(run(&dirs, &["serve", "--view", "x"]).code, Some(2));
