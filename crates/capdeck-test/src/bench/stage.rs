@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::Command};
 
 use serde_json::{Map, Value, json};
 
-use crate::{Capdeck, FakePlan, RunningHost, TestDirs, built_binary};
+use crate::{Capdeck, FakePlan, RunningHost, TestDirs};
 
 /// Where the programs are.
 #[derive(Debug)]
@@ -19,9 +19,11 @@ impl Default for Stage {
 }
 
 impl Stage {
-    /// The programs built beside the running one.
+    /// The programs built beside the running one, as they are: a measurement builds nothing.
     pub fn new() -> Self {
-        Self { capdeck: built_binary("capdeck-cli", "capdeck") }
+        let capdeck = std::env::current_exe().unwrap().with_file_name("capdeck");
+        assert!(capdeck.exists(), "{} is missing: use bench/run", capdeck.display());
+        Self { capdeck }
     }
 
     pub fn capdeck(&self) -> &std::path::Path {
