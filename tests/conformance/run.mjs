@@ -99,7 +99,7 @@ async function withCapdeck(sandbox, label, entry) {
     CAPDECK_DATA_DIR: folder('data'),
     NO_COLOR: '1',
   };
-  const url = await startAndFindUrl(process.env.CAPDECK, ['up', '--port', '0', '--json'], env);
+  const url = await startAndFindUrl(process.env.CAPDECK, ['up', '--port', '0', '--json', '--quiet'], env);
   return `${new URL(url).origin}/servers/fixture/mcp`;
 }
 
