@@ -108,12 +108,14 @@ class Progressive:
         kind = step["do"]
         if kind == "call":
             return result
-        inner = result["structuredContent"]["result"]
-        if kind in LISTS:
-            return {"names": sorted(item[LISTS[kind][1]] for item in inner["items"])}
-        if kind == "tools":
-            return {"names": sorted(item["name"] for item in inner["items"])}
-        return inner
+        if kind == "read":
+            # A resource travels in a tool result as what tool results have for resources.
+            return {"contents": [block["resource"] for block in result["content"]]}
+        if kind in ("prompt", "complete"):
+            return json.loads(result["content"][0]["text"])
+        items = result["structuredContent"]["result"]["items"]
+        label = "name" if kind == "tools" else LISTS[kind][1]
+        return {"names": sorted(item[label] for item in items)}
 
 
 class Search:

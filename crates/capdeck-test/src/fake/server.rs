@@ -50,7 +50,7 @@ impl Server {
     pub fn new(plan: FakePlan) -> Arc<Self> {
         let record = plan.record.as_ref().map(|path| {
             let mut file = File::options().create(true).append(true).open(path).unwrap();
-            writeln!(file, "{}", json!({"started": std::process::id()})).unwrap();
+            append(&mut file, &json!({"started": std::process::id()}));
             Mutex::new(file)
         });
         Arc::new(Self {
@@ -145,7 +145,7 @@ impl Server {
 
     fn remember(&self, message: &Value) {
         if let Some(record) = &self.record {
-            writeln!(record.lock().unwrap(), "{message}").unwrap();
+            append(&mut record.lock().unwrap(), message);
         }
         // Load tests send millions of calls; only behaviour tests ask what arrived.
         let mut received = self.received.lock().unwrap();
@@ -160,6 +160,11 @@ impl Server {
             let _gave_up = sender.send(response);
         }
     }
+}
+
+/// Writes a line in one piece: other servers append to the same file, and tests read it meanwhile.
+fn append(file: &mut File, message: &Value) {
+    file.write_all(format!("{message}\n").as_bytes()).unwrap();
 }
 
 impl std::fmt::Debug for Server {
