@@ -101,6 +101,11 @@ impl Catalog {
         Ok(page)
     }
 
+    /// True when a search need not build the index first.
+    pub fn is_search_warm(&self) -> bool {
+        self.index.get().is_some()
+    }
+
     /// Builds the search index now instead of at the first search.
     pub fn warm_search(&self) {
         self.index();

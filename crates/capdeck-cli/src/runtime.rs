@@ -40,14 +40,9 @@ pub(crate) fn with_caller<T>(
     })
 }
 
-/// A runtime for one thing at a time.
+/// The runtime of every command. One thread: see `docs/design/007-one-thread.md`.
 pub(crate) fn single_thread() -> Result<Runtime, Failure> {
     Builder::new_current_thread().enable_all().build().map_err(|error| no_runtime(&error))
-}
-
-/// A runtime for many clients.
-pub(crate) fn multi_thread() -> Result<Runtime, Failure> {
-    Builder::new_multi_thread().enable_all().build().map_err(|error| no_runtime(&error))
 }
 
 /// Ends when the person or the system asks the process to stop.

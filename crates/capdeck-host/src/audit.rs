@@ -4,19 +4,38 @@ use std::{
     fs::{self, File, OpenOptions},
     io::Write,
     path::{Path, PathBuf},
-    sync::mpsc,
+    sync::Arc,
     thread,
     time::Duration,
 };
 
 use jiff::Timestamp;
+use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
+
+/// How long lines are gathered before they are written together.
+const GATHER: Duration = Duration::from_millis(20);
+
+/// Bytes that may wait for a disk that does not keep up.
+const MOST_WAITING: usize = 16 * 1024 * 1024;
 
 /// Appends to `audit/<day>.jsonl` from a thread of its own, so that no call waits for the disk.
 #[derive(Debug)]
 pub(crate) struct AuditLog {
-    lines: Option<mpsc::SyncSender<String>>,
+    queue: Arc<Queue>,
     writer: Option<thread::JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    filled: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    lines: String,
+    is_closed: bool,
 }
 
 /// One call as the audit trail keeps it.
@@ -38,16 +57,30 @@ pub(crate) struct AuditLine<'a> {
 impl AuditLog {
     /// Starts the writer. It ends, with everything written, when the log is dropped.
     pub(crate) fn open(state_dir: &Path) -> Self {
-        let (lines, incoming) = mpsc::sync_channel(4096);
+        let queue = Arc::new(Queue::default());
         let folder = state_dir.join("audit");
-        let writer = thread::spawn(move || write_lines(&folder, &incoming));
-        Self { lines: Some(lines), writer: Some(writer) }
+        let writer = thread::spawn({
+            let queue = queue.clone();
+            move || write_lines(&folder, &queue)
+        });
+        Self { queue, writer: Some(writer) }
     }
 
     pub(crate) fn record(&self, line: &AuditLine<'_>) {
         let Ok(text) = serde_json::to_string(line) else { return };
-        if self.lines.as_ref().is_none_or(|lines| lines.send(text).is_err()) {
-            tracing::error!("the audit trail cannot be written any more");
+        let mut waiting = self.queue.waiting.lock();
+        if waiting.lines.len() + text.len() > MOST_WAITING {
+            tracing::error!(
+                line = text,
+                "the disk is too slow for the audit trail; a line is lost"
+            );
+            return;
+        }
+        let was_empty = waiting.lines.is_empty();
+        waiting.lines.push_str(&text);
+        waiting.lines.push('\n');
+        if was_empty {
+            self.queue.filled.notify_one();
         }
     }
 }
@@ -55,31 +88,45 @@ impl AuditLog {
 impl Drop for AuditLog {
     /// Waits for the last lines to be on disk: a one-shot command exits right after its call.
     fn drop(&mut self) {
-        drop(self.lines.take());
+        self.queue.waiting.lock().is_closed = true;
+        self.queue.filled.notify_one();
         if let Some(writer) = self.writer.take() {
             drop(writer.join());
         }
     }
 }
 
-fn write_lines(folder: &Path, incoming: &mpsc::Receiver<String>) {
+fn write_lines(folder: &Path, queue: &Queue) {
     let mut open: Option<(PathBuf, File)> = None;
-    while let Ok(first) = incoming.recv() {
-        let path = folder.join(format!("{}.jsonl", Timestamp::now().strftime("%Y-%m-%d")));
-        if open.as_ref().is_none_or(|(current, _)| *current != path) {
-            open = open_for_append(&path).map(|file| (path, file));
+    loop {
+        let mut waiting = queue.waiting.lock();
+        if waiting.lines.is_empty() && !waiting.is_closed {
+            queue.filled.wait(&mut waiting);
+            if !waiting.is_closed {
+                // Calls come in bursts; waking up once per burst keeps their cost away from the calls.
+                queue.filled.wait_for(&mut waiting, GATHER);
+            }
         }
-        let Some((path, file)) = &mut open else { continue };
-        let mut text = first;
-        text.push('\n');
-        while let Ok(more) = incoming.recv_timeout(Duration::ZERO) {
-            text.push_str(&more);
-            text.push('\n');
+        let (text, is_closed) = (std::mem::take(&mut waiting.lines), waiting.is_closed);
+        drop(waiting);
+        if !text.is_empty() {
+            append(folder, &mut open, &text);
         }
-        if let Err(error) = file.write_all(text.as_bytes()) {
-            tracing::error!(path = %path.display(), %error, "the audit trail could not be written");
-            open = None;
+        if is_closed {
+            return;
         }
+    }
+}
+
+fn append(folder: &Path, open: &mut Option<(PathBuf, File)>, text: &str) {
+    let path = folder.join(format!("{}.jsonl", Timestamp::now().strftime("%Y-%m-%d")));
+    if open.as_ref().is_none_or(|(current, _)| *current != path) {
+        *open = open_for_append(&path).map(|file| (path, file));
+    }
+    let Some((path, file)) = open else { return };
+    if let Err(error) = file.write_all(text.as_bytes()) {
+        tracing::error!(path = %path.display(), %error, "the audit trail could not be written");
+        *open = None;
     }
 }
 

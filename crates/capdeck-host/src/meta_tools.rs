@@ -1,7 +1,9 @@
 //! `search`, `describe` and `call_tool`: three tools that reach a deck of any size.
 
+use std::sync::Arc;
+
 use capdeck_backend::{CallContext, CallError, ErrorCode};
-use capdeck_catalog::{Capability, RawObject, SearchHit, SearchRequest, signature};
+use capdeck_catalog::{Capability, Catalog, RawObject, SearchHit, SearchRequest, signature};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
@@ -60,7 +62,7 @@ impl Session {
             self.capability(id)?;
         }
         let view = self.view();
-        let wanted = |capability: &&std::sync::Arc<Capability>| {
+        let wanted = |capability: &&Arc<Capability>| {
             within.is_none_or(|id| id == capability.definition.id.as_str())
                 && self.may_search(&view, capability)
         };
@@ -68,7 +70,7 @@ impl Session {
         let unknown = catalog.capabilities().filter(wanted).cloned();
         let unavailable = self.host.discover_unknown(unknown, &self.connections).await;
 
-        let (catalog, view) = (self.catalog(), self.view());
+        let (catalog, view) = (self.searchable_catalog().await, self.view());
         let config = catalog.config();
         let limit = limit.unwrap_or(config.default_search_limit as usize);
         let page = catalog
@@ -91,6 +93,18 @@ impl Session {
             total: page.total,
             unavailable,
         })
+    }
+
+    /// The catalog with its index built. Building takes long for a large deck, so it never holds up other calls.
+    pub(crate) async fn searchable_catalog(&self) -> Arc<Catalog> {
+        let catalog = self.catalog();
+        if !catalog.is_search_warm() {
+            let building = catalog.clone();
+            if let Err(error) = tokio::task::spawn_blocking(move || building.warm_search()).await {
+                tracing::error!(%error, "building the search index ended by a bug");
+            }
+        }
+        catalog
     }
 
     fn may_search(&self, view: &View, capability: &Capability) -> bool {

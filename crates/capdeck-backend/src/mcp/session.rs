@@ -27,6 +27,9 @@ use crate::{
 /// However much progress a server reports, a call ends after this many of its timeouts.
 const HARD_LIMIT: u32 = 10;
 
+/// How often one request may find that the server forgot the session. Other requests use sessions up, too.
+const REOPENINGS: u32 = 3;
+
 /// How long a notification may wait for a server that does not read.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -169,7 +172,7 @@ impl Session {
         }
     }
 
-    /// Sends a request, and once more when the server had forgotten the session and so did not process it.
+    /// Sends a request, and again when the server had forgotten the session and so did not process it.
     async fn send(
         &self,
         method: &str,
@@ -179,24 +182,31 @@ impl Session {
         if self.parts.process.is_some() {
             return self.parts.client.request(method, params, options).await;
         }
-        // While a lost session is reopened there is none to send with.
-        let seen = tokio::select! {
-            handshakes = self.handshakes.lock() => *handshakes,
-            () = options.cancel.cancelled() => return Err(ClientError::Cancelled),
-            () = tokio::time::sleep(options.timeout) => {
-                let method = method.to_owned();
-                return Err(ClientError::Timeout { method, after: options.timeout });
-            }
-        };
-        match self.parts.client.request(method, params.clone(), options.clone()).await {
-            Err(ClientError::SessionExpired) => {
-                tokio::select! {
+        for _ in 0..REOPENINGS {
+            let seen = self.handshakes_so_far(method, &options).await?;
+            match self.parts.client.request(method, params.clone(), options.clone()).await {
+                Err(ClientError::SessionExpired) => tokio::select! {
                     reopened = self.reopen(seen) => reopened?,
                     () = options.cancel.cancelled() => return Err(ClientError::Cancelled),
-                }
-                self.parts.client.request(method, params, options).await
+                },
+                outcome => return outcome,
             }
-            outcome => outcome,
+        }
+        self.parts.client.request(method, params, options).await
+    }
+
+    /// Counts handshakes. Waits for one that is under way: until it is through there is no session to send with.
+    async fn handshakes_so_far(
+        &self,
+        method: &str,
+        options: &RequestOptions,
+    ) -> Result<u64, ClientError> {
+        tokio::select! {
+            handshakes = self.handshakes.lock() => Ok(*handshakes),
+            () = options.cancel.cancelled() => Err(ClientError::Cancelled),
+            () = tokio::time::sleep(options.timeout) => {
+                Err(ClientError::Timeout { method: method.to_owned(), after: options.timeout })
+            }
         }
     }
 

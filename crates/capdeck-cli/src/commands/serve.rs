@@ -7,7 +7,7 @@ use crate::{
     completion::ids,
     context::Context,
     errors::{ExitStatus, Failure},
-    runtime::{multi_thread, stop_signal},
+    runtime::{single_thread, stop_signal},
 };
 
 /// Serve the deck, or one capability, as an MCP server on stdio
@@ -45,7 +45,8 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus,
         }
         None => Scope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from) }),
     };
-    let runtime = multi_thread()?;
+    // One client: a second thread would only add the price of waking it to every message.
+    let runtime = single_thread()?;
     let outcome = runtime.block_on(async {
         if let Err(error) = host.watch() {
             tracing::warn!(%error);

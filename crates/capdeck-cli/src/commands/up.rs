@@ -16,7 +16,7 @@ use crate::{
     context::Context,
     env_vars::EnvVars,
     errors::{ExitStatus, Failure},
-    runtime::{multi_thread, stop_signal},
+    runtime::{single_thread, stop_signal},
 };
 
 pub(crate) const DEFAULT_HOST: &str = "127.0.0.1";
@@ -84,7 +84,9 @@ impl UpSettings {
 pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let host = context.open_host()?;
     let settings = UpSettings::resolve(args, &context.env, &host.deck().config.serve)?;
-    multi_thread()?.block_on(async {
+    // Calls wait for servers, not for this process: one thread answers thousands a second, and waking others for each
+    // message would cost more than the messages. What takes long runs on the blocking pool.
+    single_thread()?.block_on(async {
         let server =
             HttpServer::bind(host.clone(), settings.to_http()).await.map_err(cannot_listen)?;
         if let Err(error) = host.watch() {

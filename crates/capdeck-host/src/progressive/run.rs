@@ -112,7 +112,7 @@ impl WrapperCall<'_> {
     async fn search_tools(&self) -> Result<Box<RawValue>, CallError> {
         self.discovery().await?;
         let query = self.request.text("query")?;
-        let catalog = self.session.catalog();
+        let catalog = self.session.searchable_catalog().await;
         let config = catalog.config();
         let longest = config.max_search_limit as usize;
         let limit = self.request.limit()?.unwrap_or(config.default_search_limit as usize);

@@ -148,6 +148,7 @@ fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>) -> Router 
         .merge(status)
         .layer(middleware::from_fn_with_state(access.clone(), access::check_key))
         // Liveness says nothing about the deck, so it needs no key.
+        .route("/", get(status::home))
         .route("/health", get(status::health))
         .layer(middleware::from_fn_with_state(access, access::check_names))
         .layer(DefaultBodyLimit::disable())

@@ -1,16 +1,56 @@
 //! MCP on standard input and output.
 
-use std::io;
+use std::{
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream as StdUnixStream,
+    },
+};
 
 use capdeck_host::{Host, Scope};
+use rustix::fs::FileType;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{UnixStream, unix::pipe},
+};
 
 use crate::mcp::McpService;
 
 /// Serves one client on stdin and stdout until stdin ends, then ends every connection of the host.
 pub async fn serve_stdio(host: Host, scope: Scope) -> io::Result<()> {
     let service = McpService::new(host.clone(), scope);
-    let outcome =
-        capdeck_mcp::server::serve_stdio(tokio::io::stdin(), tokio::io::stdout(), service).await;
+    let outcome = capdeck_mcp::server::serve_stdio(reader()?, writer()?, service).await;
     host.close().await;
     outcome
+}
+
+/// Clients connect pipes (most) or sockets (Node), which the runtime can wait for itself. Anything else is read in
+/// a thread of its own, which costs two thread switches per message.
+fn reader() -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
+    let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+    Ok(match kind(&stdin)? {
+        FileType::Fifo => Box::new(pipe::Receiver::from_owned_fd(stdin)?),
+        FileType::Socket => Box::new(socket(stdin)?),
+        _ => Box::new(tokio::io::stdin()),
+    })
+}
+
+fn writer() -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
+    let stdout = io::stdout().as_fd().try_clone_to_owned()?;
+    Ok(match kind(&stdout)? {
+        FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(stdout)?),
+        FileType::Socket => Box::new(socket(stdout)?),
+        _ => Box::new(tokio::io::stdout()),
+    })
+}
+
+fn kind(file: &OwnedFd) -> io::Result<FileType> {
+    Ok(FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode))
+}
+
+fn socket(file: OwnedFd) -> io::Result<UnixStream> {
+    let stream = StdUnixStream::from(file);
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
 }
