@@ -50,6 +50,13 @@ impl Session {
             )
             .hint(format!("use `call_tool` with name `{name}`, or `search` for `{tool}`")));
         }
+        // A direct capability is asked for its tools before this point; without a list it failed to answer.
+        if capability.discovery.is_none()
+            && let Some(failure) = self.host.last_failure(&id)
+        {
+            return Err(CallError::new(ErrorCode::ServerUnavailable, failure.message)
+                .hint(format!("see: capdeck why {id}")));
+        }
         let (catalog, view) = (self.catalog(), self.view());
         let near = catalog.nearest_tool(&id, &tool).map(|near| view.name_of(&id, near));
         match near.filter(|near| view.route(near).is_some()) {

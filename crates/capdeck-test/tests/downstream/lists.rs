@@ -68,6 +68,15 @@ fn a_server_that_does_not_start_leaves_the_others_listed() {
 }
 
 #[test]
+fn a_call_to_a_server_that_does_not_start_says_why() {
+    let stderr_line = Some("no token".to_owned());
+    let mut scene =
+        Scene::start(FakePlan { exit_at_start: Some(3), stderr_line, ..FakePlan::default() });
+    let message = scene.failure("bad__echo", json!({}));
+    assert!(message.contains("exit code 3") && message.contains("no token"), "{message}");
+}
+
+#[test]
 fn a_slow_start_within_its_limit_is_waited_for() {
     let mut scene = Scene::start(FakePlan { start_delay_ms: 800, ..FakePlan::default() });
     assert!(scene.tool_names().iter().any(|name| name == "bad__echo"));
