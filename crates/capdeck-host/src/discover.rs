@@ -17,10 +17,15 @@ use crate::{Host, connections::Connections, discovery_cache::DiscoveryCache, set
 /// Longest wait for a new list after a server said that it changed.
 const RELIST_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long a capability that failed to answer is asked again in the background only.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What is known of each backend's offer, in memory and behind that on disk.
 pub(crate) struct Discoveries {
     cache: DiscoveryCache,
     known: Mutex<HashMap<CapabilityId, Known>>,
+    /// Who failed to answer when last asked, why and when.
+    failed: Mutex<HashMap<CapabilityId, (Instant, CallError)>>,
     /// One question at a time per capability.
     asking: Mutex<HashMap<CapabilityId, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -34,7 +39,7 @@ struct Known {
 
 impl Discoveries {
     pub(crate) fn new(cache: DiscoveryCache) -> Self {
-        Self { cache, known: Mutex::default(), asking: Mutex::default() }
+        Self { cache, known: Mutex::default(), failed: Mutex::default(), asking: Mutex::default() }
     }
 
     /// The last known offer of a definition, without asking anyone.
@@ -86,6 +91,25 @@ impl Discoveries {
         self.known.lock().get(id.as_str())?.asked
     }
 
+    /// Why a capability lately failed to answer.
+    fn recent_failure(&self, id: &CapabilityId) -> Option<CallError> {
+        let failed = self.failed.lock();
+        let (when, error) = failed.get(id)?;
+        (when.elapsed() < PATIENCE).then(|| error.clone())
+    }
+
+    fn note_outcome(&self, id: &CapabilityId, error: Option<&CallError>) {
+        let mut failed = self.failed.lock();
+        match error {
+            Some(error) => drop(failed.insert(id.clone(), (Instant::now(), error.clone()))),
+            None => drop(failed.remove(id)),
+        }
+    }
+
+    fn is_being_asked(&self, id: &CapabilityId) -> bool {
+        self.turn(id).try_lock().is_err()
+    }
+
     fn turn(&self, id: &CapabilityId) -> Arc<tokio::sync::Mutex<()>> {
         self.asking.lock().entry(id.clone()).or_default().clone()
     }
@@ -116,6 +140,7 @@ impl Host {
             Err(error) => Err(error),
         };
         self.note_outcome(&definition.id, outcome.as_ref().err());
+        self.0.discoveries.note_outcome(&definition.id, outcome.as_ref().err());
         let discovery = Arc::new(outcome?);
         if self.0.discoveries.learn(definition, &discovery, asked) {
             self.rebuild();
@@ -146,6 +171,14 @@ impl Host {
         let mut asking = JoinSet::new();
         for capability in capabilities.filter(|capability| capability.discovery.is_none()) {
             let definition = capability.definition.clone();
+            if let Some(error) = self.0.discoveries.recent_failure(&definition.id) {
+                // Nobody waits for it a second time; when it answers, the lists change.
+                if !self.0.discoveries.is_being_asked(&definition.id) {
+                    relist(self.clone(), definition.clone(), connections.clone());
+                }
+                waiting.insert(definition.id.clone(), error);
+                continue;
+            }
             waiting.insert(definition.id.clone(), still_starting(&definition.id));
             let (host, connections, places) = (self.clone(), connections.clone(), places.clone());
             asking.spawn(async move {
@@ -164,6 +197,9 @@ impl Host {
             }
         }
         asking.detach_all();
+        for (id, error) in &waiting {
+            self.0.discoveries.note_outcome(id, Some(error));
+        }
         waiting.into_iter().collect()
     }
 }

@@ -181,3 +181,21 @@ async fn a_listing_does_not_wait_for_a_server_that_hangs() {
     assert_eq!(value(session.view().tools()).as_array().unwrap().len(), 1);
     host.close().await;
 }
+
+#[tokio::test]
+async fn nobody_waits_twice_for_a_server_that_does_not_answer() {
+    let silent = FakePlan { initialize: Fault::Hang, ..FakePlan::default() };
+    let deck = Deck::of(&FakePlan::default())
+        .server("silent", &silent, json!({"startupTimeoutMs": 300}))
+        .config("options", json!({"exposureDiscoveryTimeoutMs": 500}));
+    let host = deck.open();
+    let session = agent_with(&host, Some(Exposure::Direct));
+    let first = session.discovered_view().await;
+    assert!(first.tools().get().contains("fake__echo"));
+    tokio::select! {
+        biased;
+        again = session.discovered_view() => assert_eq!(first.tools().get(), again.tools().get()),
+        () = std::future::ready(()) => panic!("the second listing waited"),
+    }
+    host.close().await;
+}

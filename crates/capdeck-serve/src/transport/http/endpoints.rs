@@ -1,6 +1,6 @@
 //! The MCP endpoints of a host: the deck, and one per capability, made when first asked for.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 use capdeck_host::{CapabilityId, Exposure, Host, Scope};
 use capdeck_mcp::server::{HttpEndpoint, HttpOptions};
@@ -50,10 +50,5 @@ impl Endpoints {
 }
 
 fn endpoint(host: &Host, scope: Scope) -> Arc<HttpEndpoint> {
-    let mut options = HttpOptions::default();
-    if matches!(scope, Scope::Transparent(_)) {
-        // One server alone answers as servers do: on streams that a client can take up again.
-        options.json_grace = Duration::ZERO;
-    }
-    Arc::new(HttpEndpoint::new(McpService::new(host.clone(), scope), options))
+    Arc::new(HttpEndpoint::new(McpService::new(host.clone(), scope), HttpOptions::default()))
 }
