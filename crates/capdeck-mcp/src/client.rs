@@ -4,6 +4,7 @@
 //! server is told and a late answer is thrown away. Dropping a request's future does the same.
 
 mod call;
+mod credentials;
 mod error;
 mod http_target;
 mod hub;
@@ -30,6 +31,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+pub use credentials::Credentials;
 pub use error::ClientError;
 pub use http_target::HttpTarget;
 pub use initialize::{ClientHello, ServerHello};

@@ -167,7 +167,7 @@ impl Opening {
             value.set_sensitive(true);
             headers.append(name, value);
         }
-        Ok(HttpTarget { url, headers, http: surroundings.http()?.clone() })
+        Ok(HttpTarget { url, headers, http: surroundings.http()?.clone(), credentials: None })
     }
 }
 

@@ -1,9 +1,11 @@
 //! Where an HTTP server is and how it is asked.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use http::HeaderMap;
 use url::Url;
+
+use super::Credentials;
 
 /// An address, the headers every request to it carries, and the HTTP client to use.
 ///
@@ -13,6 +15,8 @@ pub struct HttpTarget {
     pub url: Url,
     pub headers: HeaderMap,
     pub http: reqwest::Client,
+    /// Credentials that may change while we are connected; they come on top of the headers.
+    pub credentials: Option<Arc<dyn Credentials>>,
 }
 
 impl fmt::Debug for HttpTarget {

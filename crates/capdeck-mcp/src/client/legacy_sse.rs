@@ -40,11 +40,8 @@ pub(super) async fn open(
     hub: &Arc<Hub>,
 ) -> Result<Arc<dyn Transport>, ClientError> {
     let request = target.http.get(target.url.clone()).headers(target.headers.clone());
-    let response = request
-        .header(ACCEPT, "text/event-stream")
-        .send()
-        .await
-        .map_err(ClientError::unreachable)?;
+    let request = request.header(ACCEPT, "text/event-stream");
+    let response = target.send(request).await.map_err(ClientError::unreachable)?;
     let response = check_status(response).await?;
     let mut events = Events { response, parser: Parser::new(MAX_MESSAGE_BYTES) };
     let endpoint = loop {
@@ -147,12 +144,12 @@ impl Transport for LegacySse {
     }
 
     async fn send(&self, body: Vec<u8>) -> Result<(), ClientError> {
-        let response = self.post(body).send().await.map_err(ClientError::unreachable)?;
+        let response = self.target.send(self.post(body)).await.map_err(ClientError::unreachable)?;
         check_status(response).await.map(drop)
     }
 
     fn send_detached(&self, body: Vec<u8>) {
-        deliver_detached(self.post(body));
+        deliver_detached(self.target.clone(), self.post(body));
     }
 }
 

@@ -56,10 +56,10 @@ pub(super) fn open(target: HttpTarget, hub: &Arc<Hub>) -> Arc<dyn Transport> {
 }
 
 /// Sends a message in a task of its own; its answer matters to nobody.
-pub(super) fn deliver_detached(request: RequestBuilder) {
+pub(super) fn deliver_detached(target: HttpTarget, request: RequestBuilder) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
     runtime.spawn(async move {
-        if let Err(error) = request.timeout(DETACHED_TIMEOUT).send().await {
+        if let Err(error) = target.send(request.timeout(DETACHED_TIMEOUT)).await {
             let error = error.without_url();
             tracing::debug!(%error, "a message to the server could not be sent");
         }
@@ -104,7 +104,7 @@ impl Transport for StreamableHttp {
         body: Vec<u8>,
     ) -> Result<Box<RawValue>, ClientError> {
         let had_session = self.has_session();
-        let response = self.post(body).send().await.map_err(ClientError::unreachable)?;
+        let response = self.target.send(self.post(body)).await.map_err(ClientError::unreachable)?;
         if response.status() == StatusCode::NOT_FOUND && had_session {
             return Err(ClientError::SessionExpired);
         }
@@ -116,7 +116,7 @@ impl Transport for StreamableHttp {
 
     async fn send(&self, body: Vec<u8>) -> Result<(), ClientError> {
         let had_session = self.has_session();
-        let response = self.post(body).send().await.map_err(ClientError::unreachable)?;
+        let response = self.target.send(self.post(body)).await.map_err(ClientError::unreachable)?;
         if response.status() == StatusCode::NOT_FOUND && had_session {
             return Err(ClientError::SessionExpired);
         }
@@ -124,7 +124,7 @@ impl Transport for StreamableHttp {
     }
 
     fn send_detached(&self, body: Vec<u8>) {
-        deliver_detached(self.post(body));
+        deliver_detached(self.target.clone(), self.post(body));
     }
 
     fn reset(&self) {
@@ -147,7 +147,7 @@ impl Transport for StreamableHttp {
         if self.has_session() {
             let farewell = self.request(Method::DELETE).timeout(DETACHED_TIMEOUT / 2);
             // Servers may refuse to end a session early; it then idles out.
-            farewell.send().await.ok();
+            self.target.send(farewell).await.ok();
         }
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod both_halves;
+mod http_credentials;
 mod legacy_sse;
 mod odd_http_servers;
 mod odd_stdio_servers;

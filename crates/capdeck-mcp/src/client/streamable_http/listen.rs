@@ -27,7 +27,7 @@ impl StreamableHttp {
                 request = request.header(LAST_EVENT_ID, id.clone());
             }
             let response = tokio::select! {
-                response = request.send() => response,
+                response = self.target.send(request) => response,
                 () = self.hub.stopped() => return,
             };
             match response {

@@ -2,14 +2,14 @@
 
 use http::{
     StatusCode,
-    header::{CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE},
+    header::{CONTENT_TYPE, LOCATION},
 };
 use reqwest::Response;
 use url::Url;
 
 use crate::{
     MAX_MESSAGE_BYTES, Message,
-    client::{ClientError, hub::excerpt},
+    client::{ClientError, credentials::challenge, hub::excerpt},
 };
 
 /// How much of an error page is read.
@@ -49,8 +49,7 @@ pub(in crate::client) async fn check_status(response: Response) -> Result<Respon
             www_authenticate: None,
         });
     }
-    let challenge = response.headers().get(WWW_AUTHENTICATE);
-    let www_authenticate = challenge.and_then(|value| value.to_str().ok()).map(ToOwned::to_owned);
+    let www_authenticate = challenge(response.headers());
     let body = read_head(response, ERROR_BODY).await;
     let is_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     // Some servers put the JSON-RPC error of a request under an HTTP error status.

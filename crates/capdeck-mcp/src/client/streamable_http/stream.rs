@@ -122,11 +122,8 @@ impl StreamableHttp {
 
     async fn resume(&self, last_event: HeaderValue) -> Result<Response, ClientError> {
         let request = self.request(Method::GET).header(ACCEPT, "text/event-stream");
-        let response = request
-            .header(LAST_EVENT_ID, last_event)
-            .send()
-            .await
-            .map_err(ClientError::unreachable)?;
+        let request = request.header(LAST_EVENT_ID, last_event);
+        let response = self.target.send(request).await.map_err(ClientError::unreachable)?;
         let response = check_status(response).await?;
         if form(&response) == Form::Events {
             Ok(response)

@@ -45,7 +45,7 @@ pub(crate) fn target(address: SocketAddr, path: &str) -> HttpTarget {
         HeaderValue::from_static("Bearer canary"),
     )]);
     let url = Url::parse(&format!("http://{address}{path}")).unwrap();
-    HttpTarget { url, headers, http: http_client() }
+    HttpTarget { url, headers, http: http_client(), credentials: None }
 }
 
 /// Serves a router on a free port.

@@ -1,0 +1,66 @@
+//! What a server wants to see of us, put into each HTTP request just before it is sent.
+
+use async_trait::async_trait;
+use http::{
+    HeaderMap, HeaderValue, StatusCode,
+    header::{AUTHORIZATION, WWW_AUTHENTICATE},
+};
+use reqwest::{RequestBuilder, Response};
+
+use super::HttpTarget;
+
+/// How often one request is sent again after it was refused.
+const MAX_RESENDS: u32 = 2;
+
+/// Adds what a server wants to see of us to each HTTP request. Implemented by whoever owns the credentials.
+#[async_trait]
+pub trait Credentials: Send + Sync {
+    /// The `Authorization` value for the next request, if there is one.
+    async fn authorization(&self) -> Option<HeaderValue>;
+
+    /// The server refused: `status` 401 or 403 with this challenge. True when the request is worth sending again.
+    async fn refused(
+        &self,
+        status: u16,
+        challenge: Option<&str>,
+        sent: Option<&HeaderValue>,
+    ) -> bool;
+}
+
+impl HttpTarget {
+    /// Sends a request with our credentials, and again while they have something better to show after a refusal.
+    pub(super) async fn send(&self, request: RequestBuilder) -> reqwest::Result<Response> {
+        let Some(credentials) = &self.credentials else { return request.send().await };
+        let mut request = request;
+        let mut resends = 0;
+        loop {
+            // A body that cannot be repeated is sent once.
+            let again = request.try_clone();
+            let authorization = credentials.authorization().await;
+            if let Some(value) = &authorization {
+                request = request.header(AUTHORIZATION, value.clone());
+            }
+            let response = request.send().await?;
+            let status = response.status();
+            if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+                return Ok(response);
+            }
+            let challenge = challenge(response.headers());
+            let worth_it = credentials
+                .refused(status.as_u16(), challenge.as_deref(), authorization.as_ref())
+                .await;
+            match again {
+                Some(next) if worth_it && resends < MAX_RESENDS => request = next,
+                _ => return Ok(response),
+            }
+            resends += 1;
+        }
+    }
+}
+
+/// All challenges as one text; a server may send each in a header of its own.
+pub(super) fn challenge(headers: &HeaderMap) -> Option<String> {
+    let texts: Vec<&str> =
+        headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok()).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
