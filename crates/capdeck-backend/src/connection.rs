@@ -7,7 +7,7 @@ use capdeck_catalog::{Discovery, RawObject, ServerFacts};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallError, ErrorCode};
+use crate::{CallError, ClientProfile, ErrorCode};
 
 /// A live remote. Implemented once per backend kind; called only by the host.
 ///
@@ -74,6 +74,11 @@ pub struct CallContext {
     pub timeout: Option<Duration>,
     pub cancel: CancellationToken,
     pub caller: Arc<dyn Caller>,
+    /// Whom the call speaks for. `None` means the client the connection was opened for. A modern server is told with
+    /// each request, so one connection can speak for many; a legacy one was told once, in the handshake.
+    pub client: Option<Arc<ClientProfile>>,
+    /// The least severe log message the caller wants to hear while the call runs.
+    pub log_level: Option<String>,
 }
 
 /// Whoever made the call, as far as a remote may reach them while it runs.
@@ -94,6 +99,12 @@ pub trait Caller: Send + Sync {
         method: &str,
         params: Option<RawObject>,
     ) -> Result<Box<RawValue>, CallError>;
+
+    /// True when a question of the remote may come back as an `input_required` result, to be answered by the
+    /// caller's next request. Otherwise [`Caller::request`] is used and the call goes on.
+    fn takes_input_required(&self) -> bool {
+        false
+    }
 
     /// The remote let go of the connection and will be asked again for the answer. A caller that waits on a
     /// connection of its own may do the same.
@@ -134,6 +145,8 @@ impl CallContext {
             timeout: Some(timeout),
             cancel: CancellationToken::new(),
             caller: Arc::new(NoCaller),
+            client: None,
+            log_level: None,
         }
     }
 }

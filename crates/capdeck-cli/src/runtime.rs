@@ -1,13 +1,12 @@
 //! Runs work that waits: on one thread, ended by Ctrl-C, with every child process gone afterwards.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use capdeck_host::{CallContext, Caller, Host, NoCaller, Session};
 use tokio::{
     runtime::{Builder, Runtime},
     signal::unix::{SignalKind, signal},
 };
-use tokio_util::sync::CancellationToken;
 
 use crate::{context::Context, errors::Failure};
 
@@ -25,7 +24,7 @@ pub(crate) fn with_caller<T>(
     caller: Arc<dyn Caller>,
     work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let call = CallContext { timeout: None, cancel: CancellationToken::new(), caller };
+    let call = CallContext { timeout: None, caller, ..CallContext::detached(Duration::ZERO) };
     single_thread()?.block_on(async {
         let session = host.operator();
         let outcome = tokio::select! {

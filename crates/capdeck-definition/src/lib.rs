@@ -40,7 +40,7 @@ pub use backend::cli::{CliAction, CliAnnotations, CliOutput, CliOutputType, CliT
 pub use backend::google_discovery::GoogleDiscoveryApi;
 pub use backend::graphql::{GraphQlEndpoint, GraphQlOperation};
 pub use backend::http::{HttpAction, HttpApi, HttpMethod};
-pub use backend::mcp::{McpServer, McpTransport};
+pub use backend::mcp::{McpServer, McpTransport, ProtocolEra};
 pub use backend::openapi::OpenApiEndpoint;
 pub use backend::set::CapletSet;
 pub use backend::{Backend, BackendKind};

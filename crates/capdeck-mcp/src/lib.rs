@@ -10,6 +10,7 @@ mod line;
 mod message;
 mod raw;
 mod request_id;
+mod request_meta;
 mod revision;
 mod rpc_error;
 mod sse;
@@ -20,7 +21,7 @@ pub mod server;
 pub use message::{Incoming, Malformed, Message};
 pub use raw::RawObject;
 pub use request_id::RequestId;
-pub use revision::Revision;
+pub use revision::{Era, Revision};
 pub use rpc_error::RpcError;
 
 /// The largest single message either half accepts unless told otherwise.

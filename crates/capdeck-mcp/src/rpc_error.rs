@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::{RawObject, raw::raw};
+
 /// The `error` member of a JSON-RPC response.
 #[derive(Debug, Clone, thiserror::Error, Serialize)]
 #[error("{message} (code {code})")]
@@ -19,6 +21,12 @@ impl RpcError {
     pub const METHOD_NOT_FOUND: i64 = -32601;
     pub const INVALID_PARAMS: i64 = -32602;
     pub const INTERNAL_ERROR: i64 = -32603;
+    /// A header of an HTTP request says something else than its body.
+    pub const HEADER_MISMATCH: i64 = -32020;
+    /// The request needs something that its client did not declare.
+    pub const MISSING_CAPABILITY: i64 = -32021;
+    /// The request speaks a protocol revision that is not spoken here.
+    pub const UNSUPPORTED_VERSION: i64 = -32022;
     /// The receiver gave up on a request because its sender cancelled it.
     pub const REQUEST_CANCELLED: i64 = -32800;
     /// A Streamable HTTP request the transport itself refuses.
@@ -49,6 +57,12 @@ impl RpcError {
     /// The method exists, its parameters are wrong.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(Self::INVALID_PARAMS, message)
+    }
+
+    /// The client would have to declare these capabilities first.
+    pub fn missing_capability(message: impl Into<String>, required: &RawObject) -> Self {
+        let facts = RawObject::from_iter([("requiredCapabilities".to_owned(), raw(required))]);
+        Self::new(Self::MISSING_CAPABILITY, message).with_data(raw(&facts))
     }
 
     /// Our own failure.

@@ -1,7 +1,8 @@
-//! The server half: sessions opened by a handshake, requests answered in tasks of their own.
+//! The server half: clients of both eras, requests answered in tasks of their own.
 //!
-//! A [`Service`] opens one [`Session`] per client. How a session begins and ends is each transport's affair; how a
-//! request is answered is the same everywhere and lives in `conversation`. `ping` and cancellation never reach a session.
+//! A [`Service`] opens one [`Session`] per client: by a handshake in the legacy era, on the first request of a client
+//! in the modern one. How a session begins and ends is each transport's affair; how a request is answered is the same
+//! everywhere and lives in `conversation`. `ping` and cancellation never reach a session.
 
 mod conversation;
 mod event_stream;
@@ -31,14 +32,22 @@ use crate::{RawObject, RequestId, Revision, RpcError};
 #[async_trait]
 pub trait Service: Send + Sync + 'static {
     /// Answers a handshake. `peer` reaches the client outside of any request, once the session is open.
-    async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Opened, RpcError>;
+    async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError>;
 }
 
-/// One client's session.
+/// One client's session. In the modern era: everything that is the same for requests whose sender says the same
+/// about itself.
 #[async_trait]
 pub trait Session: Send + Sync + 'static {
+    /// `capabilities`, `serverInfo`, `instructions` and whatever else a client is told about this server, as it is
+    /// now. What belongs to an era (protocol versions, caching) is added.
+    async fn describe(&self) -> Result<RawObject, RpcError>;
+
     /// Answers a request. Runs in a task of its own; should end soon after `exchange.cancel` is cancelled, and is
     /// dropped if it does not.
+    ///
+    /// A session may ask the client through `exchange.peer` in both eras. In the modern one it may also answer with
+    /// an `input_required` result of its own; its `requestState` is sealed on the way out and opened on the way in.
     async fn request(
         &self,
         method: &str,
@@ -67,21 +76,23 @@ pub struct ClientHello {
     pub extensions: http::Extensions,
 }
 
-/// A session and what its client is told first.
-pub struct Opened {
-    /// `capabilities`, `serverInfo`, `instructions` and whatever else belongs into the answer; the protocol version
-    /// is added.
-    pub result: RawObject,
-    pub session: Arc<dyn Session>,
-}
+/// Who is asking, as earlier layers established it and left it in a request's extensions. Sessions and everything
+/// handed out to a client belong to one. Requests without one share the empty principal.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Principal(pub Arc<str>);
 
 /// What surrounds one request.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     pub id: RequestId,
+    /// The revision this request speaks.
+    pub revision: Revision,
+    /// The least severe log message the client wants while this request runs. Only modern requests say.
+    pub log_level: Option<String>,
     /// The client's progress token, exactly as sent.
     pub progress_token: Option<Box<RawValue>>,
-    /// Cancelled when the client cancels the request or the session ends. A lost HTTP connection is neither.
+    /// Cancelled when the client cancels the request or the session ends. A lost HTTP connection cancels only
+    /// modern requests.
     pub cancel: CancellationToken,
     /// Reaches the client on this request's own stream.
     pub peer: Peer,

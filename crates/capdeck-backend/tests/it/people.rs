@@ -7,7 +7,6 @@ use capdeck_backend::{CallContext, CallError, Caller, Listener};
 use capdeck_catalog::RawObject;
 use serde_json::value::RawValue;
 use tokio::sync::{Mutex, mpsc};
-use tokio_util::sync::CancellationToken;
 
 /// Both roles at once; every request is answered with `accept`.
 pub(crate) struct Person {
@@ -35,11 +34,7 @@ impl Person {
 
     /// A context in which this person calls.
     pub(crate) fn calls(self: &Arc<Self>, timeout: Duration) -> CallContext {
-        CallContext {
-            timeout: Some(timeout),
-            cancel: CancellationToken::new(),
-            caller: Arc::clone(self) as _,
-        }
+        CallContext { caller: Arc::clone(self) as _, ..CallContext::detached(timeout) }
     }
 
     fn hear(&self, what: String) {

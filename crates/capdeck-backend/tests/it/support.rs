@@ -8,8 +8,7 @@ use std::{
 
 use capdeck_auth::Environment;
 use capdeck_backend::{
-    CallContext, CallError, ConnectOptions, Connection, Connector, ConnectorSettings, NoCaller,
-    ToolCall,
+    CallContext, CallError, ConnectOptions, Connection, Connector, ConnectorSettings, ToolCall,
 };
 use capdeck_definition::{
     Backend, CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source,
@@ -109,7 +108,7 @@ pub(crate) fn context(timeout: Duration) -> CallContext {
 
 /// A context that takes the definition's own timeout and can be cancelled.
 pub(crate) fn cancellable(cancel: CancellationToken) -> CallContext {
-    CallContext { timeout: None, cancel, caller: Arc::new(NoCaller) }
+    CallContext { timeout: None, cancel, ..CallContext::detached(Duration::ZERO) }
 }
 
 /// Waits for a fact, at most 20 seconds.

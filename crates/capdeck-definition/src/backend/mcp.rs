@@ -13,6 +13,9 @@ pub struct McpServer {
     /// Downstream transport. Defaults to stdio with `command`, to http with `url`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<McpTransport>,
+    /// Which protocol era to speak. `auto` asks the server once and remembers.
+    #[serde(default, skip_serializing_if = "ProtocolEra::is_auto")]
+    pub protocol_era: ProtocolEra,
     /// Program to start for a stdio server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
@@ -52,6 +55,24 @@ pub enum McpTransport {
     Stdio,
     Http,
     Sse,
+}
+
+/// Which era of the protocol a server is spoken to in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProtocolEra {
+    #[default]
+    Auto,
+    /// Handshake and session: revisions up to 2025-11-25.
+    Legacy,
+    /// Requests that stand alone: revision 2026-07-28.
+    Modern,
+}
+
+impl ProtocolEra {
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
 }
 
 impl McpServer {

@@ -1,6 +1,6 @@
 //! A scripted client: answers what servers ask it and remembers what it was told.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_host::{
@@ -9,7 +9,6 @@ use capdeck_host::{
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
-use tokio_util::sync::CancellationToken;
 
 use crate::deck::raw;
 
@@ -80,7 +79,7 @@ impl ScriptedClient {
 
     /// The context of a call this client makes.
     pub(crate) fn context(self: &Arc<Self>) -> CallContext {
-        CallContext { timeout: None, cancel: CancellationToken::new(), caller: self.clone() }
+        CallContext { timeout: None, caller: self.clone(), ..CallContext::detached(Duration::ZERO) }
     }
 
     fn note(&self, way: Way, method: &str, params: Option<RawObject>) {

@@ -20,7 +20,7 @@ use super::{
     outlet::Outlet,
     peer::{Peer, Questions},
 };
-use crate::{RawObject, RequestId, RpcError, raw};
+use crate::{RawObject, RequestId, Revision, RpcError, raw};
 
 /// How many requests of one client are worked on at once.
 const MAX_IN_FLIGHT: usize = 1024;
@@ -30,7 +30,7 @@ const CLEAN_UP: Duration = Duration::from_secs(5);
 
 /// The state of one session that requests share.
 pub(super) struct Conversation {
-    session: OnceLock<Arc<dyn Session>>,
+    session: OnceLock<(Revision, Arc<dyn Session>)>,
     questions: Arc<Questions>,
     in_flight: Mutex<HashMap<RequestId, CancellationToken>>,
     ended: CancellationToken,
@@ -70,8 +70,8 @@ impl Conversation {
     }
 
     /// Called once, when the handshake is through.
-    pub(super) fn begin(&self, session: Arc<dyn Session>) {
-        self.session.set(session).ok();
+    pub(super) fn begin(&self, revision: Revision, session: Arc<dyn Session>) {
+        self.session.set((revision, session)).ok();
     }
 
     pub(super) fn is_busy(&self) -> bool {
@@ -84,7 +84,7 @@ impl Conversation {
         if method == "ping" {
             return Answer::Outcome(Ok(raw::empty_object()));
         }
-        let Some(session) = self.session.get() else {
+        let Some((revision, session)) = self.session.get() else {
             return Answer::failed(RpcError::invalid_request(format!(
                 "`{method}` came before `initialize`"
             )));
@@ -105,6 +105,8 @@ impl Conversation {
         let _started = Started { conversation: self, id: &id };
         let exchange = Exchange {
             id: id.clone(),
+            revision: *revision,
+            log_level: None,
             progress_token: params.as_ref().and_then(progress_token),
             cancel: cancel.clone(),
             peer: self.peer(outlet),
@@ -144,7 +146,7 @@ impl Conversation {
             }
             return;
         }
-        if let Some(session) = self.session.get() {
+        if let Some((_, session)) = self.session.get() {
             let handled = AssertUnwindSafe(session.notification(method, params)).catch_unwind();
             if handled.await.is_err() {
                 tracing::error!(method, "a fault in this server lost a notification");
@@ -163,7 +165,7 @@ impl Conversation {
         if self.closed.swap(true, Ordering::Relaxed) {
             return;
         }
-        if let Some(session) = self.session.get() {
+        if let Some((_, session)) = self.session.get() {
             let closed = AssertUnwindSafe(session.closed()).catch_unwind();
             if closed.await.is_err() {
                 tracing::error!("a fault in this server disturbed the end of a session");

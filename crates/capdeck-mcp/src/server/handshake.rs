@@ -36,12 +36,19 @@ pub(super) async fn open(
         extensions,
     };
     let opening = AssertUnwindSafe(service.open(hello, conversation.peer(outlet))).catch_unwind();
-    let opened = opening.await.unwrap_or_else(|_| {
-        Err(RpcError::internal("a fault in this server ended the handshake"))
-    })?;
-    conversation.begin(opened.session);
-    let mut result = RawObject::with_capacity(opened.result.len() + 1);
+    let fault = || RpcError::internal("a fault in this server ended the handshake");
+    let session = opening.await.unwrap_or_else(|_| Err(fault()))?;
+    let describing = AssertUnwindSafe(session.describe()).catch_unwind();
+    let described = match describing.await.unwrap_or_else(|_| Err(fault())) {
+        Ok(described) => described,
+        Err(error) => {
+            session.closed().await;
+            return Err(error);
+        }
+    };
+    conversation.begin(revision, session);
+    let mut result = RawObject::with_capacity(described.len() + 1);
     result.insert("protocolVersion".to_owned(), raw::raw(revision.as_str()));
-    result.extend(opened.result);
+    result.extend(described);
     Ok(Greeting { revision, result: raw::raw(&result) })
 }

@@ -31,6 +31,8 @@ pub(super) fn context(exchange: Exchange, telling: Telling) -> CallContext {
     CallContext {
         timeout: None,
         cancel: exchange.cancel.clone(),
+        client: None,
+        log_level: exchange.log_level.clone(),
         caller: Arc::new(ExchangeCaller { exchange, telling }),
     }
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use capdeck_host::{CallError, ErrorKind, RawObject, Session as HostSession, View};
 use capdeck_mcp::{
     RpcError,
-    server::{Exchange, Opened, Peer, Session},
+    server::{Exchange, Peer, Session},
 };
 use serde_json::{Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
@@ -24,11 +24,16 @@ pub(super) struct DeckSession {
 }
 
 impl DeckSession {
-    pub(super) fn open(session: Arc<HostSession>, peer: Peer) -> Opened {
+    pub(super) fn open(session: Arc<HostSession>, peer: Peer) -> Arc<dyn Session> {
         let ended = CancellationToken::new();
         let seen = Arc::new(SeenLists::default());
         tell_about_changes(&session, seen.clone(), peer, ended.clone());
-        let view = session.view();
+        Arc::new(Self { session, seen, ended })
+    }
+
+    /// What a client is told about the deck.
+    fn introduction(&self) -> RawObject {
+        let view = self.session.view();
         let mut capabilities = json!({
             "tools": { "listChanged": true },
             "resources": { "listChanged": true },
@@ -42,7 +47,7 @@ impl DeckSession {
             "serverInfo": {
                 "name": "capdeck",
                 "title": "Capdeck",
-                "version": session.host().settings().version,
+                "version": self.session.host().settings().version,
             },
         }));
         if let Some(instructions) = view.instructions()
@@ -50,7 +55,7 @@ impl DeckSession {
         {
             result.insert("instructions".to_owned(), text);
         }
-        Opened { result, session: Arc::new(Self { session, seen, ended }) }
+        result
     }
 
     /// The view a list is read from. The client is told when that list changes later.
@@ -80,6 +85,10 @@ impl DeckSession {
 
 #[async_trait]
 impl Session for DeckSession {
+    async fn describe(&self) -> Result<RawObject, RpcError> {
+        Ok(self.introduction())
+    }
+
     async fn request(
         &self,
         method: &str,

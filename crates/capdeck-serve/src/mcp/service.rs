@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use capdeck_host::{ClientProfile, Host, Scope, SessionSettings};
 use capdeck_mcp::{
     RpcError,
-    server::{ClientHello, Opened, Peer, Service},
+    server::{ClientHello, Peer, Service, Session},
 };
 
 use super::{
@@ -28,7 +28,7 @@ impl McpService {
 
 #[async_trait]
 impl Service for McpService {
-    async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Opened, RpcError> {
+    async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError> {
         let client_name = hello
             .info
             .get("name")
@@ -41,7 +41,7 @@ impl Service for McpService {
             listener: ClientListener::new(peer.clone()),
         });
         match &self.scope {
-            Scope::Transparent(id) => TransparentSession::open(id.clone(), session).await,
+            Scope::Transparent(id) => Ok(TransparentSession::open(id.clone(), session)),
             Scope::Deck(_) | Scope::Operator => Ok(DeckSession::open(session, peer)),
         }
     }

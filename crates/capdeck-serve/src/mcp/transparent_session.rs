@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use capdeck_host::{CallContext, CapabilityId, RawObject, Session as HostSession};
 use capdeck_mcp::{
     RpcError,
-    server::{Exchange, Opened, Session},
+    server::{Exchange, Session},
 };
 use serde_json::value::RawValue;
 
@@ -24,26 +24,22 @@ pub(super) struct TransparentSession {
 }
 
 impl TransparentSession {
-    /// Connects to the server and answers the handshake with what the server said about itself.
-    pub(super) async fn open(
-        id: CapabilityId,
-        session: Arc<HostSession>,
-    ) -> Result<Opened, RpcError> {
+    pub(super) fn open(id: CapabilityId, session: Arc<HostSession>) -> Arc<dyn Session> {
+        Arc::new(Self { id, session })
+    }
+
+    /// Connects to the server and repeats what it said about itself.
+    async fn introduction(&self) -> Result<RawObject, RpcError> {
         let waiting = CallContext::detached(START_TIMEOUT);
-        let facts = match session.server_facts(id.as_str(), &waiting).await {
-            Ok(facts) => facts,
-            Err(error) => {
-                session.close().await;
-                return Err(failure::as_rpc_error(&error));
-            }
-        };
+        let facts = self.session.server_facts(self.id.as_str(), &waiting).await;
+        let facts = facts.map_err(|error| failure::as_rpc_error(&error))?;
         let mut result = RawObject::new();
         result.insert("capabilities".to_owned(), raw(&facts.capabilities)?);
         result.insert("serverInfo".to_owned(), raw(&facts.server_info)?);
         if let Some(instructions) = &facts.instructions {
             result.insert("instructions".to_owned(), raw(instructions)?);
         }
-        Ok(Opened { result, session: Arc::new(Self { id, session }) })
+        Ok(result)
     }
 
     async fn call_tool(
@@ -63,6 +59,10 @@ impl TransparentSession {
 
 #[async_trait]
 impl Session for TransparentSession {
+    async fn describe(&self) -> Result<RawObject, RpcError> {
+        self.introduction().await
+    }
+
     async fn request(
         &self,
         method: &str,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use capdeck_mcp::{
     RawObject, RpcError,
-    server::{ClientHello, Exchange, Opened, Peer, Service, Session},
+    server::{ClientHello, Exchange, Peer, Service, Session},
 };
 use serde_json::value::RawValue;
 use tokio::sync::{Mutex, Notify, mpsc};
@@ -77,7 +77,7 @@ impl Fixture {
 
 #[async_trait]
 impl Service for Fixture {
-    async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Opened, RpcError> {
+    async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError> {
         let client = hello.info.get("name").map(|name| name.get().to_owned()).unwrap_or_default();
         if client == r#""unwelcome""# {
             return Err(RpcError::invalid_request("not you"));
@@ -85,17 +85,18 @@ impl Service for Fixture {
         self.peers.lock().push(peer);
         let revision = hello.revision.as_str();
         self.happened(Happening::Opened { requested: hello.requested, revision, client });
-        Ok(Opened {
-            result: object(
-                r#"{"capabilities":{"tools":{}},"serverInfo":{"name":"fixture","version":"0"},"instructions":"be kind"}"#,
-            ),
-            session: Arc::new(FixtureSession(self.this.upgrade().unwrap())),
-        })
+        Ok(Arc::new(FixtureSession(self.this.upgrade().unwrap())))
     }
 }
 
 #[async_trait]
 impl Session for FixtureSession {
+    async fn describe(&self) -> Result<RawObject, RpcError> {
+        Ok(object(
+            r#"{"capabilities":{"tools":{}},"serverInfo":{"name":"fixture","version":"0"},"instructions":"be kind"}"#,
+        ))
+    }
+
     async fn request(
         &self,
         method: &str,

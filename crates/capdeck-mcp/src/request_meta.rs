@@ -1,0 +1,110 @@
+//! What every request of the modern era says about its sender, in `_meta`.
+
+use crate::{RawObject, Revision, raw};
+
+/// The sender's protocol revision.
+pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// What the sender can be asked for.
+pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The sender's name and version.
+pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+/// The least severe log message the sender wants to hear while the request runs.
+pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// The sender of a modern request, in its own words.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RequestMeta {
+    /// `None` when absent or not a text.
+    pub(crate) protocol_version: Option<String>,
+    /// `None` when absent or not an object.
+    pub(crate) capabilities: Option<RawObject>,
+    pub(crate) info: Option<RawObject>,
+    pub(crate) log_level: Option<String>,
+}
+
+impl RequestMeta {
+    /// Takes the sender out of a request's params, so that what is left can travel on to another server.
+    pub(crate) fn take(params: &mut RawObject) -> Self {
+        let Some(mut meta) = raw::object_member(params, "_meta") else { return Self::default() };
+        let sender = Self {
+            protocol_version: raw::text_member(&meta, PROTOCOL_VERSION),
+            capabilities: raw::object_member(&meta, CLIENT_CAPABILITIES),
+            info: raw::object_member(&meta, CLIENT_INFO),
+            log_level: raw::text_member(&meta, LOG_LEVEL),
+        };
+        for key in [PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL] {
+            meta.shift_remove(key);
+        }
+        if meta.is_empty() {
+            params.shift_remove("_meta");
+        } else {
+            params.insert("_meta".to_owned(), raw::raw(&meta));
+        }
+        sender
+    }
+
+    /// Puts a sender into a request's params.
+    pub(crate) fn put(
+        params: &mut RawObject,
+        revision: Revision,
+        capabilities: &RawObject,
+        info: &RawObject,
+        log_level: Option<&str>,
+    ) {
+        let mut meta = raw::object_member(params, "_meta").unwrap_or_default();
+        meta.insert(PROTOCOL_VERSION.to_owned(), raw::raw(revision.as_str()));
+        meta.insert(CLIENT_CAPABILITIES.to_owned(), raw::raw(capabilities));
+        meta.insert(CLIENT_INFO.to_owned(), raw::raw(info));
+        if let Some(level) = log_level {
+            meta.insert(LOG_LEVEL.to_owned(), raw::raw(level));
+        }
+        params.insert("_meta".to_owned(), raw::raw(&meta));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(text: &str) -> RawObject {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn what_is_put_in_is_taken_out_and_nothing_else() {
+        let mut request = params(r#"{"name":"t","_meta":{"traceparent":"00-1"}}"#);
+        let capabilities = params(r#"{"elicitation":{"form":{}}}"#);
+        let info = params(r#"{"name":"c","version":"1"}"#);
+        RequestMeta::put(&mut request, Revision::LATEST, &capabilities, &info, Some("info"));
+        let taken = RequestMeta::take(&mut request);
+        assert_eq!(taken.protocol_version.as_deref(), Some("2026-07-28"));
+        assert_eq!(taken.log_level.as_deref(), Some("info"));
+        assert!(taken.capabilities.unwrap().contains_key("elicitation"));
+        assert!(taken.info.unwrap().contains_key("name"));
+        assert_eq!(
+            serde_json::to_string(&request).unwrap(),
+            r#"{"name":"t","_meta":{"traceparent":"00-1"}}"#
+        );
+    }
+
+    #[test]
+    fn a_meta_that_held_only_the_sender_is_gone() {
+        let mut request = params(r#"{"name":"t"}"#);
+        RequestMeta::put(
+            &mut request,
+            Revision::LATEST,
+            &RawObject::new(),
+            &RawObject::new(),
+            None,
+        );
+        RequestMeta::take(&mut request);
+        assert!(!request.contains_key("_meta"));
+    }
+
+    #[test]
+    fn members_of_the_wrong_kind_count_as_absent() {
+        let text = format!(r#"{{"_meta":{{"{PROTOCOL_VERSION}":3,"{CLIENT_CAPABILITIES}":[]}}}}"#);
+        let taken = RequestMeta::take(&mut params(&text));
+        assert!(taken.protocol_version.is_none() && taken.capabilities.is_none());
+    }
+}
