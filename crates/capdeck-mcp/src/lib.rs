@@ -6,6 +6,7 @@
 //! This crate never knows what a tool means, what is in a catalog, or where a file is.
 
 mod encode;
+mod header_params;
 mod line;
 mod message;
 mod raw;
@@ -18,6 +19,7 @@ mod sse;
 pub mod client;
 pub mod server;
 
+pub use header_params::{HeaderParams, InvalidHeaderParams, ParamHeader};
 pub use message::{Incoming, Malformed, Message};
 pub use raw::RawObject;
 pub use request_id::RequestId;

@@ -1,0 +1,201 @@
+//! Tool parameters that travel as HTTP headers too: `x-mcp-header` in a tool's schema, `Mcp-Param-…` on the wire.
+//!
+//! One reading of the rules for both halves: the client writes what [`HeaderParams::headers`] says, the server compares with it.
+
+mod value;
+
+use serde_json::{Map, Value, value::RawValue};
+
+pub(crate) use value::{decode, encode, same};
+
+/// What every such header begins with.
+const PREFIX: &str = "Mcp-Param-";
+
+/// The schema keyword.
+const KEYWORD: &str = "x-mcp-header";
+
+/// The annotated parameters of one tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HeaderParams(Vec<HeaderParam>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct HeaderParam {
+    /// The whole header name.
+    header: String,
+    /// The way to the value through `arguments`.
+    path: Vec<String>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Integer,
+    Boolean,
+}
+
+/// One header that a call has to carry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParamHeader {
+    /// `Mcp-Param-` and what the schema says.
+    pub name: String,
+    /// The argument as it is written in a header; `None` when the call leaves the argument out.
+    pub value: Option<String>,
+}
+
+/// A tool whose annotations break the rules. Clients do not offer it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidHeaderParams {
+    #[error(
+        "`x-mcp-header` of `{parameter}` has to be a name in letters, digits and punctuation that headers allow"
+    )]
+    Name { parameter: String },
+    #[error(
+        "`x-mcp-header` is for strings, integers and booleans, and `{parameter}` is none of these"
+    )]
+    Kind { parameter: String },
+    #[error("two parameters have the `x-mcp-header` `{name}`")]
+    Repeated { name: String },
+    #[error("`x-mcp-header` stands under `{keyword}`, where it cannot be followed to one argument")]
+    Unreachable { keyword: String },
+}
+
+impl HeaderParams {
+    /// Reads the annotations of a tool's `inputSchema`.
+    pub fn of(schema: &RawValue) -> Result<Self, InvalidHeaderParams> {
+        let mut found = Self::default();
+        // Nearly no tool has any, so nearly no schema is opened.
+        if !schema.get().contains(KEYWORD) && !schema.get().contains("\\u") {
+            return Ok(found);
+        }
+        if let Ok(Value::Object(schema)) = serde_json::from_str(schema.get()) {
+            found.visit(&schema, &mut Vec::new())?;
+        }
+        Ok(found)
+    }
+
+    /// True when the tool has no such parameter.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The headers of a call with these arguments, one for every annotated parameter.
+    pub fn headers(&self, arguments: Option<&RawValue>) -> Vec<ParamHeader> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
+        let arguments: Value = arguments
+            .and_then(|arguments| serde_json::from_str(arguments.get()).ok())
+            .unwrap_or_default();
+        let header = |param: &HeaderParam| ParamHeader {
+            name: param.header.clone(),
+            value: param.value_in(&arguments).map(|text| encode(&text).into_owned()),
+        };
+        self.0.iter().map(header).collect()
+    }
+
+    /// A schema that can be followed from the arguments through `properties` alone.
+    fn visit(
+        &mut self,
+        schema: &Map<String, Value>,
+        path: &mut Vec<String>,
+    ) -> Result<(), InvalidHeaderParams> {
+        if let Some(name) = schema.get(KEYWORD) {
+            self.add(name, schema.get("type"), path)?;
+        }
+        for (keyword, inner) in schema {
+            match (keyword.as_str(), inner) {
+                ("properties", Value::Object(properties)) => {
+                    for (name, property) in properties {
+                        let Value::Object(property) = property else { continue };
+                        path.push(name.clone());
+                        self.visit(property, path)?;
+                        path.pop();
+                    }
+                }
+                _ if is_data(keyword) => {}
+                _ if mentions(inner, holds_a_map(keyword)) => {
+                    return Err(InvalidHeaderParams::Unreachable { keyword: keyword.clone() });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        name: &Value,
+        kind: Option<&Value>,
+        path: &[String],
+    ) -> Result<(), InvalidHeaderParams> {
+        let parameter = || path.join(".");
+        let name = name.as_str().filter(|name| is_token(name));
+        let name = name.ok_or_else(|| InvalidHeaderParams::Name { parameter: parameter() })?;
+        let kind = match kind.and_then(Value::as_str) {
+            Some("string") => Kind::Text,
+            Some("integer") => Kind::Integer,
+            Some("boolean") => Kind::Boolean,
+            _ => return Err(InvalidHeaderParams::Kind { parameter: parameter() }),
+        };
+        let header = format!("{PREFIX}{name}");
+        if self.0.iter().any(|other| other.header.eq_ignore_ascii_case(&header)) {
+            return Err(InvalidHeaderParams::Repeated { name: name.to_owned() });
+        }
+        self.0.push(HeaderParam { header, path: path.to_vec(), kind });
+        Ok(())
+    }
+}
+
+impl HeaderParam {
+    /// The argument as text. One of another kind is the tool's to refuse, so it has no header.
+    fn value_in(&self, arguments: &Value) -> Option<String> {
+        let mut value = arguments;
+        for name in &self.path {
+            value = value.get(name)?;
+        }
+        match (self.kind, value) {
+            (Kind::Text, Value::String(text)) => Some(text.clone()),
+            (Kind::Boolean, Value::Bool(truth)) => Some(truth.to_string()),
+            (Kind::Integer, Value::Number(number)) => value::integer_text(number),
+            _ => None,
+        }
+    }
+}
+
+/// Keywords whose values are examples of data, not schemas.
+fn is_data(keyword: &str) -> bool {
+    matches!(keyword, KEYWORD | "default" | "const" | "enum" | "examples" | "required" | "type")
+}
+
+/// Keywords that hold schemas by name.
+fn holds_a_map(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
+    )
+}
+
+/// True when a schema, or a map or list of them, is annotated anywhere.
+fn mentions(value: &Value, is_map: bool) -> bool {
+    match value {
+        Value::Array(schemas) => schemas.iter().any(|schema| mentions(schema, false)),
+        Value::Object(schemas) if is_map => schemas.values().any(|schema| mentions(schema, false)),
+        Value::Object(schema) => {
+            schema.contains_key(KEYWORD)
+                || schema.iter().any(|(keyword, inner)| {
+                    !is_data(keyword) && mentions(inner, holds_a_map(keyword))
+                })
+        }
+        _ => false,
+    }
+}
+
+/// A name that can be part of a header name.
+fn is_token(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(allowed)
+}
+
+#[cfg(test)]
+mod tests;
