@@ -2,11 +2,13 @@
 //!
 //! Read [`FakePlan`] first. The plan decides how the server starts and lists; what happens during a call
 //! is chosen by calling the tool named for it (`hang`, `crash`, `bad_json`, `progress`, …), so one server
-//! serves most tests.
+//! serves most tests. It speaks the legacy era, the modern one or both.
 
+mod ask;
 mod behaviour;
 mod fault;
 mod http;
+mod modern;
 mod offer;
 mod plan;
 mod server;
@@ -14,6 +16,6 @@ mod stdio;
 
 pub use behaviour::{spawn_grandchild, write_stderr};
 pub use http::serve_http;
-pub use plan::{FakePlan, Fault, RunningFake};
+pub use plan::{FakeEra, FakePlan, Fault, RunningFake};
 pub use server::Server;
 pub use stdio::serve_stdio;

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use capdeck_test::{FakePlan, HttpClient, StdioClient, fake::Fault};
+use capdeck_test::{FakeEra, FakePlan, HttpClient, StdioClient, fake::Fault};
 use serde_json::{Value, json};
 
 fn start(plan: &FakePlan) -> StdioClient {
@@ -120,4 +120,55 @@ fn http_answers_in_json_or_as_a_stream() {
     let methods: Vec<Value> =
         streamed.messages().iter().map(|message| message["method"].clone()).collect();
     assert_eq!(methods, [json!("notifications/message"), Value::Null]);
+}
+
+/// Params of a modern request from a client that can be asked everything.
+fn modern(mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}, "sampling": {}, "roots": {}},
+    });
+    params
+}
+
+#[test]
+fn a_modern_server_refuses_the_handshake_and_asks_by_its_answers() {
+    let mut client = start(&FakePlan { era: FakeEra::Modern, ..FakePlan::default() });
+    assert_eq!(client.request("initialize", json!({}))["error"]["code"], -32022);
+    assert_eq!(client.request("tools/list", json!({}))["error"]["code"], -32602);
+    let found = client.request("server/discover", modern(json!({})));
+    assert_eq!(found["result"]["supportedVersions"], json!(["2026-07-28"]));
+    let mut params = modern(call("ask_twice", json!({})));
+    for key in ["first", "second"] {
+        let asked = client.request("tools/call", params.clone());
+        assert_eq!(asked["result"]["resultType"], "input_required");
+        assert!(asked["result"]["inputRequests"][key]["method"] == "elicitation/create");
+        params["requestState"] = asked["result"]["requestState"].clone();
+        params["inputResponses"] = json!({key: {"action": "accept"}});
+    }
+    let done = client.request("tools/call", params);
+    assert_eq!(done["result"]["resultType"], "complete");
+    assert!(text(&done).contains("first") && text(&done).contains("second"));
+
+    let params = modern(json!({"notifications": {"toolsListChanged": true}}));
+    let listening = client.send_request("subscriptions/listen", params);
+    client.incoming("notifications/subscriptions/acknowledged");
+    client.request("tools/call", modern(call("change_tools", json!({"name": "late"}))));
+    let change = client.incoming("notifications/tools/list_changed");
+    assert_eq!(change["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], listening);
+}
+
+#[test]
+fn a_server_of_both_eras_answers_each_in_its_own_way() {
+    let fake = FakePlan { era: FakeEra::Both, ..FakePlan::default() }.start_http();
+    let mut client = HttpClient::new(&fake.url);
+    client.initialize();
+    assert!(client.request("tools/list", json!({}))["result"]["resultType"].is_null());
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "nothing", "params": modern(json!({}))});
+    assert_eq!(client.post(&body.to_string()).status, 400, "the headers are missing");
+    let mut client = HttpClient::new(&fake.url);
+    for (name, value) in [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "nothing")] {
+        client.headers.push((name.to_owned(), value.to_owned()));
+    }
+    assert_eq!(client.post(&body.to_string()).status, 404);
 }

@@ -11,6 +11,7 @@ use std::{
 use serde_json::{Map, Value, json};
 
 use super::{
+    ask, modern,
     plan::Fault,
     server::{Kind, Outlet, Server},
 };
@@ -38,6 +39,13 @@ pub(super) const BEHAVIOURS: &[(&str, &str)] = &[
     ("ask_elicitation", "Asks the person a question and answers with the reply"),
     ("ask_sampling", "Asks the client's model and answers with the reply"),
     ("ask_roots", "Asks for the client's roots and answers with the reply"),
+    ("ask_url", "Asks the person to visit a page and answers with the reply"),
+    ("ask_all", "Asks all three at once and answers with the replies"),
+    ("ask_twice", "Asks, and asks again, and answers with both replies"),
+    ("ask_without_state", "Asks without giving the client a state to send back"),
+    ("ask_to_wait", "Has a modern client send the call again, and asks nothing"),
+    ("ask_forever", "Never has enough of asking"),
+    ("headers", "Answers with the HTTP headers of the request"),
     ("odd_content", "Answers with content types and members no revision names"),
     ("structured", "Answers with structured content under an output schema with `$defs`"),
     ("grandchild", "Starts a program of its own and answers with its process id"),
@@ -53,9 +61,16 @@ pub(super) fn call(
     server: &Server,
     id: &Value,
     params: &Value,
+    is_modern: bool,
     outlet: &Arc<dyn Outlet>,
 ) -> Option<Result<Value, Value>> {
     let name = params["name"].as_str().unwrap_or_default();
+    if let Some(outcome) = ask::ask(server, name, params, is_modern, outlet) {
+        return Some(outcome.map(|answer| match answer.get("resultType") {
+            Some(_) => answer,
+            None => text(answer.to_string()),
+        }));
+    }
     if let Some(fault) = Fault::named(name) {
         fault.commit(id, outlet.as_ref());
         return None;
@@ -83,6 +98,7 @@ pub(super) fn call(
             text("chattered".to_owned())
         }
         "big_result" => text("x".repeat(size("bytes"))),
+        "log" if is_modern && !modern::wants_log(params, "info") => text("not logged".to_owned()),
         "log" => {
             let message = json!({"level": "info", "logger": "fake", "data": "a log message"});
             notify(outlet, "notifications/message", message);
@@ -98,9 +114,7 @@ pub(super) fn call(
             server.announce("notifications/resources/updated", params, outlet);
             text("touched".to_owned())
         }
-        "ask_elicitation" => text(elicit(server, outlet).to_string()),
-        "ask_sampling" => text(sample(server, outlet).to_string()),
-        "ask_roots" => text(server.ask("roots/list", json!({}), outlet).to_string()),
+        "headers" => text(outlet.headers().to_string()),
         "odd_content" => odd_content(),
         "structured" => json!({
             "content": [{"type": "text", "text": r#"{"point":{"x":1,"y":2}}"#}],
@@ -148,18 +162,6 @@ fn report_progress(params: &Value, steps: u64, interval_ms: u64, outlet: &Arc<dy
             notify(outlet, "notifications/progress", report);
         }
     }
-}
-
-fn elicit(server: &Server, outlet: &Arc<dyn Outlet>) -> Value {
-    let schema =
-        json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
-    let question = json!({"mode": "form", "message": "Who are you?", "requestedSchema": schema});
-    server.ask("elicitation/create", question, outlet)
-}
-
-fn sample(server: &Server, outlet: &Arc<dyn Outlet>) -> Value {
-    let message = json!({"role": "user", "content": {"type": "text", "text": "Say something"}});
-    server.ask("sampling/createMessage", json!({"messages": [message], "maxTokens": 16}), outlet)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the point is to show what a child was given")]

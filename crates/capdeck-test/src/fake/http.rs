@@ -15,9 +15,15 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::server::{Kind, Outlet, Server};
+use super::{
+    modern,
+    plan::FakeEra,
+    server::{Kind, Outlet, Server},
+};
+
+const JSON: (&str, &str) = ("Content-Type", "application/json");
 
 /// Accepts connections for ever. `announce` gets the address once it is known.
 pub fn serve_http(server: &Arc<Server>, announce: impl FnOnce(&str)) {
@@ -78,6 +84,7 @@ impl Connection {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
         match (request.method.as_str(), path) {
             ("POST", "/mcp") => self.streamable(request),
+            (_, "/mcp") if plan.era == FakeEra::Modern => self.reply(405, &[], ""),
             ("GET", "/mcp") => self.stand(None),
             ("DELETE", "/mcp") => self.reply(204, &[], ""),
             ("GET", "/sse") => {
@@ -93,7 +100,15 @@ impl Connection {
         let Ok(message) = serde_json::from_slice::<Value>(&request.body) else {
             return self.reply(400, &[], "");
         };
-        let session = if message["method"] == "initialize" {
+        let is_modern = modern::is_modern(&self.server.plan, &message);
+        let session = if is_modern {
+            let header = |name: &str| request.headers.get(name).cloned();
+            if let Some(error) = modern::header_mismatch(&message, header) {
+                let body = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+                return self.reply(400, &[JSON], &body.to_string());
+            }
+            String::new()
+        } else if message["method"] == "initialize" {
             let session = format!("session-{}", self.sessions.next.fetch_add(1, Ordering::Relaxed));
             self.sessions.used.lock().unwrap().insert(session.clone(), 0);
             session
@@ -119,8 +134,10 @@ impl Connection {
             return self.reply(202, &[], "");
         }
         let stream = Mutex::new(self.stream.try_clone().unwrap());
+        let session = Some(session).filter(|session| !session.is_empty());
+        let headers = request.headers.clone();
         let outlet: Arc<dyn Outlet> =
-            Arc::new(PostReply { stream, session, streaming: Mutex::new(false) });
+            Arc::new(PostReply { stream, session, headers, streaming: Mutex::new(false) });
         self.server.handle(message, &outlet);
         true
     }
@@ -170,24 +187,33 @@ impl Connection {
 /// The answer to one POST: plain JSON when the first thing sent is the answer, else an event stream.
 struct PostReply {
     stream: Mutex<TcpStream>,
-    session: String,
+    /// Legacy only.
+    session: Option<String>,
+    headers: HashMap<String, String>,
     streaming: Mutex<bool>,
+}
+
+impl PostReply {
+    fn session_header(&self) -> Option<(&str, &str)> {
+        self.session.as_deref().map(|session| ("Mcp-Session-Id", session))
+    }
 }
 
 impl Outlet for PostReply {
     fn send(&self, text: &str, kind: Kind) {
         let mut stream = self.stream.lock().unwrap();
         let mut streaming = self.streaming.lock().unwrap();
-        let session = ("Mcp-Session-Id", self.session.as_str());
         if !*streaming && kind == Kind::Answer {
-            write_reply(&mut *stream, 200, &[session, ("Content-Type", "application/json")], text);
+            let headers: Vec<_> = self.session_header().into_iter().chain([JSON]).collect();
+            write_reply(&mut *stream, 200, &headers, text);
             return;
         }
         if !*streaming {
             *streaming = true;
+            let session = self.session_header();
+            let session = session.map_or(String::new(), |(name, id)| format!("{name}: {id}\r\n"));
             let head = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{}: {}\r\nTransfer-Encoding: chunked\r\n\r\n",
-                session.0, session.1
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{session}Transfer-Encoding: chunked\r\n\r\n",
             );
             let _client_left = stream.write_all(head.as_bytes());
         }
@@ -199,11 +225,29 @@ impl Outlet for PostReply {
         let _client_left = stream.write_all(chunk.as_bytes());
     }
 
+    fn refuse(&self, text: &str, status: u16) {
+        if status == 200 || *self.streaming.lock().unwrap() {
+            return self.send(text, Kind::Answer);
+        }
+        write_reply(&mut *self.stream.lock().unwrap(), status, &[JSON], text);
+    }
+
     /// The connection is held, silent, for as long as the process lives.
     fn abandon(&self) {
         loop {
             thread::sleep(Duration::from_secs(3600));
         }
+    }
+
+    fn hold(&self) -> bool {
+        // Nothing more comes from the client here; reading tells when it leaves.
+        let mut stream = self.stream.lock().unwrap().try_clone().unwrap();
+        let _left = stream.read(&mut [0]);
+        true
+    }
+
+    fn headers(&self) -> Value {
+        json!(self.headers)
     }
 }
 

@@ -12,6 +12,22 @@ pub(super) fn initialize(plan: &FakePlan, params: &Value) -> Value {
         Some(version) => json!(version),
         None => params["protocolVersion"].clone(),
     };
+    let mut result = json!({
+        "protocolVersion": version,
+        "capabilities": capabilities(plan),
+        "serverInfo": server_info(plan),
+    });
+    if let Some(instructions) = &plan.instructions {
+        result["instructions"] = json!(instructions);
+    }
+    result
+}
+
+pub(super) fn server_info(plan: &FakePlan) -> Value {
+    json!({"name": plan.name, "version": "1.0.0", "x-vendor": "kept"})
+}
+
+pub(super) fn capabilities(plan: &FakePlan) -> Value {
     let mut capabilities = json!({"tools": {"listChanged": true}});
     if plan.everything {
         capabilities["resources"] = json!({"subscribe": true, "listChanged": true});
@@ -19,15 +35,7 @@ pub(super) fn initialize(plan: &FakePlan, params: &Value) -> Value {
         capabilities["completions"] = json!({});
         capabilities["logging"] = json!({});
     }
-    let mut result = json!({
-        "protocolVersion": version,
-        "capabilities": capabilities,
-        "serverInfo": {"name": plan.name, "version": "1.0.0", "x-vendor": "kept"},
-    });
-    if let Some(instructions) = &plan.instructions {
-        result["instructions"] = json!(instructions);
-    }
-    result
+    capabilities
 }
 
 /// One page of tools. Cursors are positions in the list, as text.
@@ -50,7 +58,7 @@ pub(super) fn tools(plan: &FakePlan, added: &[String], params: &Value) -> Outcom
 }
 
 /// Everything that is neither a tool nor the handshake.
-pub(super) fn other(method: &str, params: &Value) -> Outcome {
+pub(super) fn other(method: &str, params: &Value, is_modern: bool) -> Outcome {
     match method {
         "resources/list" => Ok(json!({"resources": [
             {"uri": "fake://note", "name": "note", "description": "A note", "mimeType": "text/plain", "x-unknown": 1},
@@ -58,7 +66,7 @@ pub(super) fn other(method: &str, params: &Value) -> Outcome {
         "resources/templates/list" => Ok(json!({"resourceTemplates": [
             {"uriTemplate": "fake://items/{id}", "name": "item", "description": "An item by number"},
         ]})),
-        "resources/read" => read_resource(params["uri"].as_str().unwrap_or_default()),
+        "resources/read" => read_resource(params["uri"].as_str().unwrap_or_default(), is_modern),
         "prompts/list" => Ok(json!({"prompts": [{
             "name": "greet",
             "description": "Greets somebody",
@@ -80,17 +88,31 @@ pub(super) fn other(method: &str, params: &Value) -> Outcome {
     }
 }
 
+/// A prompt or a resource made of what the client answered.
+pub(super) fn answered(method: &str, answer: &Value) -> Value {
+    let text = answer.to_string();
+    match method {
+        "prompts/get" => {
+            json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]})
+        }
+        _ => {
+            json!({"contents": [{"uri": "fake://question", "mimeType": "text/plain", "text": text}]})
+        }
+    }
+}
+
 pub(super) fn method_not_found(method: &str) -> Value {
     json!({"code": -32601, "message": format!("method not found: {method}")})
 }
 
-fn read_resource(uri: &str) -> Outcome {
+fn read_resource(uri: &str, is_modern: bool) -> Outcome {
     let text = match uri.strip_prefix("fake://items/") {
         Some(number) => format!("item {number}"),
         None if uri == "fake://note" => "a note".to_owned(),
         None => {
+            let code = if is_modern { -32602 } else { -32002 };
             return Err(
-                json!({"code": -32002, "message": "resource not found", "data": {"uri": uri}}),
+                json!({"code": code, "message": "resource not found", "data": {"uri": uri}}),
             );
         }
     };

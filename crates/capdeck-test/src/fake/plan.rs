@@ -14,6 +14,8 @@ pub struct FakePlan {
     /// `serverInfo.name`.
     pub name: String,
     pub instructions: Option<String>,
+    /// Which era of the protocol the server speaks.
+    pub era: FakeEra,
     /// The revision to answer `initialize` with. `None` repeats what the client asked for.
     pub protocol_version: Option<String>,
     /// Waits before reading anything.
@@ -29,6 +31,8 @@ pub struct FakePlan {
     pub ignore_stdin_close: bool,
     /// Starts a program that outlives its parent unless the whole group is killed.
     pub spawn_grandchild: bool,
+    /// What happens to `server/discover`.
+    pub discover: Fault,
     /// What happens to `initialize`.
     pub initialize: Fault,
     /// What happens to `tools/list`.
@@ -61,6 +65,19 @@ pub struct FakePlan {
     pub http_redirect: Option<String>,
 }
 
+/// The eras a fake server can speak.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FakeEra {
+    /// A handshake first; `server/discover` is an unknown method.
+    #[default]
+    Legacy,
+    /// Requests that stand alone; `initialize` is refused.
+    Modern,
+    /// Each request in the era it is written in.
+    Both,
+}
+
 /// One way to treat a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -87,6 +104,7 @@ impl Default for FakePlan {
         Self {
             name: "fake".to_owned(),
             instructions: None,
+            era: FakeEra::Legacy,
             protocol_version: None,
             start_delay_ms: 0,
             exit_at_start: None,
@@ -95,6 +113,7 @@ impl Default for FakePlan {
             ignore_sigterm: false,
             ignore_stdin_close: false,
             spawn_grandchild: false,
+            discover: Fault::None,
             initialize: Fault::None,
             list: Fault::None,
             call: Fault::None,

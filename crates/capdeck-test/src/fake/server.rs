@@ -14,14 +14,34 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{behaviour, offer, plan::FakePlan};
+use super::{
+    ask, behaviour,
+    modern::{self, ListenStream},
+    offer,
+    plan::{FakeEra, FakePlan},
+};
 
 /// Where the messages that belong to one received message go.
 pub(super) trait Outlet: Send + Sync {
     fn send(&self, text: &str, kind: Kind);
 
+    /// Sends an error as the answer, with the HTTP status that goes with it in the modern era.
+    fn refuse(&self, text: &str, _status: u16) {
+        self.send(text, Kind::Answer);
+    }
+
     /// Leaves the request without an answer for good.
     fn abandon(&self) {}
+
+    /// Waits until the client leaves. False where nothing tells.
+    fn hold(&self) -> bool {
+        false
+    }
+
+    /// The HTTP headers of the request, as an object.
+    fn headers(&self) -> Value {
+        Value::Null
+    }
 }
 
 /// Whether a message ends its request.
@@ -43,6 +63,8 @@ pub struct Server {
     next_id: AtomicU64,
     /// Streams that carry what belongs to no request.
     pub(super) standing: Mutex<Vec<Arc<dyn Outlet>>>,
+    /// Streams of modern clients.
+    pub(super) listening: Mutex<Vec<ListenStream>>,
 }
 
 impl Server {
@@ -61,6 +83,7 @@ impl Server {
             waiting: Mutex::default(),
             next_id: AtomicU64::new(1),
             standing: Mutex::default(),
+            listening: Mutex::default(),
         })
     }
 
@@ -70,6 +93,9 @@ impl Server {
         let id = message.get("id").cloned();
         match (message["method"].as_str(), id) {
             (Some(method), Some(id)) => self.answer(method, &id, &message["params"], outlet),
+            (Some("notifications/cancelled"), None) => {
+                self.stop_listening(&message["params"]["requestId"]);
+            }
             (Some(_notification), None) => {}
             (None, _) => self.wake(message),
         }
@@ -77,12 +103,19 @@ impl Server {
 
     /// True when answering takes no longer than building the answer.
     pub(super) fn is_quick(message: &Value) -> bool {
-        let call = message["method"] == "tools/call";
-        !call || message["params"]["name"].as_str().is_none_or(behaviour::is_quick)
+        let params = &message["params"];
+        match message["method"].as_str() {
+            Some("tools/call") => params["name"].as_str().is_none_or(behaviour::is_quick),
+            Some("prompts/get" | "resources/read") => {
+                params["name"] != "interview" && params["uri"] != "fake://question"
+            }
+            _ => true,
+        }
     }
 
     fn answer(&self, method: &str, id: &Value, params: &Value, outlet: &Arc<dyn Outlet>) {
         let fault = match method {
+            "server/discover" => self.plan.discover,
             "initialize" => self.plan.initialize,
             "tools/list" => self.plan.list,
             "tools/call" => self.plan.call,
@@ -91,24 +124,61 @@ impl Server {
         if fault.commit(id, outlet.as_ref()) {
             return;
         }
+        let (is_modern, outcome) = match modern::admit(&self.plan, method, params) {
+            Err(error) => (true, Err(error)),
+            Ok(true) if method == "subscriptions/listen" => return self.listen(id, params, outlet),
+            Ok(is_modern) => {
+                let outcome = self.treat(method, id, params, is_modern, outlet);
+                let Some(outcome) = outcome else { return };
+                (is_modern, outcome)
+            }
+        };
+        match outcome {
+            Ok(result) => {
+                let result =
+                    if is_modern { modern::finish(&self.plan, method, result) } else { result };
+                let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
+                outlet.send(&answer.to_string(), Kind::Answer);
+            }
+            Err(error) => {
+                let status = if is_modern { modern::status_of(&error) } else { 200 };
+                let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
+                outlet.refuse(&answer.to_string(), status);
+            }
+        }
+    }
+
+    /// Does what a request asks for. `None` means that nothing more is to be sent.
+    fn treat(
+        &self,
+        method: &str,
+        id: &Value,
+        params: &Value,
+        is_modern: bool,
+        outlet: &Arc<dyn Outlet>,
+    ) -> Option<Result<Value, Value>> {
         let outcome = match method {
+            "server/discover" if is_modern => Ok(modern::discover(&self.plan)),
             "initialize" => Ok(offer::initialize(&self.plan, params)),
             "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
                 Ok(json!({}))
             }
             "tools/list" => offer::tools(&self.plan, &self.added_tools.lock().unwrap(), params),
-            "tools/call" => {
-                let Some(outcome) = behaviour::call(self, id, params, outlet) else { return };
-                outcome
+            "tools/call" => behaviour::call(self, id, params, is_modern, outlet)?,
+            _ if !self.plan.everything => Err(offer::method_not_found(method)),
+            "prompts/get" | "resources/read" => {
+                let subject = params["name"].as_str().or(params["uri"].as_str());
+                match ask::ask(self, subject.unwrap_or_default(), params, is_modern, outlet) {
+                    None => offer::other(method, params, is_modern),
+                    Some(outcome) => outcome.map(|answer| match answer.get("resultType") {
+                        Some(_) => answer,
+                        None => offer::answered(method, &answer),
+                    }),
+                }
             }
-            _ if self.plan.everything => offer::other(method, params),
-            _ => Err(offer::method_not_found(method)),
+            _ => offer::other(method, params, is_modern),
         };
-        let answer = match outcome {
-            Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-            Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
-        };
-        outlet.send(&answer.to_string(), Kind::Answer);
+        Some(outcome)
     }
 
     /// Asks the client something in the middle of a call and waits for what it says.
@@ -126,8 +196,13 @@ impl Server {
     /// Sends a notification on the standing streams, else beside the current request.
     pub(super) fn announce(&self, method: &str, params: Value, outlet: &Arc<dyn Outlet>) {
         let text = json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string();
+        let listening = self.listening.lock().unwrap();
+        for stream in listening.iter().filter(|stream| stream.wants(method, &params)) {
+            stream.send(method, params.clone());
+        }
         let standing = self.standing.lock().unwrap();
-        if standing.is_empty() {
+        let nobody = standing.is_empty() && listening.is_empty();
+        if nobody && self.plan.era != FakeEra::Modern {
             outlet.send(&text, Kind::Other);
         }
         for stream in standing.iter() {
