@@ -53,13 +53,14 @@ fn profile_folder() -> PathBuf {
     if above_deps { folder.parent().expect("`deps` has a parent") } else { folder }.to_path_buf()
 }
 
-/// The source folders a program is made from: this crate stands alone, the binary needs all others.
+/// The source folders a program is made from: this crate needs the wire, the binary needs all others.
 fn sources_of(package: &str) -> Vec<PathBuf> {
     let ours = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = workspace_root().join("crates");
     if ours.ends_with(package) {
-        return vec![ours.join("src")];
+        return vec![ours.join("src"), crates.join("capdeck-mcp/src")];
     }
-    let crates = workspace_root().join("crates").read_dir().expect("the workspace has crates");
+    let crates = crates.read_dir().expect("the workspace has crates");
     let others = crates.filter_map(Result::ok).map(|entry| entry.path());
     others.filter(|folder| folder != ours).map(|folder| folder.join("src")).collect()
 }

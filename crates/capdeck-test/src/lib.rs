@@ -15,6 +15,7 @@
 pub mod bench;
 mod binary;
 mod capdeck;
+pub mod conformance;
 pub mod fake;
 mod http_client;
 mod stdio_client;

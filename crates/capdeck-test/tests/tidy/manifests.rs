@@ -19,7 +19,8 @@ const CRATES: &[(&str, &[&str])] = &[
         "capdeck-cli",
         &["capdeck-definition", "capdeck-catalog", "capdeck-auth", "capdeck-host", "capdeck-serve"],
     ),
-    ("capdeck-test", &[]),
+    // Its conformance server is made of the product's own server half, which is thereby tested alone.
+    ("capdeck-test", &["capdeck-mcp"]),
 ];
 
 /// A line of a manifest's dependency table.

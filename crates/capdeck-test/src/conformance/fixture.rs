@@ -1,0 +1,106 @@
+//! What all clients of one fixture process share.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use async_trait::async_trait;
+use capdeck_mcp::{
+    RawObject, RpcError,
+    server::{ClientHello, Peer, Service, Session},
+};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::{call::raw_object, session::FixtureSession, tasks::TaskTable};
+
+/// The server. Lists, tasks and who listens belong to the process; everything else to a session.
+#[derive(Default)]
+pub struct Fixture {
+    pub(super) tasks: TaskTable,
+    /// Whether the tool that comes and goes is there.
+    extra_tool: AtomicBool,
+    /// Whether the prompt that comes and goes is there.
+    extra_prompt: AtomicBool,
+    listeners: Mutex<Vec<(u64, Peer)>>,
+}
+
+impl Fixture {
+    /// A server as it is at its start.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    pub(super) fn has_extra_tool(&self) -> bool {
+        self.extra_tool.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn has_extra_prompt(&self) -> bool {
+        self.extra_prompt.load(Ordering::Relaxed)
+    }
+
+    /// Adds or removes a tool and tells everyone.
+    pub(super) fn change_tools(&self) {
+        self.extra_tool.fetch_xor(true, Ordering::Relaxed);
+        self.announce("notifications/tools/list_changed", &json!({}));
+    }
+
+    /// Adds or removes a prompt and tells everyone.
+    pub(super) fn change_prompts(&self) {
+        self.extra_prompt.fetch_xor(true, Ordering::Relaxed);
+        self.announce("notifications/prompts/list_changed", &json!({}));
+    }
+
+    /// Sends a notification to every open session.
+    pub(super) fn announce(&self, method: &str, params: &Value) {
+        for (_, peer) in &*self.listeners.lock() {
+            peer.notify(method, Some(raw_object(params)));
+        }
+    }
+
+    pub(super) fn forget(&self, session: u64) {
+        self.listeners.lock().retain(|(listener, _)| *listener != session);
+    }
+
+    pub(super) fn remember(&self, peer: Peer) -> u64 {
+        let mut listeners = self.listeners.lock();
+        let id = listeners.last().map_or(0, |(last, _)| last + 1);
+        listeners.push((id, peer));
+        id
+    }
+}
+
+/// The service is a handle, so that sessions can keep one too.
+pub(super) struct FixtureService(pub(super) Arc<Fixture>);
+
+#[async_trait]
+impl Service for FixtureService {
+    async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError> {
+        Ok(Arc::new(FixtureSession::open(Arc::clone(&self.0), &hello, peer)))
+    }
+}
+
+/// What the server says about itself in an era.
+pub(super) fn description(modern: bool) -> RawObject {
+    let mut capabilities = json!({
+        "tools": { "listChanged": true },
+        "resources": { "subscribe": true, "listChanged": true },
+        "prompts": { "listChanged": true },
+        "completions": {},
+        "logging": {},
+        "extensions": { super::skills::EXTENSION: { "directoryRead": true } },
+    });
+    // Tasks were part of the protocol before they became an extension.
+    if modern {
+        capabilities["extensions"][super::tasks::EXTENSION] = json!({});
+    } else {
+        capabilities["tasks"] =
+            json!({ "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } });
+    }
+    raw_object(&json!({
+        "capabilities": capabilities,
+        "serverInfo": { "name": "capdeck-conformance", "version": "1.0.0" },
+        "instructions": "Call the tool that a scenario names.",
+    }))
+}

@@ -1,0 +1,157 @@
+//! Asks the client, in the way of its era, and gives the answers to whoever asked.
+
+use std::time::Duration;
+
+use capdeck_mcp::RpcError;
+use futures_util::future::try_join_all;
+use serde_json::{Map, Value, json};
+
+use super::call::{Call, raw_object};
+
+/// How long a person may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The member of a legacy question's `_meta` that says under which key a modern client sees it.
+const INPUT_KEY: &str = "io.capdeck/inputKey";
+
+/// Something the client is asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Question {
+    pub(super) key: &'static str,
+    pub(super) method: &'static str,
+    pub(super) params: Value,
+}
+
+/// Questions in the order they are asked: those of one round together.
+pub(super) struct Rounds {
+    rounds: Vec<Vec<Question>>,
+    keeps_state: bool,
+}
+
+/// What came of asking.
+pub(super) enum Gathered {
+    /// Every answer, by key.
+    Answers(Value),
+    /// The result that asks a modern client for more.
+    Needed(Value),
+}
+
+impl Question {
+    /// Asks the person to fill in a form.
+    pub(super) fn form(
+        key: &'static str,
+        message: &str,
+        properties: &Value,
+        required: &[&str],
+    ) -> Self {
+        let schema = json!({ "type": "object", "properties": properties, "required": required });
+        let params = json!({ "message": message, "requestedSchema": schema });
+        Self { key, method: "elicitation/create", params }
+    }
+
+    /// Asks the person for one text.
+    pub(super) fn text(key: &'static str, message: &str, property: &str) -> Self {
+        Self::form(key, message, &json!({ property: { "type": "string" } }), &[property])
+    }
+
+    /// Asks the person for a yes or no.
+    pub(super) fn confirmation(key: &'static str, message: &str, property: &str) -> Self {
+        Self::form(key, message, &json!({ property: { "type": "boolean" } }), &[property])
+    }
+
+    /// Asks the client's model.
+    pub(super) fn sampling(key: &'static str, prompt: &str, max_tokens: u32) -> Self {
+        let message = json!({ "role": "user", "content": { "type": "text", "text": prompt } });
+        let params = json!({ "messages": [message], "maxTokens": max_tokens });
+        Self { key, method: "sampling/createMessage", params }
+    }
+
+    /// Asks for the client's roots.
+    pub(super) fn roots(key: &'static str) -> Self {
+        Self { key, method: "roots/list", params: json!({}) }
+    }
+
+    /// As it stands in `inputRequests`.
+    pub(super) fn shown(&self) -> Value {
+        json!({ "method": self.method, "params": self.params })
+    }
+}
+
+impl Rounds {
+    /// One round, which a client may answer without having been asked.
+    pub(super) fn stateless(questions: Vec<Question>) -> Self {
+        Self { rounds: vec![questions], keeps_state: false }
+    }
+
+    /// Rounds whose progress travels in `requestState`.
+    pub(super) fn stateful(rounds: Vec<Vec<Question>>) -> Self {
+        Self { rounds, keeps_state: true }
+    }
+}
+
+impl Call<'_> {
+    /// Asks everything and gives the answers, or the result that asks for the next of them.
+    pub(super) async fn gather(&self, rounds: &Rounds) -> Result<Gathered, RpcError> {
+        if self.is_modern {
+            return self.gather_from_retries(rounds);
+        }
+        let mut answers = Map::new();
+        for questions in &rounds.rounds {
+            for (question, answer) in
+                questions.iter().zip(try_join_all(questions.iter().map(|q| self.ask(q))).await?)
+            {
+                answers.insert(question.key.to_owned(), answer);
+            }
+        }
+        Ok(Gathered::Answers(answers.into()))
+    }
+
+    /// Asks a legacy client in the middle of its call.
+    pub(super) async fn ask(&self, question: &Question) -> Result<Value, RpcError> {
+        let mut params = question.params.clone();
+        params["_meta"][INPUT_KEY] = question.key.into();
+        let peer = &self.exchange.peer;
+        let answer = peer.request(question.method, Some(raw_object(&params)), PATIENCE).await?;
+        serde_json::from_str(answer.get())
+            .map_err(|_| RpcError::internal("the client's answer is not JSON"))
+    }
+
+    fn gather_from_retries(&self, rounds: &Rounds) -> Result<Gathered, RpcError> {
+        let state = self.params.get("requestState").map(read_state).transpose()?;
+        let is_first = rounds.keeps_state && state.is_none();
+        let (mut round, mut answers) = state.unwrap_or_default();
+        let asked = rounds.rounds.get(round).ok_or_else(foreign_state)?;
+        let given = &self.params["inputResponses"];
+        let is_answered = asked.iter().all(|question| given[question.key].is_object());
+        if is_answered && !is_first {
+            for question in asked {
+                answers.insert(question.key.to_owned(), given[question.key].clone());
+            }
+            round += 1;
+        }
+        let Some(next) = rounds.rounds.get(round) else {
+            return Ok(Gathered::Answers(answers.into()));
+        };
+        let requests: Map<String, Value> =
+            next.iter().map(|question| (question.key.to_owned(), question.shown())).collect();
+        let mut result = json!({ "resultType": "input_required", "inputRequests": requests });
+        if rounds.keeps_state {
+            result["requestState"] =
+                json!({ "round": round, "answers": answers }).to_string().into();
+        }
+        Ok(Gathered::Needed(result))
+    }
+}
+
+fn read_state(state: &Value) -> Result<(usize, Map<String, Value>), RpcError> {
+    let read = || {
+        let state: Value = serde_json::from_str(state.as_str()?).ok()?;
+        let round = usize::try_from(state["round"].as_u64()?).ok()?;
+        Some((round, state["answers"].as_object()?.clone()))
+    };
+    read().ok_or_else(foreign_state)
+}
+
+fn foreign_state() -> RpcError {
+    RpcError::invalid_params("`requestState` is not of this server")
+}

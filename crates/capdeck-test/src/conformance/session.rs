@@ -1,0 +1,88 @@
+//! Answers one client's requests: which method goes where.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use capdeck_mcp::{
+    Era, RawObject, RpcError,
+    server::{ClientHello, Exchange, Peer, Session},
+};
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
+
+use super::{
+    call::{Answer, Call, value_of},
+    fixture::{Fixture, description},
+    prompts, resources, skills, tasks, tools,
+};
+
+/// One client.
+pub(super) struct FixtureSession {
+    fixture: Arc<Fixture>,
+    id: u64,
+    era: Era,
+    capabilities: Value,
+    peer: Peer,
+}
+
+impl FixtureSession {
+    /// Takes a client in. From now on it is told of every change.
+    pub(super) fn open(fixture: Arc<Fixture>, hello: &ClientHello, peer: Peer) -> Self {
+        let id = fixture.remember(peer.clone());
+        let capabilities = value_of(&hello.capabilities);
+        Self { fixture, id, era: hello.revision.era(), capabilities, peer }
+    }
+}
+
+#[async_trait]
+impl Session for FixtureSession {
+    async fn describe(&self) -> Result<RawObject, RpcError> {
+        Ok(description(self.era == Era::Modern))
+    }
+
+    async fn request(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+        exchange: Exchange,
+    ) -> Result<Box<RawValue>, RpcError> {
+        let call = Call {
+            fixture: &self.fixture,
+            capabilities: &self.capabilities,
+            is_modern: exchange.revision.era() == Era::Modern,
+            session: &self.peer,
+            params: params.as_ref().map_or_else(|| json!({}), value_of),
+            exchange: &exchange,
+        };
+        let result = answer(method, &call).await?;
+        Ok(to_raw_value(&result).unwrap())
+    }
+
+    async fn notification(&self, _method: &str, _params: Option<RawObject>) {}
+
+    async fn closed(&self) {
+        self.fixture.forget(self.id);
+    }
+}
+
+async fn answer(method: &str, call: &Call<'_>) -> Answer {
+    match method {
+        "tools/list" => Ok(json!({ "tools": tools::list(call.fixture.has_extra_tool()) })),
+        "tools/call" => tools::call(call).await,
+        "prompts/list" => Ok(json!({ "prompts": prompts::list(call.fixture.has_extra_prompt()) })),
+        "prompts/get" => prompts::get(call).await,
+        "completion/complete" => Ok(prompts::complete(call)),
+        "resources/list" => Ok(json!({ "resources": resources::list() })),
+        "resources/templates/list" => Ok(json!({ "resourceTemplates": resources::templates() })),
+        "resources/read" => resources::read(call),
+        "resources/directory/read" => skills::read_directory(call),
+        "skills/list" => Ok(json!({ "skills": [skills::entry()] })),
+        "skills/get" => skills::get(call),
+        "resources/subscribe" | "resources/unsubscribe" => resources::subscription(call),
+        "logging/setLevel" if !call.is_modern => Ok(json!({})),
+        _ if method.starts_with("tasks/") => tasks::answer(method, call).await,
+        _ => Err(RpcError::method_not_found(method)),
+    }
+}
