@@ -111,15 +111,21 @@ impl Catalog {
         self.index();
     }
 
-    /// The same catalog with one capability's discovery replaced. Shares everything else.
+    /// The same catalog for clients to whom some backends offer something else. Shares everything else.
     #[must_use]
-    pub fn with_discovery(&self, id: &str, discovery: Arc<Discovery>) -> Self {
+    pub fn with_discoveries(
+        &self,
+        discoveries: impl IntoIterator<Item = (CapabilityId, Arc<Discovery>)>,
+    ) -> Self {
         let mut capabilities = BTreeMap::clone(&self.capabilities);
-        if let Some(slot) = capabilities.get_mut(id) {
-            *slot = Arc::new(Capability { discovery: Some(discovery), ..Capability::clone(slot) });
+        for (id, discovery) in discoveries {
+            if let Some(slot) = capabilities.get_mut(&id) {
+                *slot =
+                    Arc::new(Capability { discovery: Some(discovery), ..Capability::clone(slot) });
+            }
         }
         Self {
-            version: self.version + 1,
+            version: self.version,
             capabilities: Arc::new(capabilities),
             untrusted: Arc::clone(&self.untrusted),
             quarantined: Arc::clone(&self.quarantined),

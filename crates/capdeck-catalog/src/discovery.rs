@@ -38,6 +38,14 @@ pub struct ServerFacts {
     pub instructions: Option<String>,
 }
 
+impl ServerFacts {
+    /// True for servers whose requests stand alone, since revision 2026-07-28. Revisions are dates, so text order is
+    /// their order.
+    pub fn is_modern(&self) -> bool {
+        self.protocol_version.as_str() >= "2026-07-28"
+    }
+}
+
 /// One callable, with its definition byte for byte as the backend sent it.
 #[derive(Debug, Clone)]
 pub struct Tool {

@@ -141,7 +141,9 @@ impl Session {
         if matches!(self.scope, Scope::Transparent(_)) {
             return Ok(None);
         }
-        if capability.discovery.is_none() || self.host.discovery_is_old(definition) {
+        if capability.discovery.is_none()
+            || self.host.discovery_is_old(definition, &self.connections)
+        {
             self.host.discover(definition, &self.connections, context).await?;
             if let Some(tool) = self.catalog().tool(definition.id.as_str(), name) {
                 return Ok(Some(tool.clone()));

@@ -7,7 +7,7 @@ use capdeck_catalog::Discovery;
 use capdeck_definition::{Backend, Definition};
 use serde_json::{Map, Value, json};
 
-use crate::{Session, connections::Connections};
+use crate::Session;
 
 /// What a live check found.
 #[derive(Debug)]
@@ -41,9 +41,9 @@ impl Session {
         {
             return Ok(declared.clone());
         }
-        match &self.connections {
-            Connections::Shared => self.host.0.shared.forgive(&definition.id),
-            Connections::Own(own) => own.pool.forgive(&definition.id),
+        self.host.0.shared.forgive(&definition.id);
+        if let Some(own) = self.connections.own() {
+            own.pool.forgive(&definition.id);
         }
         let context = CallContext {
             timeout: Some(context.timeout.unwrap_or_else(|| longest_start(definition))),

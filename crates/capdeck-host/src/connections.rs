@@ -1,36 +1,40 @@
 //! Which connections a session uses: the host's shared ones, or its own.
 //!
-//! A server may ask its client for something in the middle of a call. On a connection that several
-//! sessions share nobody could say whom it means, so a session whose client can be asked (sampling,
-//! elicitation, roots) or that mirrors one server has connections of its own, as if it had connected directly.
+//! A legacy server hears about its client once, in the handshake, and may ask it something in the middle of a call.
+//! On a connection that several sessions share nobody could say whom it means, so a session whose client can be asked
+//! (sampling, elicitation, roots) or that mirrors one server has connections of its own, as if it had connected
+//! directly. A modern server hears about the client with every request, so everyone shares one connection to it.
 
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use capdeck_backend::{CallError, Caller as _, Listener, NoCaller};
 use capdeck_catalog::RawObject;
-use capdeck_definition::Definition;
+use capdeck_definition::{Backend, Definition};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Host,
+    Host, HostEvent,
+    audience::Audience,
     discover::relist,
     host::HostState,
     pool::{ConnectionPool, Lease},
 };
 
-/// The connections one session may use.
+/// The connections one session may use, and whom it speaks for.
 #[derive(Clone)]
-pub(crate) enum Connections {
-    Shared,
-    Own(OwnConnections),
+pub(crate) struct Connections {
+    audience: Audience,
+    own: Option<OwnConnections>,
 }
 
 /// Connections that belong to one session and speak for its client.
 #[derive(Clone)]
 pub(crate) struct OwnConnections {
     pub(crate) pool: Arc<ConnectionPool>,
+    /// The session they belong to.
+    pub(crate) session: Arc<str>,
     pub(crate) client: Arc<dyn Listener>,
     pub(crate) notices: Notices,
 }
@@ -40,11 +44,37 @@ pub(crate) struct OwnConnections {
 pub(crate) enum Notices {
     /// The client sees one server as it is: everything is passed on.
     PassOn,
-    /// The client sees a deck: only list changes matter, and they go through the catalog.
+    /// The client sees a deck: lists go through the catalog, resources have other names.
     Follow,
 }
 
 impl Connections {
+    pub(crate) fn new(audience: Audience, own: Option<OwnConnections>) -> Self {
+        Self { audience, own }
+    }
+
+    /// The host's connections, spoken through for this audience.
+    pub(crate) fn shared(audience: Audience) -> Self {
+        Self { audience, own: None }
+    }
+
+    /// Whom everything sent here speaks for.
+    pub(crate) fn audience(&self) -> &Audience {
+        &self.audience
+    }
+
+    /// The session's own connections, if it has any.
+    pub(crate) fn own(&self) -> Option<&OwnConnections> {
+        self.own.as_ref()
+    }
+
+    /// True when the session reaches this server through a connection that others use too.
+    pub(crate) fn shares(&self, host: &Host, definition: &Definition) -> bool {
+        self.own.is_none()
+            || !matches!(definition.backend, Backend::Mcp(_))
+            || host.0.eras.is_modern(definition) == Some(true)
+    }
+
     /// The live connection of this definition, opened now if need be.
     pub(crate) async fn lease(
         &self,
@@ -52,56 +82,130 @@ impl Connections {
         definition: &Arc<Definition>,
         cancel: &CancellationToken,
     ) -> Result<Lease, CallError> {
-        let (pool, audience) = match self {
-            Self::Shared => (&host.0.shared, Audience::Everyone),
-            Self::Own(own) => (
-                own.pool.as_ref(),
-                Audience::One {
-                    pool: Arc::downgrade(&own.pool),
-                    client: own.client.clone(),
-                    notices: own.notices,
-                },
-            ),
+        let Some(own) = &self.own else {
+            return self.lease_shared(host, definition, cancel).await;
         };
-        let listener = || -> Arc<dyn Listener> {
-            Arc::new(ServerListener {
-                host: host.downgrade(),
-                definition: definition.clone(),
-                audience,
-            })
-        };
-        pool.lease(definition, listener, cancel).await
+        if self.shares(host, definition) {
+            let lease = self.lease_shared(host, definition, cancel).await?;
+            if self.shares(host, definition) {
+                return Ok(lease);
+            }
+            // It used to be modern and is a legacy server now: its questions need an address.
+        }
+        let lease = self.lease_own(own, host, definition, cancel).await?;
+        if !self.shares(host, definition) {
+            return Ok(lease);
+        }
+        // Nobody could know before it answered. Once is enough: the era is remembered.
+        drop(lease);
+        own.pool.discard(&definition.id);
+        self.lease_shared(host, definition, cancel).await
     }
+
+    async fn lease_shared(
+        &self,
+        host: &Host,
+        definition: &Arc<Definition>,
+        cancel: &CancellationToken,
+    ) -> Result<Lease, CallError> {
+        let reach = Reach::Everyone;
+        let lease = lease_from(&host.0.shared, host, definition, reach, cancel).await?;
+        Ok(lease.speaking_for(self.audience.client().clone()))
+    }
+
+    async fn lease_own(
+        &self,
+        own: &OwnConnections,
+        host: &Host,
+        definition: &Arc<Definition>,
+        cancel: &CancellationToken,
+    ) -> Result<Lease, CallError> {
+        let reach = Reach::One {
+            pool: Arc::downgrade(&own.pool),
+            session: own.session.clone(),
+            client: own.client.clone(),
+            notices: own.notices,
+            audience: self.audience.clone(),
+        };
+        lease_from(&own.pool, host, definition, reach, cancel).await
+    }
+}
+
+/// Leases, and learns from a connection that was opened just now which era its server speaks.
+async fn lease_from(
+    pool: &ConnectionPool,
+    host: &Host,
+    definition: &Arc<Definition>,
+    reach: Reach,
+    cancel: &CancellationToken,
+) -> Result<Lease, CallError> {
+    let mut is_new = false;
+    let listener = || {
+        is_new = true;
+        ServerListener::new(host, definition, reach)
+    };
+    let lease = pool.lease(definition, listener, cancel).await?;
+    if is_new && let Some(facts) = lease.server() {
+        host.0.eras.note(definition, &facts);
+    }
+    Ok(lease)
 }
 
 /// Hears what one server says outside any call.
 struct ServerListener {
     host: Weak<HostState>,
     definition: Arc<Definition>,
-    audience: Audience,
+    reach: Reach,
 }
 
-enum Audience {
+/// Whom a connection's server reaches.
+enum Reach {
     Everyone,
     /// The pool is held weakly: it owns the connection that owns this listener.
     One {
         pool: Weak<ConnectionPool>,
+        session: Arc<str>,
         client: Arc<dyn Listener>,
         notices: Notices,
+        audience: Audience,
     },
+}
+
+impl ServerListener {
+    #[expect(clippy::new_ret_no_self, reason = "callers only ever want the trait object")]
+    fn new(host: &Host, definition: &Arc<Definition>, reach: Reach) -> Arc<dyn Listener> {
+        Arc::new(Self { host: host.downgrade(), definition: definition.clone(), reach })
+    }
+
+    fn relist(&self, host: Host) {
+        match self.reach.connections() {
+            Some(connections) => relist(host, self.definition.clone(), connections),
+            None if matches!(self.reach, Reach::Everyone) => {
+                host.relist_for_everyone(&self.definition)
+            }
+            // The session is over, and with it whatever its list was for.
+            None => {}
+        }
+    }
 }
 
 #[async_trait]
 impl Listener for ServerListener {
     fn notified(&self, method: &str, params: Option<RawObject>) {
-        if method.ends_with("/list_changed")
-            && let Some(host) = self.host.upgrade().map(Host)
-            && let Some(connections) = self.audience.connections()
-        {
-            relist(host, self.definition.clone(), connections);
+        let Some(host) = self.host.upgrade().map(Host) else { return };
+        let lists = method.ends_with("/list_changed");
+        if lists {
+            self.relist(host.clone());
         }
-        if let Audience::One { client, notices: Notices::PassOn, .. } = &self.audience {
-            client.notified(method, params);
+        match &self.reach {
+            Reach::One { client, notices: Notices::PassOn, .. } => client.notified(method, params),
+            Reach::One { session, .. } if method == RESOURCE_UPDATED => {
+                self.announce(&host, Some(session.clone()), method, params);
+            }
+            Reach::Everyone if lists || method == RESOURCE_UPDATED => {
+                self.announce(&host, None, method, params);
+            }
+            Reach::One { .. } | Reach::Everyone => {}
         }
     }
 
@@ -110,22 +214,43 @@ impl Listener for ServerListener {
         method: &str,
         params: Option<RawObject>,
     ) -> Result<Box<RawValue>, CallError> {
-        match &self.audience {
-            Audience::Everyone => NoCaller.request(method, params).await,
-            Audience::One { client, .. } => client.requested(method, params).await,
+        match &self.reach {
+            Reach::Everyone => NoCaller.request(method, params).await,
+            Reach::One { client, .. } => client.requested(method, params).await,
         }
     }
 }
 
-impl Audience {
+/// A subscribed resource has new contents.
+pub(crate) const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+
+impl ServerListener {
+    fn announce(
+        &self,
+        host: &Host,
+        session: Option<Arc<str>>,
+        method: &str,
+        params: Option<RawObject>,
+    ) {
+        host.announce(HostEvent::ServerNotified {
+            capability: self.definition.id.clone(),
+            session,
+            method: method.into(),
+            params: params.map(Arc::new),
+        });
+    }
+}
+
+impl Reach {
+    /// The connections of the one session that is reached, while it lasts.
     fn connections(&self) -> Option<Connections> {
-        match self {
-            Self::Everyone => Some(Connections::Shared),
-            Self::One { pool, client, notices } => Some(Connections::Own(OwnConnections {
-                pool: pool.upgrade()?,
-                client: client.clone(),
-                notices: *notices,
-            })),
-        }
+        let Self::One { pool, session, client, notices, audience } = self else { return None };
+        let own = OwnConnections {
+            pool: pool.upgrade()?,
+            session: session.clone(),
+            client: client.clone(),
+            notices: *notices,
+        };
+        Some(Connections::new(audience.clone(), Some(own)))
     }
 }

@@ -6,13 +6,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_backend::{CallContext, CallError, ErrorCode, static_discovery};
+use capdeck_backend::{CallContext, CallError, ClientProfile, ErrorCode, static_discovery};
 use capdeck_catalog::{Capability, Discovery};
 use capdeck_definition::{Backend, CapabilityId, Deck, Definition};
 use parking_lot::Mutex;
 use tokio::{sync::Semaphore, task::JoinSet};
 
-use crate::{Host, connections::Connections, discovery_cache::DiscoveryCache, set_tools};
+use crate::{
+    Host,
+    audience::{Audience, AudienceKey},
+    connections::Connections,
+    discovery_cache::DiscoveryCache,
+    set_tools,
+};
 
 /// Longest wait for a new list after a server said that it changed.
 const RELIST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -20,21 +26,28 @@ const RELIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a capability that failed to answer is asked again in the background only.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How many sets of client capabilities lists are kept for. Clients choose them freely, so there is a bound.
+const MOST_AUDIENCES: usize = 32;
+
 /// What is known of each backend's offer, in memory and behind that on disk.
 pub(crate) struct Discoveries {
     cache: DiscoveryCache,
-    known: Mutex<HashMap<CapabilityId, Known>>,
+    known: Mutex<HashMap<Place, Known>>,
     /// Who failed to answer when last asked, why and when.
     failed: Mutex<HashMap<CapabilityId, (Instant, CallError)>>,
     /// One question at a time per capability.
     asking: Mutex<HashMap<CapabilityId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
+/// Whose list, made for whom.
+type Place = (CapabilityId, AudienceKey);
+
 struct Known {
     fingerprint: String,
-    discovery: Arc<Discovery>,
-    /// When the backend was asked; `None` for a list read from disk.
-    asked: Option<Instant>,
+    /// `None` when the disk was looked at and has nothing.
+    discovery: Option<Arc<Discovery>>,
+    /// Whom it was asked for and when; `None` for a list read from disk.
+    asked: Option<(Audience, Instant)>,
 }
 
 impl Discoveries {
@@ -42,53 +55,82 @@ impl Discoveries {
         Self { cache, known: Mutex::default(), failed: Mutex::default(), asking: Mutex::default() }
     }
 
-    /// The last known offer of a definition, without asking anyone.
+    /// The last known offer of a definition to clients that declare nothing, without asking anyone.
     pub(crate) fn known(&self, definition: &Definition, deck: &Deck) -> Option<Arc<Discovery>> {
         if let Backend::Caplets(_) = definition.backend {
             // A set that is kept because its file broke is not in the deck, and neither are its members.
             let is_read = deck.definitions.iter().any(|one| std::ptr::eq(one.as_ref(), definition));
             return is_read.then(|| Arc::new(set_tools::discovery(&definition.id, deck)));
         }
+        self.known_to(definition, &AudienceKey::default())
+    }
+
+    /// The last known offer to this audience and no other.
+    pub(crate) fn known_to(
+        &self,
+        definition: &Definition,
+        audience: &AudienceKey,
+    ) -> Option<Arc<Discovery>> {
         let mut known = self.known.lock();
-        if let Some(entry) = known.get(definition.id.as_str())
+        let place = (definition.id.clone(), audience.clone());
+        if let Some(entry) = known.get(&place)
             && entry.fingerprint == definition.fingerprint
         {
-            return Some(entry.discovery.clone());
+            return entry.discovery.clone();
         }
-        let discovery = Arc::new(match static_discovery(definition) {
-            Some(discovery) => discovery,
-            None => self.cache.load(definition)?,
-        });
+        let discovery = match static_discovery(definition) {
+            Some(discovery) => Some(discovery),
+            None => self.cache.load(definition, audience),
+        };
         let entry = Known {
             fingerprint: definition.fingerprint.clone(),
-            discovery: discovery.clone(),
+            discovery: discovery.map(Arc::new),
             asked: None,
         };
-        known.insert(definition.id.clone(), entry);
-        Some(discovery)
+        let found = entry.discovery.clone();
+        known.insert(place, entry);
+        found
     }
 
     /// Keeps an answer. True when it differs from what was known.
-    fn learn(&self, definition: &Definition, discovery: &Arc<Discovery>, asked: Instant) -> bool {
+    fn learn(
+        &self,
+        definition: &Definition,
+        audience: &Audience,
+        discovery: &Arc<Discovery>,
+        asked: Instant,
+    ) -> bool {
+        let place = (definition.id.clone(), audience.key().clone());
         let mut known = self.known.lock();
-        let changed = known.get(definition.id.as_str()).is_none_or(|entry| {
-            entry.fingerprint != definition.fingerprint || !same(&entry.discovery, discovery)
+        let changed = known.get(&place).is_none_or(|entry| {
+            entry.fingerprint != definition.fingerprint
+                || !entry.discovery.as_ref().is_some_and(|before| same(before, discovery))
         });
         let entry = Known {
             fingerprint: definition.fingerprint.clone(),
-            discovery: discovery.clone(),
-            asked: Some(asked),
+            discovery: Some(discovery.clone()),
+            asked: Some((audience.clone(), asked)),
         };
-        known.insert(definition.id.clone(), entry);
+        known.insert(place, entry);
+        forget_oldest(&mut known);
         drop(known);
-        if changed && let Err(error) = self.cache.save(definition, discovery) {
+        if changed && let Err(error) = self.cache.save(definition, audience.key(), discovery) {
             tracing::warn!(capability = %definition.id, %error, "the tool list could not be cached");
         }
         changed
     }
 
-    fn asked(&self, id: &CapabilityId) -> Option<Instant> {
-        self.known.lock().get(id.as_str())?.asked
+    fn asked(&self, id: &CapabilityId, audience: &AudienceKey) -> Option<Instant> {
+        let known = self.known.lock();
+        let (_, asked) = known.get(&(id.clone(), audience.clone()))?.asked.as_ref()?;
+        Some(*asked)
+    }
+
+    /// Everyone this capability was asked for since the host started.
+    fn audiences(&self, id: &CapabilityId) -> Vec<Audience> {
+        let known = self.known.lock();
+        let of_this = known.iter().filter(|((owner, _), _)| owner == id);
+        of_this.filter_map(|(_, entry)| Some(entry.asked.as_ref()?.0.clone())).collect()
     }
 
     /// Why a capability lately failed to answer.
@@ -115,6 +157,21 @@ impl Discoveries {
     }
 }
 
+/// Drops the lists of the audience that was asked for longest ago, when there are too many.
+fn forget_oldest(known: &mut HashMap<Place, Known>) {
+    let mut latest: HashMap<AudienceKey, Option<Instant>> = HashMap::new();
+    for ((_, audience), entry) in known.iter().filter(|((_, audience), _)| !audience.is_bare()) {
+        let asked = entry.asked.as_ref().map(|(_, asked)| *asked);
+        let last = latest.entry(audience.clone()).or_default();
+        *last = (*last).max(asked);
+    }
+    if latest.len() > MOST_AUDIENCES
+        && let Some((oldest, _)) = latest.into_iter().min_by_key(|(_, asked)| *asked)
+    {
+        known.retain(|(_, audience), _| *audience != oldest);
+    }
+}
+
 impl Host {
     /// Asks the backend what it offers, connecting if need be, and puts the answer into the catalog.
     pub(crate) async fn discover(
@@ -127,8 +184,10 @@ impl Host {
         let wanted = Instant::now();
         let _turn = turn.lock().await;
         // An answer to a question asked before this caller came could miss the change it is about.
-        if self.0.discoveries.asked(&definition.id).is_some_and(|asked| asked >= wanted)
-            && let Some(known) = self.0.discoveries.known(definition, &self.deck())
+        let audience = connections.audience();
+        let asked = self.0.discoveries.asked(&definition.id, audience.key());
+        if asked.is_some_and(|asked| asked >= wanted)
+            && let Some(known) = self.0.discoveries.known_to(definition, audience.key())
         {
             return Ok(known);
         }
@@ -142,26 +201,56 @@ impl Host {
         self.note_outcome(&definition.id, outcome.as_ref().err());
         self.0.discoveries.note_outcome(&definition.id, outcome.as_ref().err());
         let discovery = Arc::new(outcome?);
-        if self.0.discoveries.learn(definition, &discovery, asked) {
+        if self.0.discoveries.learn(definition, audience, &discovery, asked) {
             self.rebuild();
         }
         Ok(discovery)
     }
 
     /// True when the offer is old enough, by the definition's own measure, to be asked for again.
-    pub(crate) fn discovery_is_old(&self, definition: &Definition) -> bool {
+    pub(crate) fn discovery_is_old(
+        &self,
+        definition: &Definition,
+        connections: &Connections,
+    ) -> bool {
         let Backend::Mcp(server) = &definition.backend else { return false };
         let longest = Duration::from_millis(server.tool_cache_ttl_ms);
-        self.0.discoveries.asked(&definition.id).is_none_or(|asked| asked.elapsed() >= longest)
+        let asked = self.0.discoveries.asked(&definition.id, connections.audience().key());
+        asked.is_none_or(|asked| asked.elapsed() >= longest)
     }
 
-    /// Asks every capability in the list that has never answered, a few at a time. Returns, after the
-    /// deck's discovery timeout at the latest, those without an answer and why; slow ones go on in the
+    /// True when it is known what the capability offers to exactly these clients.
+    pub(crate) fn knows_offer(&self, capability: &Capability, audience: &AudienceKey) -> bool {
+        let definition = &capability.definition;
+        if audience.is_bare() || !matches!(definition.backend, Backend::Mcp(_)) {
+            return capability.discovery.is_some();
+        }
+        self.0.discoveries.known_to(definition, audience).is_some()
+    }
+
+    /// Reads a changed list again for everyone who is shown one by a shared connection.
+    pub(crate) fn relist_for_everyone(&self, definition: &Arc<Definition>) {
+        let mut audiences = self.0.discoveries.audiences(&definition.id);
+        if self.0.eras.is_modern(definition) != Some(true) {
+            // A legacy server shows others their lists on connections of their own, which say so themselves.
+            audiences.retain(|audience| audience.key().is_bare());
+        }
+        if audiences.is_empty() {
+            audiences.push(Audience::new(ClientProfile::default()));
+        }
+        for audience in audiences {
+            relist(self.clone(), definition.clone(), Connections::shared(audience));
+        }
+    }
+
+    /// Asks every capability in the list that never said what it offers to these clients, a few at a time. Returns,
+    /// after the deck's discovery timeout at the latest, those without an answer and why; slow ones go on in the
     /// background, so that the next question finds their answer.
     pub(crate) async fn discover_unknown(
         &self,
         capabilities: impl Iterator<Item = Arc<Capability>>,
         connections: &Connections,
+        hurry: Hurry,
     ) -> Vec<(CapabilityId, CallError)> {
         let catalog = self.catalog();
         let config = catalog.config();
@@ -169,8 +258,15 @@ impl Host {
         let places = Arc::new(Semaphore::new(config.exposure_discovery_concurrency as usize));
         let mut waiting = BTreeMap::new();
         let mut asking = JoinSet::new();
-        for capability in capabilities.filter(|capability| capability.discovery.is_none()) {
+        let audience = connections.audience().key();
+        for capability in capabilities.filter(|one| !self.knows_offer(one, audience)) {
             let definition = capability.definition.clone();
+            if hurry == Hurry::AnyListWillDo && capability.discovery.is_some() {
+                if !self.0.discoveries.is_being_asked(&definition.id) {
+                    relist(self.clone(), definition, connections.clone());
+                }
+                continue;
+            }
             if let Some(error) = self.0.discoveries.recent_failure(&definition.id) {
                 // Nobody waits for it a second time; when it answers, the lists change.
                 if !self.0.discoveries.is_being_asked(&definition.id) {
@@ -202,6 +298,14 @@ impl Host {
         }
         waiting.into_iter().collect()
     }
+}
+
+/// Whether somebody who waits for a list takes one that was made for clients who can do less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hurry {
+    /// The right one is asked for meanwhile.
+    AnyListWillDo,
+    OwnListOnly,
 }
 
 fn still_starting(id: &CapabilityId) -> CallError {

@@ -8,9 +8,12 @@ use std::{
 use capdeck_catalog::Discovery;
 use capdeck_definition::Definition;
 
-use crate::durable;
+use crate::{audience::AudienceKey, durable};
 
-/// One file per capability and fingerprint: a changed definition never sees an old list.
+/// How many audiences' lists are kept on disk per capability.
+const MOST_AUDIENCES: usize = 8;
+
+/// One file per capability, fingerprint and audience: a changed definition never sees an old list.
 #[derive(Debug, Clone)]
 pub(crate) struct DiscoveryCache {
     folder: PathBuf,
@@ -22,17 +25,62 @@ impl DiscoveryCache {
     }
 
     /// The last known discovery; a missing or unreadable one means "ask again".
-    pub(crate) fn load(&self, definition: &Definition) -> Option<Discovery> {
-        serde_json::from_slice(&fs::read(self.file(definition)).ok()?).ok()
+    pub(crate) fn load(
+        &self,
+        definition: &Definition,
+        audience: &AudienceKey,
+    ) -> Option<Discovery> {
+        serde_json::from_slice(&fs::read(self.file(definition, audience)).ok()?).ok()
     }
 
-    pub(crate) fn save(&self, definition: &Definition, discovery: &Discovery) -> io::Result<()> {
+    pub(crate) fn save(
+        &self,
+        definition: &Definition,
+        audience: &AudienceKey,
+        discovery: &Discovery,
+    ) -> io::Result<()> {
         let bytes = serde_json::to_vec(discovery).map_err(io::Error::other)?;
-        durable::save(&self.file(definition), &bytes)
+        durable::save(&self.file(definition, audience), &bytes)?;
+        if !audience.is_bare() {
+            self.prune(definition);
+        }
+        Ok(())
     }
 
-    fn file(&self, definition: &Definition) -> PathBuf {
-        let short: String = definition.fingerprint.chars().take(16).collect();
-        self.folder.join(format!("{}.{short}.json", definition.id))
+    /// Clients choose what they declare, so only the latest few lists stay.
+    fn prune(&self, definition: &Definition) {
+        let start = format!("{}.", stem(definition));
+        let bare = format!("{}.json", stem(definition));
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        let mut lists: Vec<_> = entries
+            .filter_map(Result::ok)
+            .filter(|entry| {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                name.starts_with(&start) && *name != bare
+            })
+            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+            .collect();
+        lists.sort();
+        let surplus = lists.len().saturating_sub(MOST_AUDIENCES);
+        for (_, path) in lists.into_iter().take(surplus) {
+            if let Err(error) = fs::remove_file(&path) {
+                tracing::debug!(path = %path.display(), %error, "an old list stays on disk");
+            }
+        }
     }
+
+    fn file(&self, definition: &Definition, audience: &AudienceKey) -> PathBuf {
+        let stem = stem(definition);
+        self.folder.join(if audience.is_bare() {
+            format!("{stem}.json")
+        } else {
+            format!("{stem}.{audience}.json")
+        })
+    }
+}
+
+fn stem(definition: &Definition) -> String {
+    let short: String = definition.fingerprint.chars().take(16).collect();
+    format!("{}.{short}", definition.id)
 }

@@ -10,15 +10,15 @@ use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, NoListener,
 };
 use capdeck_catalog::{Capability, Catalog, Facts, Trust};
-use capdeck_definition::{CapabilityId, Deck, Definition};
+use capdeck_definition::{Backend, CapabilityId, Deck, Definition};
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    HostEvent, HostSettings, LastFailure, Scope, Session, SessionSettings, SetupState, TrustStore,
-    View, ViewPolicy, audit::AuditLog, discover::Discoveries, discovery_cache::DiscoveryCache,
-    failures::Failures, pool::ConnectionPool,
+    HostEvent, HostSettings, LastFailure, Principal, Scope, Session, SessionSettings, SetupState,
+    TrustStore, View, ViewPolicy, audience::AudienceKey, audit::AuditLog, discover::Discoveries,
+    discovery_cache::DiscoveryCache, eras::Eras, failures::Failures, pool::ConnectionPool,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -36,11 +36,14 @@ pub(crate) struct HostState {
     pub(crate) shared: ConnectionPool,
     /// The pools of sessions that have connections of their own.
     own_pools: Mutex<Vec<Weak<ConnectionPool>>>,
+    pub(crate) eras: Eras,
     pub(crate) events: broadcast::Sender<HostEvent>,
     pub(crate) audit: AuditLog,
     failures: Failures,
-    /// One view per policy, shared by all sessions that have it.
-    views: Mutex<HashMap<ViewPolicy, Arc<View>>>,
+    /// What clients of other capabilities are offered, made from the catalog beside it.
+    variants: Mutex<HashMap<AudienceKey, (Arc<Catalog>, Arc<Catalog>)>>,
+    /// One view per policy and audience, shared by all sessions that have both.
+    views: Mutex<HashMap<(ViewPolicy, AudienceKey), Arc<View>>>,
     pub(crate) stop: CancellationToken,
 }
 
@@ -58,6 +61,8 @@ impl Host {
         let deck = Arc::new(read_deck(&settings));
         let discoveries = Discoveries::new(DiscoveryCache::new(&settings.cache_dir));
         let catalog = build_catalog(&settings, &deck, &discoveries, None);
+        let eras = Eras::default();
+        eras.note_all(&catalog);
         Self(Arc::new(HostState {
             shared: ConnectionPool::new(connector.clone(), ClientProfile::default()),
             audit: AuditLog::open(&settings.state_dir),
@@ -65,10 +70,12 @@ impl Host {
             deck: ArcSwap::from(deck),
             building: Mutex::new(()),
             own_pools: Mutex::default(),
+            eras,
             discoveries,
             connector,
             events: broadcast::channel(256).0,
             failures: Failures::open(&settings.state_dir),
+            variants: Mutex::default(),
             views: Mutex::default(),
             stop: CancellationToken::new(),
             settings,
@@ -80,18 +87,55 @@ impl Host {
         self.0.catalog.load_full()
     }
 
-    /// What clients with this policy see now. Built once per catalog, however many clients there are.
+    /// What clients with this policy who declare no capabilities see now.
     pub fn view(&self, policy: &ViewPolicy) -> Arc<View> {
-        let catalog = self.catalog();
+        self.view_for(policy, &AudienceKey::default())
+    }
+
+    /// What clients with this policy see now. Built once per catalog, however many clients there are.
+    pub(crate) fn view_for(&self, policy: &ViewPolicy, audience: &AudienceKey) -> Arc<View> {
+        let catalog = self.catalog_for(audience);
         let mut views = self.0.views.lock();
-        if let Some(view) = views.get(policy)
-            && view.catalog().version() == catalog.version()
+        let key = (policy.clone(), audience.clone());
+        if let Some(view) = views.get(&key)
+            && Arc::ptr_eq(view.catalog(), &catalog)
         {
             return view.clone();
         }
         let view = Arc::new(View::build(catalog, policy));
-        views.insert(policy.clone(), view.clone());
+        views.retain(|(_, other), _| other.is_bare() || self.0.variants.lock().contains_key(other));
+        views.insert(key, view.clone());
         view
+    }
+
+    /// The catalog in force, with what servers offer to clients of these capabilities.
+    pub(crate) fn catalog_for(&self, audience: &AudienceKey) -> Arc<Catalog> {
+        let catalog = self.catalog();
+        if audience.is_bare() {
+            return catalog;
+        }
+        let mut variants = self.0.variants.lock();
+        if let Some((made_from, variant)) = variants.get(audience)
+            && Arc::ptr_eq(made_from, &catalog)
+        {
+            return variant.clone();
+        }
+        let others: Vec<_> = catalog
+            .capabilities()
+            .filter(|capability| matches!(capability.definition.backend, Backend::Mcp(_)))
+            .filter_map(|capability| {
+                let theirs = self.0.discoveries.known_to(&capability.definition, audience)?;
+                Some((capability.definition.id.clone(), theirs))
+            })
+            .collect();
+        let variant = match others.is_empty() {
+            true => catalog.clone(),
+            false => Arc::new(catalog.with_discoveries(others)),
+        };
+        // Variants of an older catalog are of no use to anyone.
+        variants.retain(|_, (made_from, _)| Arc::ptr_eq(made_from, &catalog));
+        variants.insert(audience.clone(), (catalog, variant.clone()));
+        variant
     }
 
     /// The files the catalog was built from.
@@ -132,6 +176,7 @@ impl Host {
 
     fn swap_in(&self, next: Catalog) {
         let next = Arc::new(next);
+        self.0.eras.note_all(&next);
         self.0.catalog.store(next.clone());
         let current = |id: &CapabilityId| {
             let capability = next.get(id.as_str())?;
@@ -190,6 +235,7 @@ impl Host {
         self.session(SessionSettings {
             scope,
             client_name: "capdeck".to_owned(),
+            principal: Principal::local(),
             client: ClientProfile::default(),
             listener: Arc::new(NoListener),
         })

@@ -6,6 +6,7 @@
 //!
 //! This crate never knows MCP server types, HTTP statuses, terminals or argument parsers.
 
+mod audience;
 mod audit;
 mod call;
 mod card;
@@ -14,13 +15,16 @@ mod connections;
 mod discover;
 mod discovery_cache;
 mod durable;
+mod eras;
 mod event;
 mod failures;
+mod forwarded_capabilities;
 mod gate;
 mod host;
 mod meta_tools;
 mod offered;
 mod pool;
+mod principal;
 mod progressive;
 mod projection;
 mod raw;
@@ -50,6 +54,7 @@ pub use event::HostEvent;
 pub use failures::LastFailure;
 pub use host::Host;
 pub use meta_tools::SearchAnswer;
+pub use principal::Principal;
 pub use session::{Scope, Session, SessionSettings};
 pub use settings::HostSettings;
 pub use setup_state::SetupState;

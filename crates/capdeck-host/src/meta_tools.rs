@@ -7,7 +7,7 @@ use capdeck_catalog::{Capability, Catalog, RawObject, SearchHit, SearchRequest, 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{Scope, Session, ToolRequest, View, raw};
+use crate::{Scope, Session, ToolRequest, View, discover::Hurry, raw};
 
 /// Longest description shown in a search answer; `describe` shows all of it.
 const SHOWN_DESCRIPTION: usize = 200;
@@ -68,7 +68,8 @@ impl Session {
         };
         let catalog = self.catalog();
         let unknown = catalog.capabilities().filter(wanted).cloned();
-        let unavailable = self.host.discover_unknown(unknown, &self.connections).await;
+        let unavailable =
+            self.host.discover_unknown(unknown, &self.connections, Hurry::AnyListWillDo).await;
 
         let (catalog, view) = (self.searchable_catalog().await, self.view());
         let config = catalog.config();

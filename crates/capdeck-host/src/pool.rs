@@ -5,6 +5,7 @@
 //! error and not a start-up timeout each.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     sync::{
         Arc,
@@ -15,10 +16,13 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use capdeck_backend::{
-    CallError, ClientProfile, ConnectOptions, Connection, Connector, ErrorCode, Listener,
+    CallContext, CallError, ClientProfile, ConnectOptions, Connection, Connector, ErrorCode,
+    Listener, ToolCall,
 };
+use capdeck_catalog::{Discovery, RawObject, ServerFacts};
 use capdeck_definition::{Backend, CapabilityId, Definition};
 use parking_lot::Mutex;
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +41,8 @@ pub(crate) struct ConnectionPool {
 pub(crate) struct Lease {
     connection: Arc<dyn Connection>,
     slot: Arc<Slot>,
+    /// Whom the holder speaks for, when the connection was opened for somebody else.
+    client: Option<Arc<ClientProfile>>,
 }
 
 struct Slot {
@@ -121,6 +127,21 @@ impl ConnectionPool {
         }
     }
 
+    /// Ends the connection of one capability, because it is not the one to use.
+    pub(crate) fn discard(&self, id: &CapabilityId) {
+        if let Some(slot) = self.slots.lock().remove(id.as_str()) {
+            slot.close_soon();
+        }
+    }
+
+    /// Tells every live server something.
+    pub(crate) async fn notify(&self, method: &str, params: Option<&RawObject>) {
+        let slots: Vec<_> = self.slots.lock().values().cloned().collect();
+        for lease in slots.iter().filter_map(Slot::lease_live) {
+            lease.notify(method, params.cloned()).await;
+        }
+    }
+
     /// Ends everything and waits for the processes behind it to be gone.
     pub(crate) async fn close(&self) {
         self.cancel.cancel();
@@ -167,7 +188,8 @@ impl Slot {
         self.leases.fetch_add(1, Ordering::SeqCst);
         match self.live.load_full().filter(|connection| connection.ended().is_none()) {
             Some(connection) => {
-                Some(Lease { connection: connection.as_ref().clone(), slot: self.clone() })
+                let connection = connection.as_ref().clone();
+                Some(Lease { connection, slot: self.clone(), client: None })
             }
             None => {
                 self.leases.fetch_sub(1, Ordering::SeqCst);
@@ -178,7 +200,7 @@ impl Slot {
 
     fn lease(self: &Arc<Self>, connection: Arc<dyn Connection>) -> Lease {
         self.leases.fetch_add(1, Ordering::SeqCst);
-        Lease { connection, slot: self.clone() }
+        Lease { connection, slot: self.clone(), client: None }
     }
 
     fn close_soon(&self) {
@@ -216,10 +238,50 @@ impl Attempts {
     }
 }
 
-impl std::ops::Deref for Lease {
-    type Target = dyn Connection;
-    fn deref(&self) -> &Self::Target {
-        self.connection.as_ref()
+impl Lease {
+    /// The same lease, speaking for this client in everything it sends.
+    #[must_use]
+    pub(crate) fn speaking_for(mut self, client: Arc<ClientProfile>) -> Self {
+        self.client = Some(client);
+        self
+    }
+
+    pub(crate) async fn discover(&self, context: &CallContext) -> Result<Discovery, CallError> {
+        self.connection.discover(&self.introduced(context)).await
+    }
+
+    pub(crate) async fn call_tool(
+        &self,
+        call: ToolCall<'_>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        self.connection.call_tool(call, &self.introduced(context)).await
+    }
+
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        self.connection.request(method, params, &self.introduced(context)).await
+    }
+
+    pub(crate) async fn notify(&self, method: &str, params: Option<RawObject>) {
+        self.connection.notify(method, params).await;
+    }
+
+    pub(crate) fn server(&self) -> Option<ServerFacts> {
+        self.connection.server()
+    }
+
+    fn introduced<'a>(&self, context: &'a CallContext) -> Cow<'a, CallContext> {
+        match (&context.client, &self.client) {
+            (None, Some(client)) => {
+                Cow::Owned(CallContext { client: Some(client.clone()), ..context.clone() })
+            }
+            _ => Cow::Borrowed(context),
+        }
     }
 }
 

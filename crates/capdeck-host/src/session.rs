@@ -8,8 +8,11 @@ use capdeck_definition::{CapabilityId, Exposure};
 use serde_json::value::RawValue;
 
 use crate::{
-    Host, View, ViewPolicy,
+    Host, Principal, View, ViewPolicy,
+    audience::Audience,
     connections::{Connections, Notices, OwnConnections},
+    discover::Hurry,
+    forwarded_capabilities::forwarded_capabilities,
     gate,
     pool::{ConnectionPool, Lease},
 };
@@ -20,9 +23,11 @@ const ASKABLE: [&str; 3] = ["sampling", "elicitation", "roots"];
 /// What a session is opened with.
 pub struct SessionSettings {
     pub scope: Scope,
+    /// Who is behind the client.
+    pub principal: Principal,
     /// What the client calls itself, for the audit trail and for servers it speaks to directly.
     pub client_name: String,
-    /// The client's own MCP identity and capabilities; empty for the command line.
+    /// The client's own MCP identity and capabilities. Servers hear of those that the session routes.
     pub client: ClientProfile,
     /// How servers reach the client outside a call.
     pub listener: Arc<dyn Listener>,
@@ -42,7 +47,8 @@ pub enum Scope {
 /// One client of the host. Ends its own connections when closed.
 pub struct Session {
     pub(crate) host: Host,
-    pub(crate) id: String,
+    pub(crate) id: Arc<str>,
+    pub(crate) principal: Principal,
     pub(crate) client_name: String,
     pub(crate) scope: Scope,
     pub(crate) connections: Connections,
@@ -51,26 +57,30 @@ pub struct Session {
 impl Host {
     /// Opens a session. Nothing is connected yet.
     pub fn session(&self, settings: SessionSettings) -> Arc<Session> {
-        let SessionSettings { scope, client_name, client, listener } = settings;
+        let SessionSettings { scope, principal, client_name, mut client, listener } = settings;
+        client.capabilities = forwarded_capabilities(&scope, &client.capabilities);
+        let id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
+        let audience = Audience::new(client);
         let transparent = matches!(scope, Scope::Transparent(_));
-        let askable = ASKABLE.iter().any(|key| client.capabilities.contains_key(*key));
-        let connections = if transparent || askable {
+        let askable = ASKABLE.iter().any(|key| audience.declares(key));
+        let own = (transparent || askable).then(|| {
+            let client = ClientProfile::clone(audience.client());
             let pool = Arc::new(ConnectionPool::new(self.0.connector.clone(), client));
             self.adopt(&pool);
-            Connections::Own(OwnConnections {
+            OwnConnections {
                 pool,
+                session: id.clone(),
                 client: listener,
                 notices: if transparent { Notices::PassOn } else { Notices::Follow },
-            })
-        } else {
-            Connections::Shared
-        };
+            }
+        });
         Arc::new(Session {
             host: self.clone(),
-            id: uuid::Uuid::now_v7().to_string(),
+            id,
+            principal,
             client_name,
             scope,
-            connections,
+            connections: Connections::new(audience, own),
         })
     }
 }
@@ -80,26 +90,44 @@ impl Session {
         &self.host
     }
 
+    /// Names this session among all that the host ever had.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Who is behind the client.
+    pub fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    /// The catalog in force, as servers offer it to this client.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.host.catalog()
+        self.host.catalog_for(self.connections.audience().key())
     }
 
     /// What this client sees now.
     pub fn view(&self) -> Arc<View> {
+        let audience = self.connections.audience().key();
         match &self.scope {
-            Scope::Deck(policy) => self.host.view(policy),
-            Scope::Transparent(_) | Scope::Operator => self.host.view(&ViewPolicy::default()),
+            Scope::Deck(policy) => self.host.view_for(policy, audience),
+            Scope::Transparent(_) | Scope::Operator => {
+                self.host.view_for(&ViewPolicy::default(), audience)
+            }
         }
     }
 
     /// What this client sees, after asking directly offered backends that never answered.
     pub async fn discovered_view(&self) -> Arc<View> {
         let view = self.view();
-        let waiting: Vec<_> = view.undiscovered().cloned().collect();
+        let audience = self.connections.audience().key();
+        let unknown = |one: &&Arc<Capability>| !self.host.knows_offer(one, audience);
+        let waiting: Vec<_> = view.direct().iter().filter(unknown).cloned().collect();
         if waiting.is_empty() {
             return view;
         }
-        let failures = self.host.discover_unknown(waiting.into_iter(), &self.connections).await;
+        let asking = waiting.into_iter();
+        let failures =
+            self.host.discover_unknown(asking, &self.connections, Hurry::OwnListOnly).await;
         for (id, error) in failures {
             tracing::warn!(capability = %id, %error, "the capability could not be listed");
         }
@@ -152,9 +180,16 @@ impl Session {
         }
     }
 
+    /// Tells the session's own servers what the client said to all of them, such as that its roots changed.
+    pub async fn tell_servers(&self, method: &str, params: Option<RawObject>) {
+        if let Some(own) = self.connections.own() {
+            own.pool.notify(method, params.as_ref()).await;
+        }
+    }
+
     /// Ends the session's own connections and the processes behind them.
     pub async fn close(&self) {
-        if let Connections::Own(own) = &self.connections {
+        if let Some(own) = self.connections.own() {
             own.pool.close().await;
         }
     }

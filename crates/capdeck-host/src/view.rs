@@ -115,9 +115,9 @@ impl View {
         &self.catalog
     }
 
-    /// Directly offered capabilities whose tools are not known yet.
-    pub fn undiscovered(&self) -> impl Iterator<Item = &Arc<Capability>> {
-        self.direct.iter().filter(|capability| capability.discovery.is_none())
+    /// Capabilities that are offered tool by tool.
+    pub fn direct(&self) -> &[Arc<Capability>] {
+        &self.direct
     }
 
     /// Capabilities that the three search tools lead to.

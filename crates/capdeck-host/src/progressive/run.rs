@@ -220,9 +220,10 @@ impl WrapperCall<'_> {
     /// is better than none.
     async fn discovery(&self) -> Result<Arc<Discovery>, CallError> {
         let (host, definition) = (&self.session.host, &self.capability.definition);
-        let ask = || host.discover(definition, &self.session.connections, self.context);
+        let connections = &self.session.connections;
+        let ask = || host.discover(definition, connections, self.context);
         match &self.capability.discovery {
-            Some(known) if host.discovery_is_old(definition) => {
+            Some(known) if host.discovery_is_old(definition, connections) => {
                 Ok(ask().await.unwrap_or_else(|_| known.clone()))
             }
             Some(known) => Ok(known.clone()),

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_host::{
-    CallContext, CallError, Caller, ClientProfile, Host, Listener, RawObject, Scope, Session,
-    SessionSettings, ViewPolicy,
+    CallContext, CallError, Caller, ClientProfile, Host, Listener, Principal, RawObject, Scope,
+    Session, SessionSettings, ViewPolicy,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
@@ -64,6 +64,7 @@ impl ScriptedClient {
         host.session(SessionSettings {
             scope,
             client_name: self.name.clone(),
+            principal: Principal::local(),
             client: ClientProfile {
                 info: Some(info.into_iter().collect()),
                 capabilities: declared.collect(),

@@ -5,8 +5,8 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use capdeck_auth::Environment;
 use capdeck_definition::{Exposure, Owner, Root, find_project};
 use capdeck_host::{
-    CallContext, CallError, ClientProfile, Host, HostSettings, NoListener, Scope, Session,
-    SessionSettings, ToolRequest, ViewPolicy,
+    CallContext, CallError, ClientProfile, Host, HostSettings, NoListener, Principal, Scope,
+    Session, SessionSettings, ToolRequest, ViewPolicy,
 };
 use capdeck_test::{FakePlan, TestDirs};
 use serde_json::{Map, Value, json, value::RawValue};
@@ -112,6 +112,7 @@ pub(crate) fn agent_with(host: &Host, exposure: Option<Exposure>) -> Arc<Session
     host.session(SessionSettings {
         scope: Scope::Deck(ViewPolicy { exposure }),
         client_name: "test-agent".to_owned(),
+        principal: Principal::local(),
         client: ClientProfile::default(),
         listener: Arc::new(NoListener),
     })

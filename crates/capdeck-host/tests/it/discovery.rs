@@ -68,8 +68,13 @@ async fn a_list_change_makes_a_new_catalog_and_an_event() {
     let version = host.catalog().version();
     let mut events = host.events();
     call(&session, "fake", "change_tools", json!({"name": "late"})).await.unwrap();
+    let said = tokio::time::timeout(PATIENCE, events.recv()).await.unwrap().unwrap();
+    let HostEvent::ServerNotified { capability, session: None, method, .. } = said else {
+        panic!("the server speaks first: {said:?}");
+    };
+    assert_eq!((capability.as_str(), &*method), ("fake", "notifications/tools/list_changed"));
     let event = tokio::time::timeout(PATIENCE, events.recv()).await;
-    assert_eq!(event.unwrap().unwrap(), HostEvent::CatalogChanged);
+    assert!(matches!(event.unwrap().unwrap(), HostEvent::CatalogChanged));
     assert!(host.catalog().version() > version);
     assert!(listed(&session).await.contains(&"fake__late".to_owned()));
     let answer = call_listed(&session, "fake__late", json!({"a": 1})).await.unwrap().unwrap();

@@ -7,6 +7,7 @@
 )]
 
 mod arguments;
+mod audiences;
 mod audit;
 mod client;
 mod deck;

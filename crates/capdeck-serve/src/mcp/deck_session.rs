@@ -133,8 +133,10 @@ impl Session for DeckSession {
         outcome.map_err(|error| failure::as_rpc_error(&error))
     }
 
-    async fn notification(&self, method: &str, _params: Option<RawObject>) {
-        tracing::trace!(method, "a notification for the deck");
+    async fn notification(&self, method: &str, params: Option<RawObject>) {
+        if method == "notifications/roots/list_changed" {
+            self.session.tell_servers(method, params).await;
+        }
     }
 
     async fn closed(&self) {

@@ -87,6 +87,7 @@ pub(super) fn tell_about_changes(
             };
             match event {
                 Ok(HostEvent::CatalogChanged) | Err(RecvError::Lagged(_)) => {}
+                Ok(HostEvent::ServerNotified { .. }) => continue,
                 Err(RecvError::Closed) => return,
             }
             let Some(session) = session.upgrade() else { return };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use capdeck_host::{ClientProfile, Host, Scope, SessionSettings};
+use capdeck_host::{ClientProfile, Host, Principal, Scope, SessionSettings};
 use capdeck_mcp::{
     RpcError,
     server::{ClientHello, Peer, Service, Session},
@@ -34,8 +34,13 @@ impl Service for McpService {
             .get("name")
             .and_then(|name| serde_json::from_str(name.get()).ok())
             .unwrap_or_else(|| "unnamed client".to_owned());
+        let principal = hello
+            .extensions
+            .get::<capdeck_mcp::server::Principal>()
+            .map_or_else(Principal::local, |principal| Principal::named(&principal.0));
         let session = self.host.session(SessionSettings {
             scope: self.scope.clone(),
+            principal,
             client_name,
             client: ClientProfile { info: Some(hello.info), capabilities: hello.capabilities },
             listener: ClientListener::new(peer.clone()),

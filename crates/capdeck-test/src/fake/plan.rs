@@ -47,6 +47,8 @@ pub struct FakePlan {
     pub tools: usize,
     /// More tool definitions, sent as they are.
     pub extra_tools: Vec<Value>,
+    /// Lists `for_<capability>` for each of sampling, elicitation and roots that the client declares.
+    pub gated_tools: bool,
     /// Tools per page. `None` sends one page.
     pub page_size: Option<usize>,
     /// Never ends the list: each page names a next one.
@@ -121,6 +123,7 @@ impl Default for FakePlan {
             everything: true,
             tools: 0,
             extra_tools: Vec::new(),
+            gated_tools: false,
             page_size: None,
             endless_pages: false,
             duplicate_tools: false,

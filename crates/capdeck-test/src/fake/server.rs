@@ -58,6 +58,8 @@ pub struct Server {
     received: Mutex<Vec<Value>>,
     /// Names of tools added while running.
     added_tools: Mutex<Vec<String>>,
+    /// What the client declared in the handshake.
+    declared: Mutex<Value>,
     /// Requests of ours that wait for the client.
     waiting: Mutex<HashMap<String, mpsc::Sender<Value>>>,
     next_id: AtomicU64,
@@ -80,6 +82,7 @@ impl Server {
             record,
             received: Mutex::default(),
             added_tools: Mutex::default(),
+            declared: Mutex::default(),
             waiting: Mutex::default(),
             next_id: AtomicU64::new(1),
             standing: Mutex::default(),
@@ -159,11 +162,14 @@ impl Server {
     ) -> Option<Result<Value, Value>> {
         let outcome = match method {
             "server/discover" if is_modern => Ok(modern::discover(&self.plan)),
-            "initialize" => Ok(offer::initialize(&self.plan, params)),
+            "initialize" => {
+                *self.declared.lock().unwrap() = params["capabilities"].clone();
+                Ok(offer::initialize(&self.plan, params))
+            }
             "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
                 Ok(json!({}))
             }
-            "tools/list" => offer::tools(&self.plan, &self.added_tools.lock().unwrap(), params),
+            "tools/list" => offer::tools(&self.plan, &self.more_tools(params), params),
             "tools/call" => behaviour::call(self, id, params, is_modern, outlet)?,
             _ if !self.plan.everything => Err(offer::method_not_found(method)),
             "prompts/get" | "resources/read" => {
@@ -179,6 +185,20 @@ impl Server {
             _ => offer::other(method, params, is_modern),
         };
         Some(outcome)
+    }
+
+    /// Names of tools added while running, and of those that only some clients see.
+    fn more_tools(&self, params: &Value) -> Vec<String> {
+        let mut names = self.added_tools.lock().unwrap().clone();
+        if self.plan.gated_tools {
+            let sent = &params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+            let once = self.declared.lock().unwrap();
+            let declared = if sent.is_object() { sent } else { &*once };
+            let gates = ["sampling", "elicitation", "roots"].into_iter();
+            let open = gates.filter(|gate| declared.get(gate).is_some());
+            names.extend(open.map(|gate| format!("for_{gate}")));
+        }
+        names
     }
 
     /// Asks the client something in the middle of a call and waits for what it says.

@@ -8,6 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use capdeck_auth::Secret;
+use capdeck_mcp::server::Principal;
 use http::{HeaderMap, StatusCode, header};
 
 use super::HttpSettings;
@@ -49,6 +50,11 @@ impl Access {
         })
     }
 
+    /// Whoever was let in: everyone who has the key, or everyone on this machine.
+    fn principal(&self) -> Principal {
+        Principal(if self.key.is_some() { "key" } else { "local" }.into())
+    }
+
     fn allows_key(&self, headers: &HeaderMap) -> bool {
         let Some(key) = &self.key else { return true };
         let sent = headers
@@ -77,13 +83,14 @@ pub(super) async fn check_names(
     next.run(request).await
 }
 
-/// Refuses requests without the key, when there is one.
+/// Refuses requests without the key, when there is one, and marks the others with who sends them.
 pub(super) async fn check_key(
     State(access): State<Arc<Access>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     if access.allows_key(request.headers()) {
+        request.extensions_mut().insert(access.principal());
         return next.run(request).await;
     }
     let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"capdeck\"")];

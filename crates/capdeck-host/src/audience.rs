@@ -1,0 +1,112 @@
+//! Whom a list was made for. Servers may show more to a client that can be asked more, so what a server offers is
+//! known per set of client capabilities and never mixed.
+
+use std::{fmt, sync::Arc};
+
+use capdeck_backend::ClientProfile;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// A client as servers see it.
+#[derive(Debug, Clone)]
+pub(crate) struct Audience {
+    key: AudienceKey,
+    client: Arc<ClientProfile>,
+}
+
+/// Equal for clients that declare the same capabilities, however they write them down.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct AudienceKey(Option<Arc<str>>);
+
+impl Audience {
+    pub(crate) fn new(client: ClientProfile) -> Self {
+        let key = if client.capabilities.is_empty() {
+            AudienceKey::default()
+        } else {
+            AudienceKey(Some(fingerprint(&client).into()))
+        };
+        Self { key, client: Arc::new(client) }
+    }
+
+    pub(crate) fn key(&self) -> &AudienceKey {
+        &self.key
+    }
+
+    /// What servers are told about the client.
+    pub(crate) fn client(&self) -> &Arc<ClientProfile> {
+        &self.client
+    }
+
+    /// True when the client declared this capability.
+    pub(crate) fn declares(&self, capability: &str) -> bool {
+        self.client.capabilities.contains_key(capability)
+    }
+}
+
+impl AudienceKey {
+    /// True for clients that declare nothing. What they are shown is the catalog's own.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl fmt::Display for AudienceKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0.as_deref().unwrap_or("bare"))
+    }
+}
+
+/// A short name of what the client declares. Members in another order say the same.
+fn fingerprint(client: &ClientProfile) -> String {
+    let value = serde_json::to_value(&client.capabilities).unwrap_or_default();
+    let mut text = String::new();
+    write_sorted(&value, &mut text);
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn write_sorted(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(members) => {
+            let mut keys: Vec<_> = members.iter().collect();
+            keys.sort_by_key(|(key, _)| *key);
+            text.push('{');
+            for (key, member) in keys {
+                text.push_str(&Value::from(key.as_str()).to_string());
+                text.push(':');
+                write_sorted(member, text);
+                text.push(',');
+            }
+            text.push('}');
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for item in items {
+                write_sorted(item, text);
+                text.push(',');
+            }
+            text.push(']');
+        }
+        plain => text.push_str(&plain.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(capabilities: &str) -> AudienceKey {
+        let capabilities = serde_json::from_str(capabilities).unwrap();
+        Audience::new(ClientProfile { info: None, capabilities }).key
+    }
+
+    #[test]
+    fn the_same_capabilities_are_the_same_audience() {
+        assert!(key("{}").is_bare());
+        let one = key(r#"{"roots":{"listChanged":true},"sampling":{}}"#);
+        assert_eq!(one, key(r#"{ "sampling": {}, "roots": {"listChanged": true} }"#));
+        assert_ne!(one, key(r#"{"roots":{},"sampling":{}}"#));
+        assert_ne!(one, key(r#"{"sampling":{}}"#));
+        assert!(!one.is_bare());
+    }
+}

@@ -1,0 +1,41 @@
+//! Which servers speak the modern era, as far as that is known.
+
+use std::collections::HashMap;
+
+use capdeck_catalog::{Catalog, ServerFacts};
+use capdeck_definition::{Backend, Definition, ProtocolEra};
+use parking_lot::Mutex;
+
+/// What was learned, by definition fingerprint: a changed definition may lead to another server.
+#[derive(Debug, Default)]
+pub(crate) struct Eras(Mutex<HashMap<String, bool>>);
+
+impl Eras {
+    /// Whether the server of this definition takes requests that stand alone. `None` when nobody asked it yet.
+    pub(crate) fn is_modern(&self, definition: &Definition) -> Option<bool> {
+        let Backend::Mcp(server) = &definition.backend else { return Some(false) };
+        match server.protocol_era {
+            ProtocolEra::Legacy => Some(false),
+            ProtocolEra::Modern => Some(true),
+            ProtocolEra::Auto => self.0.lock().get(&definition.fingerprint).copied(),
+        }
+    }
+
+    /// Keeps what the servers of a catalog said when they were last asked, unless somebody heard from them since.
+    pub(crate) fn note_all(&self, catalog: &Catalog) {
+        let mut eras = self.0.lock();
+        for capability in catalog.capabilities() {
+            if let Some(facts) =
+                capability.discovery.as_ref().and_then(|known| known.server.as_ref())
+            {
+                let known = eras.entry(capability.definition.fingerprint.clone());
+                known.or_insert_with(|| facts.is_modern());
+            }
+        }
+    }
+
+    /// Keeps what a server said about itself.
+    pub(crate) fn note(&self, definition: &Definition, facts: &ServerFacts) {
+        self.0.lock().insert(definition.fingerprint.clone(), facts.is_modern());
+    }
+}

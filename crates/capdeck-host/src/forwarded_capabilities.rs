@@ -1,0 +1,77 @@
+//! What servers are told a client can do: the client's own words, as far as the host passes the consequences on.
+
+use capdeck_catalog::RawObject;
+
+use crate::Scope;
+
+/// Client capabilities whose requests the deck brings to the client.
+const ROUTED_BY_THE_DECK: [&str; 3] = ["sampling", "elicitation", "roots"];
+
+/// Client extensions that work through the deck.
+const DECK_EXTENSIONS: [&str; 1] = ["io.modelcontextprotocol/ui"];
+
+/// The client's capabilities intersected with what a session of this scope routes. Nothing is ever added, and what
+/// stays keeps the client's exact text.
+pub(crate) fn forwarded_capabilities(scope: &Scope, declared: &RawObject) -> RawObject {
+    match scope {
+        // Everything either side says passes, so whatever the client can do works.
+        Scope::Transparent(_) => declared.clone(),
+        Scope::Deck(_) | Scope::Operator => {
+            let mut forwarded = only(declared, &ROUTED_BY_THE_DECK);
+            let extensions = declared
+                .get("extensions")
+                .and_then(|text| serde_json::from_str::<RawObject>(text.get()).ok())
+                .map(|all| only(&all, &DECK_EXTENSIONS))
+                .filter(|kept| !kept.is_empty())
+                .and_then(|kept| serde_json::value::to_raw_value(&kept).ok());
+            if let Some(extensions) = extensions {
+                forwarded.insert("extensions".to_owned(), extensions);
+            }
+            forwarded
+        }
+    }
+}
+
+fn only(object: &RawObject, keys: &[&str]) -> RawObject {
+    let kept = object.iter().filter(|(key, _)| keys.contains(&key.as_str()));
+    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use capdeck_definition::CapabilityId;
+
+    use super::*;
+    use crate::ViewPolicy;
+
+    const DECLARED: &str = r#"{"tasks":{"requests":{}},"elicitation":{"url":{},"form":{}},"experimental":{"x":1},"sampling":{"tools":{}},"roots":{"listChanged":true},"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html"]},"com.example/other":{}},"unknown":2.50}"#;
+
+    fn forwarded(scope: &Scope, declared: &str) -> String {
+        let declared = serde_json::from_str(declared).unwrap();
+        serde_json::to_string(&forwarded_capabilities(scope, &declared)).unwrap()
+    }
+
+    #[test]
+    fn a_transparent_session_passes_everything_as_it_was_written() {
+        let scope = Scope::Transparent(CapabilityId::new("one").unwrap());
+        assert_eq!(forwarded(&scope, DECLARED), DECLARED);
+        assert_eq!(forwarded(&scope, "{}"), "{}");
+    }
+
+    #[test]
+    fn the_deck_passes_what_it_routes_with_its_parts() {
+        let scope = Scope::Deck(ViewPolicy::default());
+        assert_eq!(
+            forwarded(&scope, DECLARED),
+            r#"{"elicitation":{"url":{},"form":{}},"sampling":{"tools":{}},"roots":{"listChanged":true},"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html"]}}}"#
+        );
+    }
+
+    #[test]
+    fn nothing_is_added_and_oddities_do_no_harm() {
+        let scope = Scope::Deck(ViewPolicy::default());
+        assert_eq!(forwarded(&scope, "{}"), "{}");
+        assert_eq!(forwarded(&scope, r#"{"extensions":[1],"tasks":{}}"#), "{}");
+        assert_eq!(forwarded(&scope, r#"{"extensions":{"com.example/other":{}}}"#), "{}");
+    }
+}
