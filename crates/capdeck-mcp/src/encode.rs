@@ -23,13 +23,15 @@ pub(crate) fn notification(method: &str, params: Option<&RawObject>) -> Vec<u8> 
 /// A response, good or bad.
 pub(crate) fn response(id: &RequestId, outcome: &Result<Box<RawValue>, RpcError>) -> Vec<u8> {
     match outcome {
-        Ok(result) => {
-            let mut line = head(result.get().len());
-            push(&mut line, b",\"id\":", id);
-            line.extend_from_slice(b",\"result\":");
-            line.extend_from_slice(result.get().as_bytes());
-            finish(line)
-        }
+        Ok(result) => success(id, result.get()),
+        Err(error) => failure(Some(id), error),
+    }
+}
+
+/// A response whose result is JSON text already.
+pub(crate) fn text_response(id: &RequestId, outcome: &Result<String, RpcError>) -> Vec<u8> {
+    match outcome {
+        Ok(result) => success(id, result),
         Err(error) => failure(Some(id), error),
     }
 }
@@ -49,6 +51,14 @@ pub(crate) fn cancelled(id: &RequestId, reason: &str) -> Vec<u8> {
         ("reason".to_owned(), crate::raw::raw(reason)),
     ];
     notification("notifications/cancelled", Some(&params.into_iter().collect()))
+}
+
+fn success(id: &RequestId, result: &str) -> Vec<u8> {
+    let mut line = head(result.len());
+    push(&mut line, b",\"id\":", id);
+    line.extend_from_slice(b",\"result\":");
+    line.extend_from_slice(result.as_bytes());
+    finish(line)
 }
 
 fn head(payload: usize) -> Vec<u8> {

@@ -5,15 +5,18 @@
 //!
 //! This crate never knows what a tool means, what is in a catalog, or where a file is.
 
+mod canonical;
 mod encode;
 mod header_params;
 mod line;
 mod message;
+mod nesting;
 mod raw;
 mod request_id;
 mod request_meta;
 mod revision;
 mod rpc_error;
+mod seal;
 mod sse;
 
 pub mod client;
@@ -25,6 +28,7 @@ pub use raw::RawObject;
 pub use request_id::RequestId;
 pub use revision::{Era, Revision};
 pub use rpc_error::RpcError;
+pub use seal::{SealError, Sealer};
 
 /// The largest single message either half accepts unless told otherwise.
 pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{RequestId, RpcError};
+use crate::{RequestId, RpcError, raw::present};
 
 /// A message with its payload as the exact text that was sent.
 #[derive(Debug, Clone)]
@@ -121,11 +121,6 @@ impl Malformed {
     fn invalid(message: &str) -> Self {
         Self { id: None, error: RpcError::invalid_request(message) }
     }
-}
-
-/// Keeps `null` apart from absent: `"result": null` is an answer.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 fn not_json(error: &serde_json::Error) -> Malformed {

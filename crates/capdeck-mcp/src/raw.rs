@@ -1,7 +1,7 @@
 //! JSON objects that keep the order and the exact text of their members.
 
 use indexmap::IndexMap;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::RpcError;
@@ -39,4 +39,11 @@ pub(crate) fn text_member(object: &RawObject, key: &str) -> Option<String> {
 /// One member of an object that is itself an object.
 pub(crate) fn object_member(object: &RawObject, key: &str) -> Option<RawObject> {
     serde_json::from_str(object.get(key)?.get()).ok()
+}
+
+/// Keeps `null` apart from absent: `"result": null` is an answer.
+pub(crate) fn present<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }

@@ -11,6 +11,16 @@ pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 /// The least severe log message the sender wants to hear while the request runs.
 pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
+/// The server's name and version, in results.
+pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// The subscription that a notification belongs to.
+pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// True when a request's `_meta` says anything about its sender.
+pub(crate) fn is_sender(meta: &RawObject) -> bool {
+    [PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO].iter().any(|key| meta.contains_key(*key))
+}
+
 /// The sender of a modern request, in its own words.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestMeta {

@@ -40,6 +40,11 @@ impl Revision {
         Self::V2026_07_28,
     ];
 
+    /// The revisions of the modern era, oldest first.
+    pub fn modern() -> impl Iterator<Item = Self> {
+        Self::SUPPORTED.into_iter().filter(|revision| revision.era() == Era::Modern)
+    }
+
     /// The revision with this date, if it is spoken here.
     pub fn parse(text: &str) -> Option<Self> {
         Self::SUPPORTED.into_iter().find(|revision| revision.0 == text)

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::{RawObject, raw::raw};
+use crate::{RawObject, Revision, raw::raw};
 
 /// The `error` member of a JSON-RPC response.
 #[derive(Debug, Clone, thiserror::Error, Serialize)]
@@ -57,6 +57,25 @@ impl RpcError {
     /// The method exists, its parameters are wrong.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(Self::INVALID_PARAMS, message)
+    }
+
+    /// A header says something else than the body, or is not there.
+    pub fn header_mismatch(message: impl Into<String>) -> Self {
+        Self::new(Self::HEADER_MISMATCH, message)
+    }
+
+    /// A request of the modern era that speaks another revision than we do.
+    pub fn unsupported_version(requested: &str) -> Self {
+        let supported: Vec<&str> = Revision::modern().map(Revision::as_str).collect();
+        let facts = RawObject::from_iter([
+            ("supported".to_owned(), raw(&supported)),
+            ("requested".to_owned(), raw(requested)),
+        ]);
+        let message = format!(
+            "protocol version `{requested}` is not spoken here; supported: {}",
+            supported.join(", ")
+        );
+        Self::new(Self::UNSUPPORTED_VERSION, message).with_data(raw(&facts))
     }
 
     /// The client would have to declare these capabilities first.

@@ -7,8 +7,10 @@
 mod conversation;
 mod event_stream;
 mod handshake;
+mod header_check;
 mod http_endpoint;
 mod http_session;
+mod modern;
 mod outlet;
 mod peer;
 mod response_body;
@@ -26,7 +28,7 @@ pub use peer::Peer;
 pub use response_body::ResponseBody;
 pub use stdio::{StdioOptions, serve_stdio, serve_stdio_with};
 
-use crate::{RawObject, RequestId, Revision, RpcError};
+use crate::{HeaderParams, RawObject, RequestId, Revision, RpcError, raw::raw};
 
 /// Opens sessions. Implemented by whoever has something to offer; called once per client.
 #[async_trait]
@@ -57,6 +59,11 @@ pub trait Session: Send + Sync + 'static {
 
     /// Takes a notification. Over stdio the next message waits for it, so it must return promptly.
     async fn notification(&self, method: &str, params: Option<RawObject>);
+
+    /// The parameters of a tool that modern clients repeat as HTTP headers. What is not named here is not checked.
+    async fn header_params(&self, _tool: &str) -> HeaderParams {
+        HeaderParams::default()
+    }
 
     /// The session is over. Called once.
     async fn closed(&self);
@@ -96,4 +103,13 @@ pub struct Exchange {
     pub cancel: CancellationToken,
     /// Reaches the client on this request's own stream.
     pub peer: Peer,
+}
+
+impl Exchange {
+    /// Answers `subscriptions/listen` before anything else is sent on it: these notifications will come. The request
+    /// itself is answered when the subscription ends.
+    pub fn acknowledge(&self, notifications: &RawObject) {
+        let params = RawObject::from_iter([("notifications".to_owned(), raw(notifications))]);
+        self.peer.notify("notifications/subscriptions/acknowledged", Some(params));
+    }
 }

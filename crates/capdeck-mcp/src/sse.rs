@@ -155,6 +155,11 @@ pub(crate) fn encode_event(id: &str, data: &[u8]) -> Bytes {
     frame.into()
 }
 
+/// One event without an id, around data that has no line breaks.
+pub(crate) fn encode_message(data: &[u8]) -> Bytes {
+    [b"event: message\ndata: ", data, b"\n\n"].concat().into()
+}
+
 /// An event that only gives a client the id and the delay it needs to come back.
 pub(crate) fn encode_priming(id: &str, retry: Duration) -> Bytes {
     format!("id: {id}\nretry: {}\ndata: \n\n", retry.as_millis()).into()

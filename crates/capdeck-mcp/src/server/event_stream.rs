@@ -33,6 +33,8 @@ pub(super) enum Readers {
     Stay,
     /// They were told how to come back, before anything else.
     ComeBack,
+    /// There is nothing to come back to: what was read is forgotten.
+    ReadOnce,
 }
 
 #[derive(Debug)]
@@ -165,6 +167,11 @@ impl EventStream {
         Poll::Pending
     }
 
+    /// True when nothing waits to be read.
+    pub(super) fn is_empty(&self) -> bool {
+        self.state.lock().events.is_empty()
+    }
+
     /// Makes the caller the stream's reader and gives its ticket.
     pub(super) fn attach(&self) -> u64 {
         let mut state = self.state.lock();
@@ -203,6 +210,9 @@ impl EventStream {
         if let Some(event) = state.events.get(next) {
             let found = (event.number, event.message.clone());
             state.delivered = state.delivered.max(found.0);
+            if self.readers == Readers::ReadOnce {
+                state.forget_first();
+            }
             return Poll::Ready(Some(found));
         }
         if state.ended.is_some() || std::mem::take(&mut state.paused) {
@@ -240,12 +250,15 @@ impl State {
     fn forget_delivered(&mut self) {
         while self.events.len() >= MAX_EVENTS || self.bytes >= MAX_BYTES {
             match self.events.front() {
-                Some(oldest) if oldest.number <= self.delivered => {
-                    self.bytes -= oldest.message.len();
-                    self.events.pop_front();
-                }
+                Some(oldest) if oldest.number <= self.delivered => self.forget_first(),
                 _ => return,
             }
+        }
+    }
+
+    fn forget_first(&mut self) {
+        if let Some(oldest) = self.events.pop_front() {
+            self.bytes -= oldest.message.len();
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod get;
 mod headers;
+mod modern_post;
 mod post;
 mod reply;
 
@@ -20,17 +21,21 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header::ALLOW, request::Parts};
 
 use super::{
-    Service, http_session::HttpSession, response_body::ResponseBody, session_table::SessionTable,
+    Principal, Service,
+    http_session::HttpSession,
+    modern::{Modern, SuspensionLimits},
+    response_body::ResponseBody,
+    session_table::SessionTable,
 };
-use crate::MAX_MESSAGE_BYTES;
+use crate::{MAX_MESSAGE_BYTES, Sealer};
 use reply::Refusal;
 
 /// Limits and delays of an HTTP endpoint.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct HttpOptions {
     /// The largest body taken.
     pub max_body: usize,
-    /// How many sessions may be open. The one idle longest makes room for the next.
+    /// How many sessions may be open in each era. The one idle longest makes room for the next.
     pub max_sessions: usize,
     /// How long a session lives without being used.
     pub session_idle: Duration,
@@ -40,6 +45,14 @@ pub struct HttpOptions {
     pub keep_alive: Duration,
     /// How long clients are told to wait before they take a broken stream up again.
     pub retry: Duration,
+    /// How long a modern client may take to answer questions before the call that asked them is cancelled.
+    pub question_lifetime: Duration,
+    /// How many calls may wait for answers to their questions.
+    pub max_suspended: usize,
+    /// How many of them may belong to one principal.
+    pub max_suspended_per_principal: usize,
+    /// Seals what modern clients keep between a question and its answer.
+    pub sealer: Arc<Sealer>,
 }
 
 /// An endpoint to mount under a path of any HTTP server.
@@ -52,6 +65,7 @@ struct Inner {
     service: Arc<dyn Service>,
     options: HttpOptions,
     sessions: SessionTable,
+    modern: Arc<Modern>,
     sweeping: AtomicBool,
 }
 
@@ -64,6 +78,10 @@ impl Default for HttpOptions {
             json_grace: Duration::from_millis(150),
             keep_alive: Duration::from_secs(15),
             retry: Duration::from_secs(1),
+            question_lifetime: Duration::from_secs(10 * 60),
+            max_suspended: 1024,
+            max_suspended_per_principal: 128,
+            sealer: Arc::default(),
         }
     }
 }
@@ -73,7 +91,14 @@ impl HttpEndpoint {
     pub fn new(service: Arc<dyn Service>, options: HttpOptions) -> Self {
         let sessions = SessionTable::default();
         let sweeping = AtomicBool::new(false);
-        Self { inner: Arc::new(Inner { service, options, sessions, sweeping }) }
+        let limits = SuspensionLimits {
+            in_all: options.max_suspended,
+            per_principal: options.max_suspended_per_principal,
+            lifetime: options.question_lifetime,
+        };
+        let sealer = Arc::clone(&options.sealer);
+        let modern = Modern::new(Arc::clone(&service), sealer, options.max_sessions, limits);
+        Self { inner: Arc::new(Inner { service, options, sessions, modern, sweeping }) }
     }
 
     /// Answers one HTTP request. What earlier layers put into its extensions reaches [`Service::open`].
@@ -81,15 +106,12 @@ impl HttpEndpoint {
         let (parts, body) = request.into_parts();
         let answer = match parts.method {
             Method::POST => self.inner.post(parts, body).await,
-            Method::GET => self.inner.get(&parts),
-            Method::DELETE => self.inner.delete(&parts).await,
-            _ => {
-                let mut response = Response::new(ResponseBody::empty());
-                *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-                let allow = http::HeaderValue::from_static("GET, POST, DELETE");
-                response.headers_mut().insert(ALLOW, allow);
-                Ok(response)
+            Method::GET if parts.headers.contains_key(headers::SESSION) => self.inner.get(&parts),
+            Method::DELETE if parts.headers.contains_key(headers::SESSION) => {
+                self.inner.delete(&parts).await
             }
+            Method::GET | Method::DELETE => Ok(not_allowed("POST")),
+            _ => Ok(not_allowed("GET, POST, DELETE")),
         };
         answer.unwrap_or_else(Refusal::into_response)
     }
@@ -99,6 +121,7 @@ impl HttpEndpoint {
         for session in self.inner.sessions.drain() {
             session.end().await;
         }
+        self.inner.modern.end().await;
     }
 }
 
@@ -116,7 +139,12 @@ impl Inner {
     fn session(&self, parts: &Parts) -> Result<Arc<HttpSession>, Refusal> {
         let id = headers::session_id(&parts.headers)?;
         headers::check_revision(&parts.headers)?;
-        let session = self.sessions.get(id).ok_or_else(Refusal::session_not_found)?;
+        // A session of somebody else looks like one that does not exist.
+        let session = self
+            .sessions
+            .get(id)
+            .filter(|session| session.principal == principal(&parts.extensions))
+            .ok_or_else(Refusal::session_not_found)?;
         session.touch();
         Ok(session)
     }
@@ -136,9 +164,23 @@ impl Inner {
                 for session in endpoint.sessions.sweep(endpoint.options.session_idle) {
                     session.end().await;
                 }
+                endpoint.modern.sweep(endpoint.options.session_idle).await;
             }
         });
     }
+}
+
+/// Who asks, as earlier layers left it with the request.
+fn principal(extensions: &http::Extensions) -> Principal {
+    extensions.get::<Principal>().cloned().unwrap_or_default()
+}
+
+/// Only a session can be listened to or ended, and a request without one names none.
+fn not_allowed(allowed: &'static str) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::empty());
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    response.headers_mut().insert(ALLOW, http::HeaderValue::from_static(allowed));
+    response
 }
 
 impl fmt::Debug for HttpEndpoint {

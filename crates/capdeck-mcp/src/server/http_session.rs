@@ -12,6 +12,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
+    Principal,
     conversation::Conversation,
     event_stream::{EventStream, Readers},
 };
@@ -27,6 +28,8 @@ const REPLAY_WINDOW: Duration = Duration::from_secs(60);
 /// A session and what its client can come back to.
 pub(super) struct HttpSession {
     pub(super) id: String,
+    /// Who opened it, and alone may use it.
+    pub(super) principal: Principal,
     pub(super) revision: Revision,
     pub(super) conversation: Arc<Conversation>,
     /// What is not tied to a request waits here for the client to listen.
@@ -39,12 +42,14 @@ pub(super) struct HttpSession {
 impl HttpSession {
     pub(super) fn new(
         id: String,
+        principal: Principal,
         revision: Revision,
         conversation: Arc<Conversation>,
         unasked: Arc<EventStream>,
     ) -> Arc<Self> {
         Arc::new(Self {
             id,
+            principal,
             revision,
             conversation,
             unasked,

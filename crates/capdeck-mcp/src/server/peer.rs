@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::outlet::Outlet;
+use super::{modern::Call, outlet::Outlet};
 use crate::{RawObject, RpcError, encode};
 
 type Answer = Result<Box<RawValue>, RpcError>;
@@ -25,9 +25,16 @@ const MAX_OPEN: usize = 256;
 
 /// Sends to the client. Messages go out on the stream this peer was made for.
 #[derive(Clone)]
-pub struct Peer {
-    questions: Arc<Questions>,
-    outlet: Outlet,
+pub struct Peer(Route);
+
+#[derive(Clone)]
+enum Route {
+    /// A legacy client takes requests at any time.
+    Session(Arc<Questions>, Outlet),
+    /// A modern one is asked with the answer to its own request.
+    Call(Arc<Call>),
+    /// And cannot be reached outside of one.
+    Nobody,
 }
 
 /// Requests of ours that a client has not answered.
@@ -41,25 +48,43 @@ pub(super) struct Questions {
 
 /// Takes a question out of the table, and tells the client when it is no longer wanted.
 struct Asking<'a> {
-    peer: &'a Peer,
+    questions: &'a Questions,
+    outlet: &'a Outlet,
     id: u64,
     answered: bool,
 }
 
 impl Peer {
     pub(super) fn new(questions: Arc<Questions>, outlet: Outlet) -> Self {
-        Self { questions, outlet }
+        Self(Route::Session(questions, outlet))
     }
 
-    /// Sends a notification. It is dropped when the client does not read and too much is waiting already.
+    pub(super) fn of_call(call: Arc<Call>) -> Self {
+        Self(Route::Call(call))
+    }
+
+    pub(super) fn nobody() -> Self {
+        Self(Route::Nobody)
+    }
+
+    /// Sends a notification. It is dropped when the client does not read and too much is waiting already, or when it cannot be
+    /// reached now.
     pub fn notify(&self, method: &str, params: Option<RawObject>) {
-        self.outlet.offer(encode::notification(method, params.as_ref()));
+        match &self.0 {
+            Route::Session(_, outlet) => {
+                outlet.offer(encode::notification(method, params.as_ref()));
+            }
+            Route::Call(call) => call.notify(method, params),
+            Route::Nobody => tracing::trace!(method, "a notification to nobody was dropped"),
+        }
     }
 
     /// Ends the connection this request's answer is awaited on; the client comes back for it. Does nothing for
     /// clients that would not.
     pub fn pause(&self) {
-        self.outlet.pause();
+        if let Route::Session(_, outlet) = &self.0 {
+            outlet.pause();
+        }
     }
 
     /// Sends a request and waits for its answer. Dropping the future cancels it.
@@ -69,10 +94,35 @@ impl Peer {
         params: Option<RawObject>,
         timeout: Duration,
     ) -> Result<Box<RawValue>, RpcError> {
-        let (id, answer) = self.questions.ask()?;
-        let mut asking = Asking { peer: self, id, answered: false };
+        match &self.0 {
+            Route::Session(questions, outlet) => {
+                questions.put(outlet, method, params, timeout).await
+            }
+            Route::Call(call) => call.ask(method, params, timeout).await,
+            Route::Nobody => Err(RpcError::internal(
+                "this client can be asked only while it waits for an answer of ours",
+            )),
+        }
+    }
+}
+
+impl Questions {
+    pub(super) fn new(ended: CancellationToken) -> Arc<Self> {
+        Arc::new(Self { next_id: AtomicU64::new(1), open: Mutex::default(), ended })
+    }
+
+    /// Sends a request to the client and waits for its answer.
+    async fn put(
+        &self,
+        outlet: &Outlet,
+        method: &str,
+        params: Option<RawObject>,
+        timeout: Duration,
+    ) -> Answer {
+        let (id, answer) = self.ask()?;
+        let mut asking = Asking { questions: self, outlet, id, answered: false };
         let work = async {
-            if !self.outlet.send(encode::request(&id.into(), method, params.as_ref())).await {
+            if !outlet.send(encode::request(&id.into(), method, params.as_ref())).await {
                 return Err(RpcError::internal("the client is gone"));
             }
             answer.await.unwrap_or_else(|_| Err(RpcError::internal("the client is gone")))
@@ -88,17 +138,11 @@ impl Peer {
                     timeout.as_millis()
                 ))),
             },
-            () = self.questions.ended.cancelled() => {
+            () = self.ended.cancelled() => {
                 asking.answered = true;
                 Err(RpcError::internal("the client's session ended"))
             }
         }
-    }
-}
-
-impl Questions {
-    pub(super) fn new(ended: CancellationToken) -> Arc<Self> {
-        Arc::new(Self { next_id: AtomicU64::new(1), open: Mutex::default(), ended })
     }
 
     fn ask(&self) -> Result<(u64, oneshot::Receiver<Answer>), RpcError> {
@@ -123,9 +167,9 @@ impl Questions {
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        self.peer.questions.open.lock().remove(&self.id);
+        self.questions.open.lock().remove(&self.id);
         if !self.answered {
-            self.peer.outlet.offer(encode::cancelled(&self.id.into(), "no longer needed"));
+            self.outlet.offer(encode::cancelled(&self.id.into(), "no longer needed"));
         }
     }
 }

@@ -12,6 +12,7 @@ use std::{
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::event_stream::EventStream;
 use crate::sse;
@@ -31,6 +32,10 @@ pub(super) struct EventReader {
     position: u64,
     /// Sent first, once.
     priming: Option<Bytes>,
+    /// The request that is answered here, where a closed connection cancels it.
+    answering: Option<AbortOnDropHandle<()>>,
+    /// Events are numbered where a client can come back for the next.
+    numbered: bool,
     keep_alive: Duration,
     silence: Pin<Box<Sleep>>,
 }
@@ -54,13 +59,30 @@ impl EventReader {
     pub(super) fn new(stream: Arc<EventStream>, position: u64, keep_alive: Duration) -> Self {
         let ticket = stream.attach();
         let silence = Box::pin(sleep(keep_alive));
-        Self { stream, ticket, position, priming: None, keep_alive, silence }
+        Self {
+            stream,
+            ticket,
+            position,
+            priming: None,
+            answering: None,
+            numbered: true,
+            keep_alive,
+            silence,
+        }
     }
 
     /// Begins with an event that only tells the client how to come back.
     #[must_use]
     pub(super) fn primed(mut self, retry: Duration) -> Self {
         self.priming = Some(sse::encode_priming(&self.event_id(self.position), retry));
+        self
+    }
+
+    /// Without a way to come back. `answering` ends with the connection.
+    #[must_use]
+    pub(super) fn unnumbered(mut self, answering: Option<AbortOnDropHandle<()>>) -> Self {
+        self.numbered = false;
+        self.answering = answering;
         self
     }
 
@@ -76,7 +98,10 @@ impl EventReader {
             return Poll::Ready(next.map(|(number, message)| {
                 self.position = number;
                 self.silence.as_mut().reset(Instant::now() + self.keep_alive);
-                sse::encode_event(&self.event_id(number), &message)
+                match self.numbered {
+                    true => sse::encode_event(&self.event_id(number), &message),
+                    false => sse::encode_message(&message),
+                }
             }));
         }
         // A comment keeps proxies from closing a quiet stream, and shows us a client that is gone.

@@ -1,7 +1,14 @@
 //! Serves one client over a pair of pipes.
+//!
+//! A client may speak either era. Until it shakes hands, every request that says who sends it is a modern one; a handshake makes the rest
+//! of the connection legacy, whatever came before it. So a client that first looks around with `server/discover` can still
+//! decide, and what a legacy client passes along in `_meta` is never mistaken for its own words.
+
+mod modern_line;
 
 use std::{io, sync::Arc, time::Duration};
 
+use serde_json::value::RawValue;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::mpsc,
@@ -11,21 +18,27 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     Service,
     conversation::{Answer, Conversation, Request},
-    handshake,
+    handshake, modern,
     outlet::Outlet,
 };
 use crate::{
-    Incoming, MAX_MESSAGE_BYTES, Malformed, Message, Revision, RpcError, encode,
+    Incoming, MAX_MESSAGE_BYTES, Malformed, Message, Revision, RpcError, Sealer, encode,
     line::{Line, LineReader, write_lines},
+    nesting,
 };
+use modern_line::ModernLine;
 
 /// Limits of a stdio server.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct StdioOptions {
     /// The longest line taken.
     pub max_line: usize,
     /// How long requests may still run once the client has closed its side, before they are cancelled.
     pub finish_grace: Duration,
+    /// How long a modern client may take to answer questions before the call that asked them is cancelled.
+    pub question_lifetime: Duration,
+    /// Seals what modern clients keep between a question and its answer.
+    pub sealer: Arc<Sealer>,
 }
 
 /// How many messages may wait for a client that does not read.
@@ -36,7 +49,12 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 impl Default for StdioOptions {
     fn default() -> Self {
-        Self { max_line: MAX_MESSAGE_BYTES, finish_grace: Duration::from_secs(5) }
+        Self {
+            max_line: MAX_MESSAGE_BYTES,
+            finish_grace: Duration::from_secs(5),
+            question_lifetime: Duration::from_secs(10 * 60),
+            sealer: Arc::default(),
+        }
     }
 }
 
@@ -59,14 +77,16 @@ pub async fn serve_stdio_with(
     let finish = CancellationToken::new();
     let (lines, queue) = mpsc::channel(QUEUE);
     let mut writing = tokio::spawn(write_lines(writer, queue, finish.clone()));
+    let modern = ModernLine::new(Arc::clone(&service), &options);
     let server = StdioServer {
         service,
+        modern: Arc::clone(&modern),
         conversation: Conversation::new(),
         outlet: Outlet::Lines(lines),
         requests: TaskTracker::new(),
         revision: None,
     };
-    let conversation = Abort(Arc::clone(&server.conversation));
+    let abort = Abort(Arc::clone(&server.conversation), modern);
     let requests = server.requests.clone();
 
     let served = tokio::select! {
@@ -81,7 +101,8 @@ pub async fn serve_stdio_with(
             _ = &mut writing => {}
         }
     }
-    conversation.0.end().await;
+    abort.1.end().await;
+    abort.0.end().await;
     tokio::time::timeout(LAST_WORDS, requests.wait()).await.ok();
     // The session may hold a peer for longer, so the queue does not close by itself.
     finish.cancel();
@@ -98,6 +119,7 @@ pub async fn serve_stdio_with(
 
 struct StdioServer {
     service: Arc<dyn Service>,
+    modern: Arc<ModernLine>,
     conversation: Arc<Conversation>,
     outlet: Outlet,
     requests: TaskTracker,
@@ -105,11 +127,12 @@ struct StdioServer {
 }
 
 /// Cancels everything when the serving future is dropped.
-struct Abort(Arc<Conversation>);
+struct Abort(Arc<Conversation>, Arc<ModernLine>);
 
 impl Drop for Abort {
     fn drop(&mut self) {
         self.0.abort();
+        self.1.abort();
     }
 }
 
@@ -128,7 +151,7 @@ impl StdioServer {
     }
 
     async fn receive(&mut self, line: &[u8]) {
-        match Incoming::parse(line) {
+        match nesting::check(line).and_then(|()| Incoming::parse(line)) {
             Ok(Incoming::Single(message)) => self.receive_message(message).await,
             Ok(Incoming::Batch(parts)) if self.revision.is_some_and(Revision::has_batches) => {
                 for part in parts {
@@ -148,7 +171,19 @@ impl StdioServer {
     }
 
     async fn receive_message(&mut self, message: Message) {
+        let is_modern = |method: &str, params: &Option<Box<RawValue>>| {
+            self.revision.is_none() && modern::is_modern(method, params.as_deref())
+        };
         match message {
+            Message::Request { id, method, params } if is_modern(&method, &params) => {
+                let (line, outlet) = (Arc::clone(&self.modern), self.outlet.clone());
+                let request = Request { id, method, params };
+                let Some(answering) = line.accept(request, outlet).await else { return };
+                self.requests.spawn(answering);
+            }
+            Message::Notification { method, params } if is_modern(&method, &params) => {
+                self.modern.notification(method, params).await;
+            }
             Message::Request { id, method, params }
                 if method == "initialize" && self.revision.is_none() =>
             {
@@ -176,6 +211,9 @@ impl StdioServer {
                 });
             }
             Message::Notification { method, params } => {
+                if method == "notifications/cancelled" {
+                    self.modern.cancel(params.as_deref());
+                }
                 self.conversation.notification(&method, params).await;
             }
             Message::Response { id, outcome } => self.conversation.response(&id, outcome),

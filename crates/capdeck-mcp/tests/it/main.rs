@@ -10,6 +10,10 @@
 mod both_halves;
 mod http_credentials;
 mod legacy_sse;
+mod modern_bounds;
+mod modern_http;
+mod modern_questions;
+mod modern_stdio;
 mod odd_http_servers;
 mod odd_stdio_servers;
 mod server_http;

@@ -130,8 +130,11 @@ async fn refusals_have_their_status_and_say_why() {
     assert_eq!(bad(stranger.posting(ping.clone())).await, (404, -32001, json!(1)));
     assert_eq!(bad(stranger.getting()).await, (404, -32001, Value::Null));
     assert_eq!(bad(homeless.posting(ping.clone())).await, (400, -32000, json!(1)));
-    assert_eq!(bad(homeless.getting()).await.0, 400);
-    assert_eq!(bad(homeless.request(http::Method::DELETE)).await.0, 400);
+    assert_eq!(homeless.get().await.status(), 405);
+    let response = soon(homeless.request(http::Method::DELETE).send()).await.unwrap();
+    assert_eq!((response.status().as_u16(), header(&response, "allow")), (405, "POST"));
+    let modern = post().header("mcp-protocol-version", "2026-07-28");
+    assert_eq!(bad(modern).await, (400, -32000, json!(1)));
     assert_eq!(bad(post().body("{nope")).await, (400, -32700, Value::Null));
     assert_eq!(bad(post().body(r#"{"id":4}"#)).await, (400, -32600, json!(4)));
     assert_eq!(bad(post().body(r#"[{"id":4,"method":"ping"}]"#)).await.1, -32600);

@@ -20,7 +20,11 @@ struct Talk {
 
 impl Talk {
     fn start() -> Self {
-        let options = StdioOptions { max_line: 10_000, finish_grace: Duration::from_millis(20) };
+        let options = StdioOptions {
+            max_line: 10_000,
+            finish_grace: Duration::from_millis(20),
+            ..StdioOptions::default()
+        };
         let fixture = Fixture::new();
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (reader, writer) = tokio::io::split(theirs);

@@ -2,6 +2,7 @@
 
 mod fixture;
 mod http;
+mod modern_talk;
 mod recorder;
 
 use std::{sync::Arc, time::Duration};
@@ -15,6 +16,7 @@ use serde_json::value::RawValue;
 
 pub(crate) use fixture::{Fixture, Happening};
 pub(crate) use http::{Scripted, connect, http_client, serve_endpoint, serve_router, target};
+pub(crate) use modern_talk::{META, ModernTalk, outcome};
 pub(crate) use recorder::Recorder;
 
 /// Longer than any test needs; reached only when something hangs.

@@ -6,10 +6,9 @@ use http::{
 };
 
 use super::reply::Refusal;
-use crate::Revision;
+use crate::{Era, Revision, server::header_check::PROTOCOL_VERSION};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The session named by a request that needs one.
@@ -22,15 +21,17 @@ pub(super) fn session_id(headers: &HeaderMap) -> Result<&str, Refusal> {
     value.to_str().map_err(|_| Refusal::session_not_found())
 }
 
-/// A version header has to name a revision spoken here. Without one the oldest with this transport is meant.
+/// A version header has to name a revision that sessions speak. Without one the oldest with this transport is meant.
 pub(super) fn check_revision(headers: &HeaderMap) -> Result<Revision, Refusal> {
     let Some(value) = headers.get(PROTOCOL_VERSION) else {
         return Ok(Revision::ASSUMED_OVER_HTTP);
     };
-    value.to_str().ok().and_then(Revision::parse).ok_or_else(|| {
-        let supported: Vec<&str> = Revision::SUPPORTED.map(Revision::as_str).to_vec();
+    let legacy = |revision: &Revision| revision.era() == Era::Legacy;
+    value.to_str().ok().and_then(Revision::parse).filter(legacy).ok_or_else(|| {
+        let supported = Revision::SUPPORTED.iter().filter(|revision| legacy(revision));
+        let supported: Vec<&str> = supported.map(|revision| revision.as_str()).collect();
         Refusal::bad_request(format!(
-            "unsupported protocol version in `MCP-Protocol-Version`; supported: {}",
+            "a session cannot speak the version in `MCP-Protocol-Version`; it can speak {}",
             supported.join(", ")
         ))
     })

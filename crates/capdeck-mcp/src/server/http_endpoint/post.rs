@@ -7,10 +7,12 @@ use http::{HeaderValue, Response, StatusCode, request::Parts};
 
 use super::{
     Inner, headers,
+    modern_post::{is_modern_notification, is_modern_request},
+    principal,
     reply::{self, Refusal},
 };
 use crate::{
-    Incoming, Malformed, Message, RequestId, Revision, RpcError, encode,
+    Incoming, Malformed, Message, RequestId, Revision, RpcError, encode, nesting,
     server::{
         conversation::{Answer, Conversation, Request},
         event_stream::{Beginning, EventStream},
@@ -38,9 +40,20 @@ impl Inner {
             return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message));
         }
         let form = if headers::prefers_events(&parts.headers) { Form::Events } else { Form::Json };
-        let incoming = Incoming::parse(&body)
+        let incoming = nesting::check(&body)
+            .and_then(|()| Incoming::parse(&body))
             .map_err(|Malformed { id, error }| Refusal::malformed(id, error))?;
         match incoming {
+            Incoming::Single(Message::Request { id, method, params })
+                if is_modern_request(&parts.headers, &method, params.as_deref()) =>
+            {
+                Ok(self.post_modern(parts, Request { id, method, params }).await)
+            }
+            Incoming::Single(Message::Notification { method, params })
+                if is_modern_notification(&parts.headers, &method, params.as_deref()) =>
+            {
+                self.notify_modern(parts, method, params).await
+            }
             Incoming::Single(Message::Request { id, method, params })
                 if method == "initialize" && !parts.headers.contains_key(headers::SESSION) =>
             {
@@ -76,6 +89,7 @@ impl Inner {
         })?;
         let conversation = Conversation::new();
         let unasked = EventStream::for_session(UNASKED);
+        let principal = principal(&extensions);
         let outlet = Outlet::Events(Arc::clone(&unasked));
         let opened =
             handshake::open(&self.service, &conversation, outlet, request.params, extensions).await;
@@ -86,7 +100,8 @@ impl Inner {
             }
         };
         let revision: Revision = greeting.revision;
-        let session = HttpSession::new(session_id.clone(), revision, conversation, unasked);
+        let session =
+            HttpSession::new(session_id.clone(), principal, revision, conversation, unasked);
         match self.sessions.insert(Arc::clone(&session), self.options.max_sessions) {
             Ok(None) => {}
             Ok(Some(evicted)) => {

@@ -38,6 +38,10 @@ impl Refusal {
         Self { status: StatusCode::BAD_REQUEST, id, error }
     }
 
+    pub(super) fn with_status(status: StatusCode, error: RpcError) -> Self {
+        Self { status, id: None, error }
+    }
+
     /// Names the request that is refused.
     #[must_use]
     pub(super) fn of(mut self, id: RequestId) -> Self {

@@ -1,10 +1,12 @@
 //! A service whose methods each show one thing the wire has to do.
 
-use std::sync::Arc;
+mod modern_tools;
+
+use std::sync::{Arc, atomic::AtomicBool};
 
 use async_trait::async_trait;
 use capdeck_mcp::{
-    RawObject, RpcError,
+    HeaderParams, RawObject, RpcError,
     server::{ClientHello, Exchange, Peer, Service, Session},
 };
 use serde_json::value::RawValue;
@@ -29,6 +31,8 @@ pub(crate) struct Fixture {
     /// Lets the tool `slow` answer.
     pub(crate) release: Notify,
     peers: parking_lot::Mutex<Vec<Peer>>,
+    /// Set by the tool `visit`.
+    pub(crate) visited: AtomicBool,
     this: std::sync::Weak<Self>,
 }
 
@@ -42,6 +46,7 @@ impl Fixture {
             seen: Mutex::new(seen),
             release: Notify::new(),
             peers: parking_lot::Mutex::default(),
+            visited: AtomicBool::new(false),
             this: this.clone(),
         })
     }
@@ -103,14 +108,15 @@ impl Session for FixtureSession {
         params: Option<RawObject>,
         exchange: Exchange,
     ) -> Result<Box<RawValue>, RpcError> {
-        if method != "tools/call" {
-            return match method {
-                "tools/list" => Ok(raw(r#"{"tools":[{"name":"echo", "x": 1.0}]}"#)),
-                _ => Err(RpcError::method_not_found(method)),
-            };
-        }
         let params = params.unwrap_or_default();
+        if method != "tools/call" {
+            let answer = modern_tools::request(&self.0, method, &params, &exchange).await;
+            return answer.unwrap_or_else(|| Err(RpcError::method_not_found(method)));
+        }
         let name: String = serde_json::from_str(params["name"].get()).unwrap();
+        if let Some(answer) = modern_tools::call(&self.0, &name, &params, &exchange).await {
+            return answer;
+        }
         let peer = &exchange.peer;
         match name.as_str() {
             "echo" => Ok(params.get("arguments").cloned().unwrap_or_else(|| raw("{}"))),
@@ -148,6 +154,10 @@ impl Session for FixtureSession {
 
     async fn notification(&self, method: &str, _params: Option<RawObject>) {
         self.0.happened(Happening::Notified(method.to_owned()));
+    }
+
+    async fn header_params(&self, tool: &str) -> HeaderParams {
+        modern_tools::header_params(tool)
     }
 
     async fn closed(&self) {

@@ -15,7 +15,7 @@ use axum::{
 };
 use capdeck_mcp::{
     client::{Client, ClientHandler, HttpTarget},
-    server::{HttpEndpoint, HttpOptions},
+    server::{HttpEndpoint, HttpOptions, Principal},
 };
 use http::{HeaderMap, HeaderValue, Method};
 use parking_lot::Mutex;
@@ -57,7 +57,7 @@ pub(crate) async fn serve_router(router: Router) -> SocketAddr {
     address
 }
 
-/// Serves a fixture at `/mcp`.
+/// Serves a fixture at `/mcp`, to whoever a header says they are.
 pub(crate) async fn serve_endpoint(
     fixture: &Arc<Fixture>,
     options: HttpOptions,
@@ -67,7 +67,10 @@ pub(crate) async fn serve_endpoint(
     let router = Router::new().fallback(move |request: Request| {
         let endpoint = mounted.clone();
         async move {
-            let (parts, body) = request.into_parts();
+            let (mut parts, body) = request.into_parts();
+            if let Some(name) = parts.headers.get("x-principal") {
+                parts.extensions.insert(Principal(name.to_str().unwrap().into()));
+            }
             let body = to_bytes(body, usize::MAX).await.unwrap();
             endpoint.handle(http::Request::from_parts(parts, body)).await
         }

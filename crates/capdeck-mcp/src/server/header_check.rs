@@ -1,0 +1,175 @@
+//! Headers of a modern HTTP request: they repeat parts of the body, and have to say the same.
+
+use std::borrow::Cow;
+
+use http::{HeaderMap, HeaderName};
+
+use super::Session;
+use crate::{
+    Era, RawObject, Revision, RpcError,
+    header_params::{decode, same},
+    raw::text_member,
+};
+
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// True when the version header names something else than a revision that opens with a handshake.
+pub(super) fn names_modern(headers: &HeaderMap) -> bool {
+    headers.get(PROTOCOL_VERSION).is_some_and(|value| {
+        let known = value.to_str().ok().and_then(|text| Revision::parse(text.trim()));
+        known.is_none_or(|revision| revision.era() == Era::Modern)
+    })
+}
+
+/// The version in the header has to be the one in the body.
+pub(super) fn check_version(headers: &HeaderMap, body: Option<&str>) -> Result<(), RpcError> {
+    let header = single(headers, &PROTOCOL_VERSION)?;
+    match (header, body) {
+        // A version that is not spoken here may have other rules for what a body says.
+        (Some(header), None) if Revision::parse(&header).is_none() => {
+            Err(RpcError::unsupported_version(&header))
+        }
+        (_, None) => Ok(()),
+        (Some(header), Some(body)) if header == body => Ok(()),
+        (header, Some(body)) => Err(mismatch(&PROTOCOL_VERSION, header.as_deref(), Some(body))),
+    }
+}
+
+/// The method and, where there is one, the name of what it is about.
+pub(super) fn check_target(
+    headers: &HeaderMap,
+    method: &str,
+    params: &RawObject,
+) -> Result<(), RpcError> {
+    let header = single(headers, &METHOD)?;
+    if header.as_deref() != Some(method) {
+        return Err(mismatch(&METHOD, header.as_deref(), Some(method)));
+    }
+    let member = match method {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" => "uri",
+        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
+        _ => return Ok(()),
+    };
+    let header = single(headers, &NAME)?;
+    let body = text_member(params, member);
+    if header.as_deref() != body.as_deref() {
+        return Err(mismatch(&NAME, header.as_deref(), body.as_deref()));
+    }
+    Ok(())
+}
+
+/// The parameters that the tool wants repeated.
+pub(super) async fn check_params(
+    headers: &HeaderMap,
+    session: &dyn Session,
+    params: &RawObject,
+) -> Result<(), RpcError> {
+    let Some(tool) = text_member(params, "name") else { return Ok(()) };
+    let annotated = session.header_params(&tool).await;
+    for expected in annotated.headers(params.get("arguments").map(AsRef::as_ref)) {
+        let Ok(name) = expected.name.parse::<HeaderName>() else { continue };
+        let given = raw_single(headers, &name)?;
+        let agrees = match (given, &expected.value) {
+            (None, None) => true,
+            (Some(given), Some(expected)) => same(given, expected),
+            _ => false,
+        };
+        if !agrees {
+            return Err(RpcError::header_mismatch(format!(
+                "`{}` has to say what the tool's argument says",
+                expected.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The one value of a header, decoded.
+fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<Cow<'a, str>>, RpcError> {
+    let Some(value) = raw_single(headers, name)? else { return Ok(None) };
+    decode(value).map(Some).ok_or_else(|| {
+        RpcError::header_mismatch(format!("what `{name}` wraps is not Base64 of a text"))
+    })
+}
+
+fn raw_single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, RpcError> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(RpcError::header_mismatch(format!("`{name}` is there more than once")));
+    }
+    value.to_str().map(Some).map_err(|_| {
+        RpcError::header_mismatch(format!("`{name}` has to be visible ASCII, or wrapped in Base64"))
+    })
+}
+
+fn mismatch(name: &HeaderName, header: Option<&str>, body: Option<&str>) -> RpcError {
+    let says = |text: Option<&str>| match text {
+        Some(text) => format!("says `{text}`"),
+        None => "says nothing".to_owned(),
+    };
+    RpcError::header_mismatch(format!(
+        "header `{name}` {} and the body {}",
+        says(header),
+        says(body)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in pairs {
+            map.append(*name, value.parse().unwrap());
+        }
+        map
+    }
+
+    fn params(text: &str) -> RawObject {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn versions_have_to_agree() {
+        let code = |pairs: &[(&'static str, &str)], body| {
+            check_version(&headers(pairs), body).err().map(|error| error.code)
+        };
+        const VERSION: &str = "mcp-protocol-version";
+        assert_eq!(code(&[(VERSION, "2026-07-28")], Some("2026-07-28")), None);
+        assert_eq!(code(&[(VERSION, " 2026-07-28 ")], Some("2026-07-28")), None);
+        assert_eq!(code(&[], Some("2026-07-28")), Some(-32020));
+        assert_eq!(code(&[(VERSION, "2026-07-28")], Some("v9")), Some(-32020));
+        assert_eq!(code(&[(VERSION, "v9")], None), Some(-32022));
+        assert_eq!(code(&[(VERSION, "2026-07-28")], None), None);
+        let twice = [(VERSION, "2026-07-28"), (VERSION, "2026-07-28")];
+        assert_eq!(code(&twice, Some("2026-07-28")), Some(-32020));
+    }
+
+    #[test]
+    fn names_have_to_agree_where_there_is_one() {
+        let check = |name: &[(&'static str, &str)], method: &str, body: &str| {
+            let mut pairs = vec![("mcp-method", method)];
+            pairs.extend_from_slice(name);
+            check_target(&headers(&pairs), method, &params(body)).is_ok()
+        };
+        const NAME: &str = "mcp-name";
+        assert!(check(&[(NAME, "t")], "tools/call", r#"{"name":"t"}"#));
+        assert!(check(&[(NAME, "=?base64?w6k=?=")], "prompts/get", r#"{"name":"é"}"#));
+        assert!(check(&[(NAME, "a:b")], "resources/read", r#"{"uri":"a:b"}"#));
+        assert!(check(&[(NAME, "1")], "tasks/get", r#"{"taskId":"1"}"#));
+        assert!(check(&[], "tools/call", "{}"));
+        assert!(check(&[], "tools/list", r#"{"name":"t"}"#));
+        assert!(!check(&[], "tools/call", r#"{"name":"t"}"#));
+        assert!(!check(&[(NAME, "T")], "tools/call", r#"{"name":"t"}"#));
+        assert!(!check(&[(NAME, "t")], "tools/call", "{}"));
+        assert!(!check(&[(NAME, "t"), (NAME, "t")], "tools/call", r#"{"name":"t"}"#));
+        assert!(!check(&[(NAME, "=?base64?dA?=")], "tools/call", r#"{"name":"t"}"#));
+        assert!(check_target(&headers(&[("mcp-method", "PING")]), "ping", &params("{}")).is_err());
+        assert!(check_target(&HeaderMap::new(), "tools/list", &params("{}")).is_err());
+    }
+}

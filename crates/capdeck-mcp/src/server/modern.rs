@@ -1,0 +1,274 @@
+//! The modern era: every request stands alone, and a question is an answer.
+//!
+//! Whatever transport brings a request, it is answered here: the sender's session is found or opened, the session's request runs,
+//! and what it gives is said the way this era says it. Dropping the future that answers cancels the request.
+
+mod call;
+mod client_table;
+mod finish;
+mod legacy_error;
+mod log_level;
+mod need;
+mod request_state;
+mod result;
+mod running;
+mod sender;
+mod suspended;
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures_util::FutureExt;
+use serde_json::value::RawValue;
+
+pub(super) use call::Call;
+pub(super) use sender::Sender;
+pub(super) use suspended::SuspensionLimits;
+
+use super::{Exchange, Peer, Principal, Service, Session, header_check, outlet::Outlet};
+use crate::{
+    RawObject, RequestId, Revision, RpcError, Sealer,
+    raw::{self, object_member, raw},
+};
+use call::Line;
+use client_table::{Busy, Client, ClientTable};
+use request_state::{Binding, RequestState};
+use result::Additions;
+use running::Running;
+use suspended::SuspendedTable;
+
+/// Everything that requests of modern clients share.
+pub(super) struct Modern {
+    service: Arc<dyn Service>,
+    sealer: Arc<Sealer>,
+    max_clients: usize,
+    limits: SuspensionLimits,
+    clients: ClientTable,
+    suspended: Arc<SuspendedTable>,
+}
+
+/// A request whose sender has been read.
+pub(super) struct ModernRequest {
+    pub(super) id: RequestId,
+    pub(super) method: String,
+    /// As they came.
+    pub(super) written: Option<Box<RawValue>>,
+    /// Without what was said about the sender.
+    pub(super) params: RawObject,
+    pub(super) sender: Sender,
+    pub(super) principal: Principal,
+    pub(super) extensions: http::Extensions,
+    /// The headers it came with, over HTTP.
+    pub(super) headers: Option<http::HeaderMap>,
+}
+
+/// True for requests of this era: they say something about their sender, or ask what only this era has.
+pub(super) fn is_modern(method: &str, params: Option<&RawValue>) -> bool {
+    if method == "server/discover" {
+        return true;
+    }
+    let Some(params) = params else { return false };
+    // Nearly no legacy request mentions any of this, so nearly none is opened.
+    params.get().contains("io.modelcontextprotocol/")
+        && raw::parse_params(Some(params)).ok().flatten().is_some_and(|params| {
+            object_member(&params, "_meta")
+                .is_some_and(|meta| crate::request_meta::is_sender(&meta))
+        })
+}
+
+impl Modern {
+    pub(super) fn new(
+        service: Arc<dyn Service>,
+        sealer: Arc<Sealer>,
+        max_clients: usize,
+        limits: SuspensionLimits,
+    ) -> Arc<Self> {
+        let (clients, suspended) = (ClientTable::default(), Arc::default());
+        Arc::new(Self { service, sealer, max_clients, limits, clients, suspended })
+    }
+
+    /// Answers a request, with a result as text.
+    pub(super) async fn answer(
+        &self,
+        request: ModernRequest,
+        outlet: Outlet,
+    ) -> Result<String, RpcError> {
+        if is_removed(&request.method) {
+            return Err(RpcError::method_not_found(&request.method));
+        }
+        let (busy, evicted) =
+            self.clients.enter(&request.principal, &request.sender, self.max_clients)?;
+        if let Some(evicted) = evicted {
+            tracing::info!("the client idle longest was ended to make room for another");
+            tokio::spawn(async move { evicted.end().await });
+        }
+        let ModernRequest { id, method, written, mut params, sender, principal, .. } = request;
+        let client = Arc::clone(&busy.0);
+        let session =
+            self.clients.session(&client, &self.service, &sender, request.extensions).await?;
+        if let Some(headers) = &request.headers
+            && method == "tools/call"
+        {
+            header_check::check_params(headers, &*session, &params).await?;
+        }
+        if method == "server/discover" {
+            return self.discover(&client).await;
+        }
+        let binding =
+            Binding { principal: &principal, method: &method, params: written.as_deref() };
+        let may_ask = may_ask(&method);
+        let suspended = if may_ask { self.read_state(&mut params, &binding)? } else { None };
+        let line = Line {
+            outlet: Some(outlet),
+            capabilities: Arc::clone(&sender.capabilities),
+            progress_token: progress_token(&params),
+            log_level: sender.log_level,
+        };
+        let running = match suspended {
+            Some((running, answers)) => {
+                running.call.connect(line);
+                running.call.answer(answers);
+                running
+            }
+            None => start(session, id.clone(), &method, params, &sender, line, busy),
+        };
+        let context = Context { id: &id, binding, sender: &sender };
+        self.drive(running, &context).await
+    }
+
+    /// Takes a notification. There is nobody to answer.
+    pub(super) async fn notification(&self, request: ModernRequest) -> Result<(), RpcError> {
+        if is_removed(&request.method) {
+            return Err(RpcError::method_not_found(&request.method));
+        }
+        let (busy, _) =
+            self.clients.enter(&request.principal, &request.sender, self.max_clients)?;
+        let ModernRequest { method, params, sender, extensions, .. } = request;
+        let session = self.clients.session(&busy.0, &self.service, &sender, extensions).await?;
+        let handled = AssertUnwindSafe(session.notification(&method, Some(params))).catch_unwind();
+        handled.await.map_err(|_| RpcError::internal("a fault in this server lost a notification"))
+    }
+
+    /// Ends clients that were idle for too long.
+    pub(super) async fn sweep(&self, idle_limit: Duration) {
+        for client in self.clients.sweep(idle_limit) {
+            client.end().await;
+        }
+    }
+
+    /// Cancels everything and ends every session.
+    pub(super) async fn end(&self) {
+        self.suspended.clear();
+        for client in self.clients.drain() {
+            client.end().await;
+        }
+    }
+
+    async fn discover(&self, client: &Client) -> Result<String, RpcError> {
+        let mut described = client.describe().await?;
+        described.shift_remove("serverInfo");
+        let info = client.server_info().await;
+        let versions: Vec<&str> = Revision::modern().map(Revision::as_str).collect();
+        described.insert("supportedVersions".to_owned(), raw(&versions));
+        let result = raw(&described);
+        let additions =
+            Additions { caching: true, server_info: info.as_deref(), ..Additions::default() };
+        Ok(finish::completed(&result, &additions))
+    }
+
+    /// Reads what a request brings back from an earlier answer: a call to go on with, or params to begin one with.
+    fn read_state(
+        &self,
+        params: &mut RawObject,
+        binding: &Binding<'_>,
+    ) -> Result<Option<(Running, RawObject)>, RpcError> {
+        let answers = request_state::take_responses(params)?;
+        let state = match params.shift_remove("requestState") {
+            None => None,
+            Some(state) => Some(RequestState::open(&self.sealer, binding, &state)?),
+        };
+        match state {
+            Some(RequestState::Suspended(handle)) => {
+                let running = self.suspended.take(&handle).ok_or_else(request_state::unknown)?;
+                return Ok(Some((running, answers.unwrap_or_default())));
+            }
+            Some(RequestState::Again) => return Ok(None),
+            Some(RequestState::Session(state)) => {
+                params.insert("requestState".to_owned(), raw(&state));
+            }
+            None => {}
+        }
+        if let Some(answers) = answers {
+            params.insert("inputResponses".to_owned(), raw(&answers));
+        }
+        Ok(None)
+    }
+}
+
+/// What is the same from the beginning of a request to its answer.
+struct Context<'a> {
+    id: &'a RequestId,
+    binding: Binding<'a>,
+    sender: &'a Sender,
+}
+
+pub(super) const LISTEN: &str = "subscriptions/listen";
+
+/// Begins a call.
+fn start(
+    session: Arc<dyn Session>,
+    id: RequestId,
+    method: &str,
+    params: RawObject,
+    sender: &Sender,
+    line: Line,
+    busy: Busy,
+) -> Running {
+    let cancel = busy.0.ended.child_token();
+    let progress_token = line.progress_token.clone();
+    let subscription = (method == LISTEN).then(|| id.clone());
+    let call = Call::new(line, may_ask(method), subscription, cancel.clone());
+    let exchange = Exchange {
+        id,
+        revision: sender.revision,
+        log_level: sender.log_level.map(|level| level.as_str().to_owned()),
+        progress_token,
+        cancel,
+        peer: Peer::of_call(Arc::clone(&call)),
+    };
+    Running::new(session, method.to_owned(), params, exchange, call, busy)
+}
+
+/// Requests that can be answered with questions.
+fn may_ask(method: &str) -> bool {
+    matches!(method, "tools/call" | "prompts/get" | "resources/read")
+}
+
+/// Requests whose results say how long they may be kept.
+fn is_cacheable(method: &str) -> bool {
+    matches!(
+        method,
+        "tools/list"
+            | "prompts/list"
+            | "resources/list"
+            | "resources/templates/list"
+            | "resources/read"
+    )
+}
+
+/// What the legacy era had and this one has not.
+pub(super) fn is_removed(method: &str) -> bool {
+    matches!(
+        method,
+        "initialize"
+            | "ping"
+            | "logging/setLevel"
+            | "resources/subscribe"
+            | "resources/unsubscribe"
+            | "notifications/initialized"
+            | "notifications/roots/list_changed"
+    )
+}
+
+fn progress_token(params: &RawObject) -> Option<Box<RawValue>> {
+    object_member(params, "_meta")?.shift_remove("progressToken")
+}

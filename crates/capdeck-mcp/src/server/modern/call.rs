@@ -1,0 +1,223 @@
+//! One modern call, as the session that answers it sees its client.
+//!
+//! A call can outlive the request that began it: when it asks something, the client is answered with the questions, and the
+//! request that brings the answers takes the call up again. Where notifications go and what may be asked is always
+//! the affair of the request that waits now.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use indexmap::IndexMap;
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::{log_level::LogLevel, need::Need};
+use crate::{
+    RawObject, RequestId, RpcError, encode,
+    raw::{object_member, raw},
+    request_meta::SUBSCRIPTION_ID,
+    server::outlet::Outlet,
+};
+
+/// How many questions of one call may be open.
+const MAX_OPEN: usize = 64;
+
+/// The client of one call.
+pub(in crate::server) struct Call {
+    line: Mutex<Line>,
+    questions: Mutex<Questions>,
+    /// Told when a question is asked.
+    pub(super) asked: Notify,
+    /// The call's own end.
+    ended: CancellationToken,
+    /// Only some requests can be answered with questions.
+    may_ask: bool,
+    /// Every notification of a subscription names it.
+    subscription: Option<RequestId>,
+}
+
+/// The request that waits for the call now.
+pub(super) struct Line {
+    /// `None` while nobody waits.
+    pub(super) outlet: Option<Outlet>,
+    pub(super) capabilities: Arc<RawObject>,
+    pub(super) progress_token: Option<Box<RawValue>>,
+    pub(super) log_level: Option<LogLevel>,
+}
+
+#[derive(Default)]
+struct Questions {
+    asked: u64,
+    open: IndexMap<String, Question>,
+    /// What was needed and not declared.
+    missing: Vec<Need>,
+}
+
+struct Question {
+    request: Box<RawValue>,
+    answer: oneshot::Sender<Box<RawValue>>,
+}
+
+impl Call {
+    pub(super) fn new(
+        line: Line,
+        may_ask: bool,
+        subscription: Option<RequestId>,
+        ended: CancellationToken,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            line: Mutex::new(line),
+            questions: Mutex::default(),
+            asked: Notify::new(),
+            ended,
+            may_ask,
+            subscription,
+        })
+    }
+
+    /// Another request waits from here on.
+    pub(super) fn connect(&self, line: Line) {
+        *self.line.lock() = line;
+    }
+
+    /// Nobody waits from here on.
+    pub(super) fn disconnect(&self) {
+        self.line.lock().outlet = None;
+    }
+
+    /// Hands answers over by key. Those to no open question are ignored.
+    pub(super) fn answer(&self, mut answers: RawObject) {
+        let mut questions = self.questions.lock();
+        let keys: Vec<String> = questions.open.keys().cloned().collect();
+        for key in keys {
+            let Some(answer) = answers.shift_remove(&key) else { continue };
+            if let Some(question) = questions.open.shift_remove(&key) {
+                question.answer.send(answer).ok();
+            }
+        }
+    }
+
+    pub(super) fn has_questions(&self) -> bool {
+        !self.questions.lock().open.is_empty()
+    }
+
+    /// Every open question, as `inputRequests`.
+    pub(super) fn input_requests(&self) -> RawObject {
+        let questions = self.questions.lock();
+        questions.open.iter().map(|(key, asked)| (key.clone(), asked.request.clone())).collect()
+    }
+
+    /// What the call needed and its client had not declared.
+    pub(super) fn missing(&self) -> Option<RpcError> {
+        let questions = self.questions.lock();
+        (!questions.missing.is_empty()).then(|| Need::missing(&questions.missing))
+    }
+
+    /// Sends a notification to whoever waits.
+    pub(in crate::server) fn notify(&self, method: &str, mut params: Option<RawObject>) {
+        let line = self.line.lock();
+        let Some(outlet) = &line.outlet else {
+            tracing::debug!(method, "a notification of a call that nobody waits for was dropped");
+            return;
+        };
+        match method {
+            "notifications/message"
+                if !line.log_level.is_some_and(|level| level.admits(params.as_ref())) =>
+            {
+                return;
+            }
+            "notifications/progress" => {
+                // The session knows the token of the request that began the call.
+                let Some(token) = &line.progress_token else { return };
+                params.get_or_insert_default().insert("progressToken".to_owned(), token.clone());
+            }
+            _ => {}
+        }
+        if let Some(id) = &self.subscription {
+            let params = params.get_or_insert_default();
+            let mut meta = object_member(params, "_meta").unwrap_or_default();
+            meta.insert(SUBSCRIPTION_ID.to_owned(), raw(id));
+            params.insert("_meta".to_owned(), raw(&meta));
+        }
+        outlet.offer(encode::notification(method, params.as_ref()));
+    }
+
+    /// Asks the client, with its next answer, and waits for the request that brings the reply.
+    pub(in crate::server) async fn ask(
+        &self,
+        method: &str,
+        mut params: Option<RawObject>,
+        timeout: Duration,
+    ) -> Result<Box<RawValue>, RpcError> {
+        let need = Need::of(method, params.as_ref())?;
+        if !self.may_ask {
+            return Err(RpcError::internal(format!(
+                "`{method}` cannot be asked while this kind of request runs"
+            )));
+        }
+        if !need.is_declared(&self.line.lock().capabilities) {
+            let mut questions = self.questions.lock();
+            if !questions.missing.contains(&need) {
+                questions.missing.push(need);
+            }
+            return Err(Need::missing(&[need]));
+        }
+        if let Some(params) = &mut params {
+            // Told a legacy client which question a later notification is about. There is no such notification now.
+            params.shift_remove("elicitationId");
+        }
+        let (key, answer) = self.put_question(method, params)?;
+        let _open = Asking { call: self, key: &key };
+        self.asked.notify_one();
+        tokio::select! {
+            answered = tokio::time::timeout(timeout, answer) => match answered {
+                Ok(Ok(answer)) => Ok(answer),
+                Ok(Err(_)) => Err(RpcError::internal("the client is gone")),
+                Err(_) => Err(RpcError::internal(format!(
+                    "the client did not answer `{method}` within {} ms",
+                    timeout.as_millis()
+                ))),
+            },
+            () = self.ended.cancelled() => Err(RpcError::internal("the call was cancelled")),
+        }
+    }
+
+    fn put_question(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+    ) -> Result<(String, oneshot::Receiver<Box<RawValue>>), RpcError> {
+        let request = RawObject::from_iter([
+            ("method".to_owned(), raw(method)),
+            ("params".to_owned(), raw(&params.unwrap_or_default())),
+        ]);
+        let (sender, receiver) = oneshot::channel();
+        let mut questions = self.questions.lock();
+        if questions.open.len() >= MAX_OPEN {
+            return Err(RpcError::internal("too many questions of this call are unanswered"));
+        }
+        questions.asked += 1;
+        let key = format!("question-{}", questions.asked);
+        questions.open.insert(key.clone(), Question { request: raw(&request), answer: sender });
+        Ok((key, receiver))
+    }
+}
+
+/// Takes a question back when nobody waits for its answer any more.
+struct Asking<'a> {
+    call: &'a Call,
+    key: &'a str,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.call.questions.lock().open.shift_remove(self.key);
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Call").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,218 @@
+//! Sessions of clients that never shake hands: requests whose senders say the same about themselves share one.
+
+use std::{
+    collections::HashMap,
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use futures_util::FutureExt;
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use super::sender::Sender;
+use crate::{
+    RawObject, RpcError,
+    canonical::canonical_object,
+    server::{ClientHello, Peer, Principal, Service, Session},
+};
+
+/// How many requests of one client are worked on at once.
+const MAX_IN_FLIGHT: usize = 1024;
+
+/// How long a session may take to say its name once it has answered.
+const NAME_GRACE: Duration = Duration::from_secs(1);
+
+/// Clients by who they are and what they say.
+#[derive(Default)]
+pub(super) struct ClientTable {
+    clients: Mutex<HashMap<Key, Arc<Client>>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    principal: Principal,
+    introduction: [u8; 32],
+}
+
+/// One client and its session.
+pub(super) struct Client {
+    key: Key,
+    session: OnceCell<Arc<dyn Session>>,
+    activity: Mutex<Activity>,
+    /// `serverInfo`, as the session last gave it.
+    server_info: Mutex<Option<Arc<RawValue>>>,
+    pub(super) ended: CancellationToken,
+    /// Set when the session has been told.
+    closed: AtomicBool,
+}
+
+struct Activity {
+    requests: usize,
+    since: Instant,
+}
+
+/// A request of a client, for as long as it runs.
+pub(super) struct Busy(pub(super) Arc<Client>);
+
+impl ClientTable {
+    /// The client that sends a request, with one more request. Beyond the cap the one idle longest makes room and is given
+    /// back to be ended.
+    pub(super) fn enter(
+        &self,
+        principal: &Principal,
+        sender: &Sender,
+        cap: usize,
+    ) -> Result<(Busy, Option<Arc<Client>>), RpcError> {
+        let mut introduction = Sha256::new();
+        introduction.update(canonical_object(&sender.info));
+        introduction.update([0]);
+        introduction.update(canonical_object(&sender.capabilities));
+        introduction.update(sender.revision.as_str());
+        let introduction = introduction.finalize().into();
+        let key = Key { principal: principal.clone(), introduction };
+        let mut clients = self.clients.lock();
+        if let Some(client) = clients.get(&key) {
+            return Busy::new(client).map(|busy| (busy, None));
+        }
+        let mut evicted = None;
+        if clients.len() >= cap {
+            let idle = clients.values().filter_map(|client| Some((client.idle_for()?, client)));
+            let idlest = idle.max_by_key(|(idle, _)| *idle).map(|(_, client)| client.key.clone());
+            let full = || RpcError::new(RpcError::REFUSED, "too many clients; try again later");
+            evicted = clients.remove(&idlest.ok_or_else(full)?);
+        }
+        let client = Arc::new(Client {
+            key: key.clone(),
+            session: OnceCell::new(),
+            activity: Mutex::new(Activity { requests: 0, since: Instant::now() }),
+            server_info: Mutex::default(),
+            ended: CancellationToken::new(),
+            closed: AtomicBool::new(false),
+        });
+        clients.insert(key, Arc::clone(&client));
+        Busy::new(&client).map(|busy| (busy, evicted))
+    }
+
+    /// Forgets a client whose session could not be opened.
+    fn forget(&self, client: &Arc<Client>) {
+        let mut clients = self.clients.lock();
+        if clients.get(&client.key).is_some_and(|known| Arc::ptr_eq(known, client)) {
+            clients.remove(&client.key);
+        }
+    }
+
+    /// Takes out every client that was idle for too long.
+    pub(super) fn sweep(&self, idle_limit: Duration) -> Vec<Arc<Client>> {
+        let stale = |client: &Arc<Client>| client.idle_for().is_some_and(|idle| idle >= idle_limit);
+        let mut clients = self.clients.lock();
+        clients.extract_if(|_, client| stale(client)).map(|(_, client)| client).collect()
+    }
+
+    pub(super) fn drain(&self) -> Vec<Arc<Client>> {
+        self.clients.lock().drain().map(|(_, client)| client).collect()
+    }
+
+    /// The client's session, opened by whoever comes first.
+    pub(super) async fn session(
+        &self,
+        client: &Arc<Client>,
+        service: &Arc<dyn Service>,
+        sender: &Sender,
+        extensions: http::Extensions,
+    ) -> Result<Arc<dyn Session>, RpcError> {
+        let open = || async {
+            let hello = ClientHello {
+                requested: sender.revision.as_str().to_owned(),
+                revision: sender.revision,
+                info: sender.info.clone(),
+                capabilities: (*sender.capabilities).clone(),
+                extensions,
+            };
+            let opening = AssertUnwindSafe(service.open(hello, Peer::nobody())).catch_unwind();
+            let fault =
+                || RpcError::internal("a fault in this server kept the session from opening");
+            opening.await.unwrap_or_else(|_| Err(fault()))
+        };
+        match client.session.get_or_try_init(open).await {
+            Ok(session) => {
+                if client.ended.is_cancelled() {
+                    client.end().await;
+                }
+                Ok(Arc::clone(session))
+            }
+            Err(error) => {
+                self.forget(client);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Client {
+    /// How long nothing has happened; `None` while something is going on.
+    fn idle_for(&self) -> Option<Duration> {
+        let activity = self.activity.lock();
+        (activity.requests == 0).then(|| activity.since.elapsed())
+    }
+
+    /// What the session says about this server now.
+    pub(super) async fn describe(&self) -> Result<RawObject, RpcError> {
+        let fault = || RpcError::internal("a fault in this server kept it from describing itself");
+        let session = self.session.get().ok_or_else(fault)?;
+        let describing = AssertUnwindSafe(session.describe()).catch_unwind();
+        let described = describing.await.unwrap_or_else(|_| Err(fault()))?;
+        *self.server_info.lock() = described.get("serverInfo").cloned().map(Arc::from);
+        Ok(described)
+    }
+
+    /// The session's name, asked for once.
+    pub(super) async fn server_info(&self) -> Option<Arc<RawValue>> {
+        let known = self.server_info.lock().clone();
+        if known.is_none() {
+            tokio::time::timeout(NAME_GRACE, self.describe()).await.ok()?.ok()?;
+            return self.server_info.lock().clone();
+        }
+        known
+    }
+
+    /// Cancels what is running and tells the session. Later calls do nothing.
+    pub(super) async fn end(&self) {
+        self.ended.cancel();
+        let Some(session) = self.session.get() else { return };
+        if self.closed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if AssertUnwindSafe(session.closed()).catch_unwind().await.is_err() {
+            tracing::error!("a fault in this server disturbed the end of a session");
+        }
+    }
+}
+
+impl Busy {
+    fn new(client: &Arc<Client>) -> Result<Self, RpcError> {
+        let mut activity = client.activity.lock();
+        if activity.requests >= MAX_IN_FLIGHT {
+            return Err(RpcError::internal(format!(
+                "{MAX_IN_FLIGHT} requests are unanswered; wait for some of them"
+            )));
+        }
+        activity.requests += 1;
+        Ok(Self(Arc::clone(client)))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let mut activity = self.0.activity.lock();
+        activity.requests -= 1;
+        activity.since = Instant::now();
+    }
+}

@@ -1,0 +1,178 @@
+//! From what a session gave to what the client is told.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::{
+    Call, Client, Context, LISTEN, Modern, is_cacheable,
+    legacy_error::{self, Translated},
+    may_ask,
+    need::Need,
+    request_state::RequestState,
+    result::{Additions, ResultEnvelope},
+    running::{Outcome, Running, Step},
+    suspended,
+};
+use crate::{
+    RawObject, RpcError,
+    raw::{self, empty_object, object_member, raw},
+};
+
+impl Modern {
+    /// Waits until there is something to tell the client.
+    pub(super) async fn drive(
+        &self,
+        mut running: Running,
+        context: &Context<'_>,
+    ) -> Result<String, RpcError> {
+        match running.advance().await {
+            Step::Ended(outcome) => {
+                let (call, client) = (Arc::clone(&running.call), Arc::clone(&running.busy.0));
+                self.finish(outcome, &call, &client, context).await
+            }
+            Step::Asked(questions) => self.suspend(questions, running, context).await,
+            // A subscription that is ended from this side has ended well.
+            Step::Cancelled if context.binding.method == LISTEN => {
+                let client = Arc::clone(&running.busy.0);
+                self.finish(Ok(empty_object()), &running.call.clone(), &client, context).await
+            }
+            Step::Cancelled => {
+                Err(RpcError::new(RpcError::REQUEST_CANCELLED, "the request was cancelled"))
+            }
+        }
+    }
+
+    async fn suspend(
+        &self,
+        questions: RawObject,
+        running: Running,
+        context: &Context<'_>,
+    ) -> Result<String, RpcError> {
+        let mut handle = suspended::Handle::default();
+        getrandom::fill(&mut handle)
+            .map_err(|_| RpcError::internal("a question cannot be asked now"))?;
+        let client = Arc::clone(&running.busy.0);
+        let info = client.server_info().await;
+        let state = RequestState::Suspended(handle);
+        let answer = self.input_required(questions, &state, info.as_deref(), context)?;
+        let principal = context.binding.principal.clone();
+        self.suspended.insert(handle, running, principal, self.limits).map_err(|_| {
+            RpcError::internal("too many calls wait for answers; answer or drop some of them first")
+        })?;
+        Ok(answer)
+    }
+
+    fn input_required(
+        &self,
+        questions: RawObject,
+        state: &RequestState,
+        info: Option<&RawValue>,
+        context: &Context<'_>,
+    ) -> Result<String, RpcError> {
+        let state = state.seal(&self.sealer, &context.binding, self.limits.lifetime)?;
+        let result = raw(&RawObject::from_iter([
+            ("resultType".to_owned(), raw("input_required")),
+            ("inputRequests".to_owned(), raw(&questions)),
+            ("requestState".to_owned(), state),
+        ]));
+        Ok(completed(&result, &Additions { server_info: info, ..Additions::default() }))
+    }
+
+    /// Says the outcome of a call the way this era says it.
+    async fn finish(
+        &self,
+        outcome: Outcome,
+        call: &Call,
+        client: &Client,
+        context: &Context<'_>,
+    ) -> Result<String, RpcError> {
+        let (binding, capabilities) = (&context.binding, &context.sender.capabilities);
+        let result = match outcome {
+            Ok(result) => result,
+            Err(error) => {
+                if let Some(missing) = call.missing() {
+                    return Err(missing);
+                }
+                let info = client.server_info().await;
+                return match legacy_error::translate(
+                    error,
+                    binding.method,
+                    binding.params,
+                    capabilities,
+                ) {
+                    Translated::Error(error) => Err(error),
+                    Translated::Questions(questions) if may_ask(binding.method) => self
+                        .input_required(questions, &RequestState::Again, info.as_deref(), context),
+                    Translated::Questions(_) => {
+                        Err(RpcError::internal("this request cannot ask for what it needs"))
+                    }
+                };
+            }
+        };
+        let Some(envelope) = ResultEnvelope::read(&result) else {
+            return Ok(Box::<str>::from(result).into());
+        };
+        if envelope.is_error()
+            && let Some(missing) = call.missing()
+        {
+            return Err(missing);
+        }
+        let sealed = if envelope.is_input_required() {
+            self.seal_own_state(&envelope, context)?
+        } else {
+            None
+        };
+        let info = client.server_info().await;
+        let additions = Additions {
+            caching: is_cacheable(binding.method),
+            server_info: info.as_deref(),
+            subscription: (binding.method == LISTEN).then_some(context.id),
+            request_state: sealed.as_deref(),
+        };
+        Ok(envelope.complete(&result, &additions).into_owned())
+    }
+
+    /// Checks a session's own questions, and seals the state that goes with them.
+    fn seal_own_state(
+        &self,
+        envelope: &ResultEnvelope<'_>,
+        context: &Context<'_>,
+    ) -> Result<Option<Box<RawValue>>, RpcError> {
+        if !may_ask(context.binding.method) {
+            return Err(RpcError::internal(
+                "this kind of request cannot be answered with questions",
+            ));
+        }
+        let requests: RawObject = envelope
+            .input_requests
+            .and_then(|requests| serde_json::from_str(requests.get()).ok())
+            .unwrap_or_default();
+        let mut missing = Vec::new();
+        for key in requests.keys() {
+            let Some(request) = object_member(&requests, key) else { continue };
+            let asked = raw::text_member(&request, "method").unwrap_or_default();
+            let need = Need::of(&asked, object_member(&request, "params").as_ref())
+                .map_err(|_| RpcError::internal(format!("a client cannot be asked `{asked}`")))?;
+            if !need.is_declared(&context.sender.capabilities) && !missing.contains(&need) {
+                missing.push(need);
+            }
+        }
+        if !missing.is_empty() {
+            return Err(Need::missing(&missing));
+        }
+        let Some(state) = envelope.request_state else { return Ok(None) };
+        let state = serde_json::from_str(state.get())
+            .map_err(|_| RpcError::internal("the session's `requestState` is no text"))?;
+        let state = RequestState::Session(state);
+        state.seal(&self.sealer, &context.binding, self.limits.lifetime).map(Some)
+    }
+}
+
+/// A result of our own with what it lacks.
+pub(super) fn completed(result: &RawValue, additions: &Additions<'_>) -> String {
+    match ResultEnvelope::read(result) {
+        Some(envelope) => envelope.complete(result, additions).into_owned(),
+        None => result.get().to_owned(),
+    }
+}

@@ -1,0 +1,226 @@
+//! A result as the modern era wants it, without writing anew what is already there.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::request_meta::{SERVER_INFO, SUBSCRIPTION_ID};
+use crate::{RawObject, RequestId, raw::present};
+
+/// The members of a result that matter here, as they are written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ResultEnvelope<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    result_type: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    ttl_ms: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    cache_scope: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present", rename = "_meta")]
+    meta: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) request_state: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) input_requests: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    is_error: Option<&'a RawValue>,
+}
+
+/// What a result has to have beside its own members.
+#[derive(Default)]
+pub(super) struct Additions<'a> {
+    pub(super) caching: bool,
+    pub(super) server_info: Option<&'a RawValue>,
+    pub(super) subscription: Option<&'a RequestId>,
+    /// Takes the place of the state that is there.
+    pub(super) request_state: Option<&'a RawValue>,
+}
+
+impl<'a> ResultEnvelope<'a> {
+    /// Reads a result. `None` when it is no object, or one that says something twice.
+    pub(super) fn read(result: &'a RawValue) -> Option<Self> {
+        if !result.get().starts_with('{') {
+            return None;
+        }
+        serde_json::from_str(result.get()).ok()
+    }
+
+    pub(super) fn is_input_required(&self) -> bool {
+        self.result_type.is_some_and(|kind| kind.get() == r#""input_required""#)
+    }
+
+    pub(super) fn is_error(&self) -> bool {
+        self.is_error.is_some_and(|truth| truth.get() == "true")
+    }
+
+    /// The result with what it lacks. One that lacks nothing is the same text.
+    pub(super) fn complete(&self, result: &'a RawValue, additions: &Additions<'_>) -> Cow<'a, str> {
+        let text = result.get();
+        let mut head = Vec::new();
+        if self.result_type.is_none() {
+            head.push(r#""resultType":"complete""#.to_owned());
+        }
+        if additions.caching && !self.is_input_required() {
+            if self.ttl_ms.is_none() {
+                head.push(r#""ttlMs":0"#.to_owned());
+            }
+            if self.cache_scope.is_none() {
+                head.push(r#""cacheScope":"private""#.to_owned());
+            }
+        }
+        let mut edits = Vec::new();
+        self.complete_meta(text, additions, &mut head, &mut edits);
+        if !head.is_empty() {
+            edits.push(Edit::members(text, 0, &head));
+        }
+        if let (Some(old), Some(new)) = (self.request_state, additions.request_state) {
+            let start = offset(text, old);
+            edits.push(Edit { start, end: start + old.get().len(), text: new.get().to_owned() });
+        }
+        apply(text, edits)
+    }
+
+    fn complete_meta(
+        &self,
+        text: &str,
+        additions: &Additions<'_>,
+        head: &mut Vec<String>,
+        edits: &mut Vec<Edit>,
+    ) {
+        let members: Option<RawObject> = match self.meta {
+            None => Some(RawObject::new()),
+            Some(meta) => serde_json::from_str(meta.get()).ok(),
+        };
+        // A `_meta` that is no object is somebody's mistake, and not ours to mend.
+        let Some(members) = members else { return };
+        let mut missing = Vec::new();
+        if let Some(info) = additions.server_info
+            && !members.contains_key(SERVER_INFO)
+        {
+            missing.push(format!("\"{SERVER_INFO}\":{}", info.get()));
+        }
+        if let Some(id) = additions.subscription
+            && !members.contains_key(SUBSCRIPTION_ID)
+        {
+            missing.push(format!("\"{SUBSCRIPTION_ID}\":{}", crate::raw::raw(id).get()));
+        }
+        match self.meta {
+            _ if missing.is_empty() => {}
+            None => head.push(format!("\"_meta\":{{{}}}", missing.join(","))),
+            Some(meta) => edits.push(Edit::members(text, offset(text, meta), &missing)),
+        }
+    }
+}
+
+/// A stretch of text and what takes its place.
+struct Edit {
+    start: usize,
+    end: usize,
+    text: String,
+}
+
+impl Edit {
+    /// New members right after the brace at `brace`.
+    fn members(text: &str, brace: usize, members: &[String]) -> Self {
+        let start = brace + 1;
+        let rest = text.get(start..).unwrap_or_default();
+        let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+        Self { start, end: start, text: format!("{}{comma}", members.join(",")) }
+    }
+}
+
+/// Where a part of a text begins in it.
+fn offset(text: &str, part: &RawValue) -> usize {
+    (part.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
+}
+
+fn apply(text: &str, mut edits: Vec<Edit>) -> Cow<'_, str> {
+    if edits.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    edits.sort_by_key(|edit| edit.start);
+    let added: usize = edits.iter().map(|edit| edit.text.len()).sum();
+    let mut result = String::with_capacity(text.len() + added);
+    let mut position = 0;
+    for edit in edits {
+        result.push_str(text.get(position..edit.start).unwrap_or_default());
+        result.push_str(&edit.text);
+        position = edit.end;
+    }
+    result.push_str(text.get(position..).unwrap_or_default());
+    Cow::Owned(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complete(text: &str, additions: &Additions<'_>) -> String {
+        let result = RawValue::from_string(text.to_owned()).unwrap();
+        let envelope = ResultEnvelope::read(&result).unwrap();
+        let completed = envelope.complete(&result, additions).into_owned();
+        serde_json::from_str::<&RawValue>(&completed).unwrap();
+        completed
+    }
+
+    #[test]
+    fn what_is_missing_is_put_in_front_and_the_rest_stays_as_written() {
+        let info = crate::raw::raw(&serde_json::json!({"name": "s"}));
+        let id = RequestId::from(7);
+        let all = Additions { caching: true, server_info: Some(&info), ..Additions::default() };
+        assert_eq!(
+            complete(r#"{ "x": 1.0 }"#, &all),
+            r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}, "x": 1.0 }"#
+        );
+        assert_eq!(complete("{ }", &Additions::default()), r#"{"resultType":"complete" }"#);
+        let tagged =
+            Additions { server_info: Some(&info), subscription: Some(&id), ..Additions::default() };
+        assert_eq!(
+            complete(r#"{"resultType":"complete","_meta":{ "a":1}}"#, &tagged),
+            r#"{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"},"io.modelcontextprotocol/subscriptionId":7, "a":1}}"#
+        );
+        assert_eq!(
+            complete(
+                r#"{"_meta":{}}"#,
+                &Additions { server_info: Some(&info), ..Additions::default() }
+            ),
+            r#"{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#
+        );
+    }
+
+    #[test]
+    fn a_result_that_has_everything_is_the_same_text() {
+        let info = crate::raw::raw("ours");
+        let additions =
+            Additions { caching: true, server_info: Some(&info), ..Additions::default() };
+        for text in [
+            r#"{"tools":[ ], "resultType":"complete","ttlMs":5,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":1}}"#,
+            r#"{"resultType":"task","ttlMs":null,"cacheScope":"odd","_meta":"odd"}"#,
+        ] {
+            assert_eq!(complete(text, &additions), text);
+        }
+        let text = r#"{"resultType":"input_required","_meta":null}"#;
+        assert_eq!(complete(text, &additions), text);
+    }
+
+    #[test]
+    fn a_state_is_replaced_where_it_stands() {
+        let sealed = crate::raw::raw("sealed");
+        let additions = Additions { request_state: Some(&sealed), ..Additions::default() };
+        assert_eq!(
+            complete(r#"{"resultType":"input_required","requestState": "own" ,"x":1}"#, &additions),
+            r#"{"resultType":"input_required","requestState": "sealed" ,"x":1}"#
+        );
+    }
+
+    #[test]
+    fn what_is_no_plain_object_is_left_alone() {
+        for odd in ["[]", "null", r#"{"resultType":1,"resultType":2}"#] {
+            assert!(
+                ResultEnvelope::read(&RawValue::from_string(odd.to_owned()).unwrap()).is_none()
+            );
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Who sends a modern request, checked.
+
+use std::sync::Arc;
+
+use super::log_level::LogLevel;
+use crate::{
+    Era, RawObject, Revision, RpcError,
+    request_meta::{CLIENT_CAPABILITIES, LOG_LEVEL, PROTOCOL_VERSION, RequestMeta},
+};
+
+/// A client describes itself in a few hundred bytes; sessions are kept by what it says.
+const MAX_BYTES: usize = 64 * 1024;
+
+/// The sender of one request.
+#[derive(Debug, Clone)]
+pub(in crate::server) struct Sender {
+    pub(in crate::server) revision: Revision,
+    pub(in crate::server) capabilities: Arc<RawObject>,
+    pub(in crate::server) info: RawObject,
+    pub(in crate::server) log_level: Option<LogLevel>,
+}
+
+impl Sender {
+    /// Reads what the request said about its sender.
+    pub(in crate::server) fn read(meta: RequestMeta) -> Result<Self, RpcError> {
+        let version = meta.protocol_version.ok_or_else(|| missing(PROTOCOL_VERSION, "a text"))?;
+        let revision = Revision::parse(&version)
+            .filter(|revision| revision.era() == Era::Modern)
+            .ok_or_else(|| RpcError::unsupported_version(&version))?;
+        let capabilities =
+            meta.capabilities.ok_or_else(|| missing(CLIENT_CAPABILITIES, "an object"))?;
+        let info = meta.info.unwrap_or_default();
+        let members = capabilities.iter().chain(&info);
+        let bytes: usize = members.map(|(key, value)| key.len() + value.get().len()).sum();
+        if bytes > MAX_BYTES {
+            return Err(RpcError::invalid_params(format!(
+                "the client describes itself in more than {MAX_BYTES} bytes"
+            )));
+        }
+        let log_level = match meta.log_level {
+            None => None,
+            Some(level) => Some(LogLevel::parse(&level).ok_or_else(|| {
+                RpcError::invalid_params(format!("`{LOG_LEVEL}` cannot be `{level}`"))
+            })?),
+        };
+        Ok(Self { revision, capabilities: Arc::new(capabilities), info, log_level })
+    }
+}
+
+fn missing(key: &str, kind: &str) -> RpcError {
+    RpcError::invalid_params(format!("`_meta` needs {kind} in `{key}`"))
+}

@@ -1,0 +1,77 @@
+//! Calls that wait for a client's answers.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::running::Running;
+use crate::server::Principal;
+
+/// What nobody can guess about a suspended call.
+pub(super) type Handle = [u8; 16];
+
+/// How many calls may wait, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::server) struct SuspensionLimits {
+    pub(in crate::server) in_all: usize,
+    pub(in crate::server) per_principal: usize,
+    pub(in crate::server) lifetime: Duration,
+}
+
+/// Suspended calls by handle. A call that leaves the table in any other way than being taken is cancelled.
+#[derive(Default)]
+pub(super) struct SuspendedTable {
+    calls: Mutex<HashMap<Handle, Suspended>>,
+}
+
+struct Suspended {
+    running: Running,
+    principal: Principal,
+    /// Ends the wait; gone with the entry.
+    _expiry: AbortOnDropHandle<()>,
+}
+
+/// There is no room for another.
+#[derive(Debug)]
+pub(super) struct Full;
+
+impl SuspendedTable {
+    /// Suspends a call.
+    pub(super) fn insert(
+        self: &Arc<Self>,
+        handle: Handle,
+        mut running: Running,
+        principal: Principal,
+        limits: SuspensionLimits,
+    ) -> Result<(), Full> {
+        let table = Arc::downgrade(self);
+        let mut calls = self.calls.lock();
+        let of_principal = calls.values().filter(|call| call.principal == principal).count();
+        if calls.len() >= limits.in_all || of_principal >= limits.per_principal {
+            return Err(Full);
+        }
+        running.detach();
+        let expiry = tokio::spawn(async move {
+            tokio::time::sleep(limits.lifetime).await;
+            let expired = table.upgrade().and_then(|table| table.calls.lock().remove(&handle));
+            if expired.is_some() {
+                tracing::debug!("a call was cancelled because its questions were not answered");
+            }
+        });
+        let entry = Suspended { running, principal, _expiry: AbortOnDropHandle::new(expiry) };
+        calls.insert(handle, entry);
+        Ok(())
+    }
+
+    /// Takes a call up again. Its handle is used up.
+    pub(super) fn take(&self, handle: &Handle) -> Option<Running> {
+        self.calls.lock().remove(handle).map(|suspended| suspended.running)
+    }
+
+    /// Cancels every call.
+    pub(super) fn clear(&self) {
+        let calls = std::mem::take(&mut *self.calls.lock());
+        drop(calls);
+    }
+}

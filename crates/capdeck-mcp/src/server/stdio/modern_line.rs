@@ -1,0 +1,145 @@
+//! Modern requests on a connection they share.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::StdioOptions;
+use crate::{
+    RawObject, RequestId, RpcError, encode,
+    raw::parse_params,
+    request_meta::RequestMeta,
+    server::{
+        Principal, Service,
+        conversation::Request,
+        modern::{self, Modern, ModernRequest, Sender, SuspensionLimits},
+        outlet::Outlet,
+    },
+};
+
+/// How many requests are worked on at once.
+const MAX_IN_FLIGHT: usize = 1024;
+
+/// One program speaks at the other end, whatever it says about itself.
+const MAX_CLIENTS: usize = 64;
+
+/// The modern side of one connection.
+pub(super) struct ModernLine {
+    modern: Arc<Modern>,
+    in_flight: Mutex<HashMap<RequestId, CancellationToken>>,
+    ended: CancellationToken,
+}
+
+impl ModernLine {
+    pub(super) fn new(service: Arc<dyn Service>, options: &StdioOptions) -> Arc<Self> {
+        let limits = SuspensionLimits {
+            in_all: MAX_IN_FLIGHT,
+            per_principal: MAX_IN_FLIGHT,
+            lifetime: options.question_lifetime,
+        };
+        let modern = Modern::new(service, Arc::clone(&options.sealer), MAX_CLIENTS, limits);
+        Arc::new(Self { modern, in_flight: Mutex::default(), ended: CancellationToken::new() })
+    }
+
+    /// Takes a request. What is left to do is given back; a request that cannot be taken is answered at once.
+    pub(super) async fn accept(
+        self: Arc<Self>,
+        request: Request,
+        outlet: Outlet,
+    ) -> Option<impl Future<Output = ()> + Send + 'static> {
+        let id = request.id.clone();
+        let started = admit(request).and_then(|request| Ok((request, self.start(&id)?)));
+        let (request, cancel) = match started {
+            Ok(started) => started,
+            Err(error) => {
+                outlet.send(encode::failure(Some(&id), &error)).await;
+                return None;
+            }
+        };
+        Some(async move {
+            let answering = self.modern.answer(request, outlet.clone());
+            let outcome = tokio::select! {
+                biased;
+                // A cancelled request is not answered.
+                () = cancel.cancelled() => None,
+                outcome = answering => Some(outcome),
+            };
+            self.in_flight.lock().remove(&id);
+            if let Some(outcome) = outcome {
+                outlet.send(encode::text_response(&id, &outcome)).await;
+            }
+        })
+    }
+
+    pub(super) async fn notification(&self, method: String, params: Option<Box<RawValue>>) {
+        if method == "notifications/cancelled" {
+            return self.cancel(params.as_deref());
+        }
+        // A notification has no id, and nothing that is sent names this one.
+        let handled = match admit(Request { id: 0.into(), method, params }) {
+            Ok(request) => self.modern.notification(request).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = handled {
+            tracing::debug!(%error, "a notification was dropped");
+        }
+    }
+
+    /// Cancels the request that `notifications/cancelled` names.
+    pub(super) fn cancel(&self, params: Option<&RawValue>) {
+        let params: Option<RawObject> = parse_params(params).ok().flatten();
+        let id = params.and_then(|params| {
+            serde_json::from_str::<RequestId>(params.get("requestId")?.get()).ok()
+        });
+        if let Some(cancel) = id.and_then(|id| self.in_flight.lock().get(&id).cloned()) {
+            cancel.cancel();
+        }
+    }
+
+    /// Cancels everything and ends every session.
+    pub(super) async fn end(&self) {
+        self.ended.cancel();
+        self.modern.end().await;
+    }
+
+    /// Cancels everything, for when there is no time to wait.
+    pub(super) fn abort(&self) {
+        self.ended.cancel();
+    }
+
+    fn start(&self, id: &RequestId) -> Result<CancellationToken, RpcError> {
+        let mut in_flight = self.in_flight.lock();
+        if in_flight.contains_key(id) {
+            return Err(RpcError::invalid_request(format!("request id {id} is in use")));
+        }
+        if in_flight.len() >= MAX_IN_FLIGHT {
+            return Err(RpcError::internal(format!(
+                "{MAX_IN_FLIGHT} requests are unanswered; wait for some of them"
+            )));
+        }
+        let cancel = self.ended.child_token();
+        in_flight.insert(id.clone(), cancel.clone());
+        Ok(cancel)
+    }
+}
+
+fn admit(request: Request) -> Result<ModernRequest, RpcError> {
+    let Request { id, method, params: written } = request;
+    if modern::is_removed(&method) {
+        return Err(RpcError::method_not_found(&method));
+    }
+    let mut params = parse_params(written.as_deref())?.unwrap_or_default();
+    let sender = Sender::read(RequestMeta::take(&mut params))?;
+    Ok(ModernRequest {
+        id,
+        method,
+        written,
+        params,
+        sender,
+        principal: Principal::default(),
+        extensions: http::Extensions::new(),
+        headers: None,
+    })
+}
