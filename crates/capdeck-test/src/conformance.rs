@@ -8,6 +8,7 @@ mod call;
 mod fixture;
 mod forced_era;
 mod http;
+mod listeners;
 mod media;
 mod prompts;
 mod questions;

@@ -10,10 +10,14 @@ use capdeck_mcp::{
     RawObject, RpcError,
     server::{ClientHello, Peer, Service, Session},
 };
-use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{call::raw_object, session::FixtureSession, tasks::TaskTable};
+use super::{
+    call::raw_object,
+    listeners::{Change, Listeners},
+    session::FixtureSession,
+    tasks::TaskTable,
+};
 
 /// The server. Lists, tasks and who listens belong to the process; everything else to a session.
 #[derive(Default)]
@@ -23,7 +27,7 @@ pub struct Fixture {
     extra_tool: AtomicBool,
     /// Whether the prompt that comes and goes is there.
     extra_prompt: AtomicBool,
-    listeners: Mutex<Vec<(u64, Peer)>>,
+    pub(super) listeners: Listeners,
 }
 
 impl Fixture {
@@ -43,31 +47,13 @@ impl Fixture {
     /// Adds or removes a tool and tells everyone.
     pub(super) fn change_tools(&self) {
         self.extra_tool.fetch_xor(true, Ordering::Relaxed);
-        self.announce("notifications/tools/list_changed", &json!({}));
+        self.listeners.announce(Change::Tools);
     }
 
     /// Adds or removes a prompt and tells everyone.
     pub(super) fn change_prompts(&self) {
         self.extra_prompt.fetch_xor(true, Ordering::Relaxed);
-        self.announce("notifications/prompts/list_changed", &json!({}));
-    }
-
-    /// Sends a notification to every open session.
-    pub(super) fn announce(&self, method: &str, params: &Value) {
-        for (_, peer) in &*self.listeners.lock() {
-            peer.notify(method, Some(raw_object(params)));
-        }
-    }
-
-    pub(super) fn forget(&self, session: u64) {
-        self.listeners.lock().retain(|(listener, _)| *listener != session);
-    }
-
-    pub(super) fn remember(&self, peer: Peer) -> u64 {
-        let mut listeners = self.listeners.lock();
-        let id = listeners.last().map_or(0, |(last, _)| last + 1);
-        listeners.push((id, peer));
-        id
+        self.listeners.announce(Change::Prompts);
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capdeck_mcp::{
-    Era, RawObject, RpcError,
+    Era, HeaderParams, RawObject, RpcError,
     server::{ClientHello, Exchange, Peer, Session},
 };
 use serde_json::{
@@ -15,24 +15,26 @@ use serde_json::{
 use super::{
     call::{Answer, Call, value_of},
     fixture::{Fixture, description},
-    prompts, resources, skills, tasks, tools,
+    listeners, prompts, resources, skills, tasks, tools,
 };
 
 /// One client.
 pub(super) struct FixtureSession {
     fixture: Arc<Fixture>,
-    id: u64,
+    /// Set for clients that hear of changes without asking.
+    listener: Option<u64>,
     era: Era,
     capabilities: Value,
     peer: Peer,
 }
 
 impl FixtureSession {
-    /// Takes a client in. From now on it is told of every change.
+    /// Takes a client in. A legacy one is told of every change from now on.
     pub(super) fn open(fixture: Arc<Fixture>, hello: &ClientHello, peer: Peer) -> Self {
-        let id = fixture.remember(peer.clone());
+        let era = hello.revision.era();
+        let listener = (era == Era::Legacy).then(|| fixture.listeners.add(peer.clone(), None));
         let capabilities = value_of(&hello.capabilities);
-        Self { fixture, id, era: hello.revision.era(), capabilities, peer }
+        Self { fixture, listener, era, capabilities, peer }
     }
 }
 
@@ -62,8 +64,18 @@ impl Session for FixtureSession {
 
     async fn notification(&self, _method: &str, _params: Option<RawObject>) {}
 
+    async fn header_params(&self, name: &str) -> HeaderParams {
+        let tools = tools::list(self.fixture.has_extra_tool());
+        let Some(tool) = tools.iter().find(|tool| tool["name"] == name) else {
+            return HeaderParams::default();
+        };
+        HeaderParams::of(&to_raw_value(&tool["inputSchema"]).unwrap()).unwrap()
+    }
+
     async fn closed(&self) {
-        self.fixture.forget(self.id);
+        if let Some(listener) = self.listener {
+            self.fixture.listeners.remove(listener);
+        }
     }
 }
 
@@ -78,9 +90,10 @@ async fn answer(method: &str, call: &Call<'_>) -> Answer {
         "resources/templates/list" => Ok(json!({ "resourceTemplates": resources::templates() })),
         "resources/read" => resources::read(call),
         "resources/directory/read" => skills::read_directory(call),
-        "skills/list" => Ok(json!({ "skills": [skills::entry()] })),
+        "skills/list" => Ok(skills::list(call)),
         "skills/get" => skills::get(call),
         "resources/subscribe" | "resources/unsubscribe" => resources::subscription(call),
+        "subscriptions/listen" if call.is_modern => listeners::listen(call).await,
         "logging/setLevel" if !call.is_modern => Ok(json!({})),
         _ if method.starts_with("tasks/") => tasks::answer(method, call).await,
         _ => Err(RpcError::method_not_found(method)),

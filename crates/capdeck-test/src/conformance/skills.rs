@@ -29,8 +29,13 @@ const FILES: [(&str, &str, &str); 3] = [
     ("examples.txt", "text/plain", "buy milk -> To do\nwho signs? -> Questions\n"),
 ];
 
-/// The skill, as `skills/list` shows it.
-pub(super) fn entry() -> Value {
+/// `skills/list`.
+pub(super) fn list(call: &Call<'_>) -> Value {
+    cacheable(json!({ "skills": [entry()] }), call)
+}
+
+/// The skill, as lists show it.
+fn entry() -> Value {
     let resources: Vec<Value> = FILES
         .iter()
         .map(|(path, _, text)| {
@@ -48,7 +53,7 @@ pub(super) fn entry() -> Value {
 pub(super) fn get(call: &Call<'_>) -> Answer {
     let entry = entry();
     if call.params["uri"] == entry["uri"] {
-        Ok(json!({ "skill": entry }))
+        Ok(cacheable(json!({ "skill": entry }), call))
     } else {
         Err(RpcError::invalid_params(format!("{} is no skill", call.params["uri"])))
     }
@@ -95,6 +100,15 @@ pub(super) fn read_directory(call: &Call<'_>) -> Answer {
         }
     }
     if children.is_empty() { Err(no_folder()) } else { Ok(json!({ "resources": children })) }
+}
+
+/// Says how long a modern client may keep this.
+fn cacheable(mut result: Value, call: &Call<'_>) -> Value {
+    if call.is_modern {
+        result["ttlMs"] = 60_000.into();
+        result["cacheScope"] = "public".into();
+    }
+    result
 }
 
 fn digest(text: &str) -> String {

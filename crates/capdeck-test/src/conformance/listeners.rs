@@ -1,0 +1,76 @@
+//! Who is told when something changes: every legacy session, and modern subscriptions to what they asked for.
+
+use capdeck_mcp::server::Peer;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::call::{Answer, Call, raw_object};
+
+/// Everyone who listens.
+#[derive(Default)]
+pub(super) struct Listeners(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    next: u64,
+    open: Vec<Listener>,
+}
+
+struct Listener {
+    id: u64,
+    peer: Peer,
+    /// What a subscription asked for; a legacy session hears everything.
+    filter: Option<Value>,
+}
+
+/// A list that became another one.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Change {
+    Tools,
+    Prompts,
+}
+
+/// The kinds of news a subscription can ask for here.
+const OFFERED: [&str; 4] =
+    ["toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"];
+
+impl Listeners {
+    pub(super) fn add(&self, peer: Peer, filter: Option<Value>) -> u64 {
+        let mut table = self.0.lock();
+        let id = table.next;
+        table.next += 1;
+        table.open.push(Listener { id, peer, filter });
+        id
+    }
+
+    pub(super) fn remove(&self, id: u64) {
+        self.0.lock().open.retain(|listener| listener.id != id);
+    }
+
+    pub(super) fn announce(&self, change: Change) {
+        let (method, wish) = match change {
+            Change::Tools => ("notifications/tools/list_changed", "toolsListChanged"),
+            Change::Prompts => ("notifications/prompts/list_changed", "promptsListChanged"),
+        };
+        for Listener { peer, filter, .. } in &self.0.lock().open {
+            if filter.as_ref().is_none_or(|filter| filter[wish] == true) {
+                peer.notify(method, None);
+            }
+        }
+    }
+}
+
+/// `subscriptions/listen`: tells what was asked for until the client goes.
+pub(super) async fn listen(call: &Call<'_>) -> Answer {
+    let mut filter = call.params["notifications"].clone();
+    if let Some(wishes) = filter.as_object_mut() {
+        wishes.retain(|wish, _| OFFERED.contains(&wish.as_str()));
+    } else {
+        filter = json!({});
+    }
+    call.exchange.acknowledge(&raw_object(&filter));
+    let id = call.fixture.listeners.add(call.exchange.peer.clone(), Some(filter));
+    call.exchange.cancel.cancelled().await;
+    call.fixture.listeners.remove(id);
+    Ok(json!({}))
+}
