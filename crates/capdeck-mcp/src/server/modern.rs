@@ -125,8 +125,7 @@ impl Modern {
         };
         let running = match suspended {
             Some((running, answers)) => {
-                running.call.connect(line);
-                running.call.answer(answers);
+                running.call.connect(line, answers);
                 running
             }
             None => start(session, id.clone(), &method, params, &sender, line, busy),

@@ -206,6 +206,16 @@ async fn nobody_is_asked_for_what_they_did_not_declare() {
 }
 
 #[tokio::test]
+async fn a_client_that_can_be_asked_less_now_is_not_asked_again() {
+    let talk = ModernTalk::start(HttpOptions::default()).await;
+    let asked = talk.call(1, json!({"name": "ask_two"})).await;
+    let params = again("ask_two", &asked, json!({"question-1": accept("one")}));
+    let (status, body) =
+        talk.with_capabilities(json!({"roots": {}})).ask(2, "tools/call", params).await;
+    assert_eq!((status, &body["error"]["code"]), (400, &json!(-32021)), "{body}");
+}
+
+#[tokio::test]
 async fn a_sessions_own_state_is_sealed_and_outlives_the_server() {
     let key = || Arc::new(Sealer::new(&[5; 32]).scoped("here"));
     let start = || ModernTalk::start(HttpOptions { sealer: key(), ..HttpOptions::default() });

@@ -55,9 +55,12 @@ struct Questions {
 }
 
 struct Question {
+    need: Need,
     request: Box<RawValue>,
-    answer: oneshot::Sender<Box<RawValue>>,
+    answer: oneshot::Sender<Answer>,
 }
+
+type Answer = Result<Box<RawValue>, RpcError>;
 
 impl Call {
     pub(super) fn new(
@@ -76,26 +79,26 @@ impl Call {
         })
     }
 
-    /// Another request waits from here on.
-    pub(super) fn connect(&self, line: Line) {
+    /// Another request waits from here on. What it cannot be asked any more is not asked again.
+    pub(super) fn connect(&self, line: Line, mut answers: RawObject) {
+        let capabilities = Arc::clone(&line.capabilities);
         *self.line.lock() = line;
+        let mut questions = self.questions.lock();
+        for (key, question) in std::mem::take(&mut questions.open) {
+            if let Some(answer) = answers.shift_remove(&key) {
+                question.answer.send(Ok(answer)).ok();
+            } else if question.need.is_declared(&capabilities) {
+                questions.open.insert(key, question);
+            } else {
+                questions.lack(question.need);
+                question.answer.send(Err(Need::missing(&[question.need]))).ok();
+            }
+        }
     }
 
     /// Nobody waits from here on.
     pub(super) fn disconnect(&self) {
         self.line.lock().outlet = None;
-    }
-
-    /// Hands answers over by key. Those to no open question are ignored.
-    pub(super) fn answer(&self, mut answers: RawObject) {
-        let mut questions = self.questions.lock();
-        let keys: Vec<String> = questions.open.keys().cloned().collect();
-        for key in keys {
-            let Some(answer) = answers.shift_remove(&key) else { continue };
-            if let Some(question) = questions.open.shift_remove(&key) {
-                question.answer.send(answer).ok();
-            }
-        }
     }
 
     pub(super) fn has_questions(&self) -> bool {
@@ -157,22 +160,19 @@ impl Call {
             )));
         }
         if !need.is_declared(&self.line.lock().capabilities) {
-            let mut questions = self.questions.lock();
-            if !questions.missing.contains(&need) {
-                questions.missing.push(need);
-            }
+            self.questions.lock().lack(need);
             return Err(Need::missing(&[need]));
         }
         if let Some(params) = &mut params {
             // Told a legacy client which question a later notification is about. There is no such notification now.
             params.shift_remove("elicitationId");
         }
-        let (key, answer) = self.put_question(method, params)?;
+        let (key, answer) = self.put_question(need, method, params)?;
         let _open = Asking { call: self, key: &key };
         self.asked.notify_one();
         tokio::select! {
             answered = tokio::time::timeout(timeout, answer) => match answered {
-                Ok(Ok(answer)) => Ok(answer),
+                Ok(Ok(answer)) => answer,
                 Ok(Err(_)) => Err(RpcError::internal("the client is gone")),
                 Err(_) => Err(RpcError::internal(format!(
                     "the client did not answer `{method}` within {} ms",
@@ -185,9 +185,10 @@ impl Call {
 
     fn put_question(
         &self,
+        need: Need,
         method: &str,
         params: Option<RawObject>,
-    ) -> Result<(String, oneshot::Receiver<Box<RawValue>>), RpcError> {
+    ) -> Result<(String, oneshot::Receiver<Answer>), RpcError> {
         let request = RawObject::from_iter([
             ("method".to_owned(), raw(method)),
             ("params".to_owned(), raw(&params.unwrap_or_default())),
@@ -199,8 +200,18 @@ impl Call {
         }
         questions.asked += 1;
         let key = format!("question-{}", questions.asked);
-        questions.open.insert(key.clone(), Question { request: raw(&request), answer: sender });
+        let question = Question { need, request: raw(&request), answer: sender };
+        questions.open.insert(key.clone(), question);
         Ok((key, receiver))
+    }
+}
+
+impl Questions {
+    /// Notes what was needed and not declared.
+    fn lack(&mut self, need: Need) {
+        if !self.missing.contains(&need) {
+            self.missing.push(need);
+        }
     }
 }
 
