@@ -1,10 +1,10 @@
 //! Secrets, and how Capdeck signs in to others.
 //!
 //! Read [`Secret`] first, then [`resolve_value`] (references in a definition become values) and
-//! [`Credentials`] (what is sent along with a request).
+//! [`Credentials`] (what is sent along with a request). [`SignIn`] is for the services a person signs in to.
 //!
-//! This crate never reads the process environment, never opens a socket and knows nothing of
-//! capabilities. A resolved value is never logged and never serialised as itself.
+//! This crate never reads the process environment and knows nothing of capabilities. A resolved value is never
+//! logged, and only [`TokenStore`] writes one down.
 
 mod environment;
 mod interpolate;
@@ -17,6 +17,12 @@ pub use interpolate::{
     MissingReason, ResolveError, Resolved, ResolvedText, Substitution, Unresolved, has_reference,
     resolve_text, resolve_value,
 };
-pub use outbound::{AuthHeader, Credentials, LoginKind, OutboundError, is_transport_header};
+pub use outbound::{
+    AuthHeader, Credentials, OutboundError, is_transport_header,
+    oauth::{
+        Begun, BuildClient, Challenge, GuardedClients, GuardedResolver, Login, LoginKind,
+        OAuthError, OAuthSettings, Reach, Refusal, SignIn, SignInState, SignInStatus, TokenStore,
+    },
+};
 pub use scrub::{ScrubStream, Scrubber};
 pub use secret::{Secret, is_secret_name};

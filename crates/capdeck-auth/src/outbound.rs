@@ -1,8 +1,10 @@
 //! How Capdeck signs in to a remote: the headers that go with every request.
 
+pub(crate) mod oauth;
+
 use crate::Secret;
 
-/// What a definition's `auth` block comes to once its references are resolved.
+/// What a definition's fixed `auth` block comes to once its references are resolved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Credentials {
     #[default]
@@ -13,17 +15,6 @@ pub enum Credentials {
     Headers {
         headers: Vec<(String, Secret)>,
     },
-    /// A login the person has to go through in a browser.
-    Login {
-        kind: LoginKind,
-    },
-}
-
-/// The kinds of login.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoginKind {
-    OAuth2,
-    Oidc,
 }
 
 /// One header to send.
@@ -36,8 +27,6 @@ pub struct AuthHeader {
 /// Why there are no headers to send.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OutboundError {
-    #[error("signing in with `{}` is not connected yet in this version", .kind.as_str())]
-    NotConnectedYet { kind: LoginKind },
     #[error("the bearer token is empty")]
     EmptyToken,
     #[error("the value of auth header `{name}` is empty")]
@@ -71,7 +60,7 @@ impl Credentials {
     /// Every secret value in it, for scrubbing.
     pub fn secrets(&self) -> Vec<&Secret> {
         match self {
-            Self::None | Self::Login { .. } => Vec::new(),
+            Self::None => Vec::new(),
             Self::Bearer { token } => vec![token],
             Self::Headers { headers } => headers.iter().map(|(_, value)| value).collect(),
         }
@@ -100,7 +89,6 @@ impl Credentials {
                     checked(name, value.clone())
                 })
                 .collect(),
-            Self::Login { kind } => Err(OutboundError::NotConnectedYet { kind: *kind }),
         }
     }
 }
@@ -108,16 +96,6 @@ impl Credentials {
 /// True for headers that only the transport may set, whatever their case.
 pub fn is_transport_header(name: &str) -> bool {
     TRANSPORT_HEADERS.iter().any(|known| known.eq_ignore_ascii_case(name))
-}
-
-impl LoginKind {
-    /// The `auth.type` it is declared with.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OAuth2 => "oauth2",
-            Self::Oidc => "oidc",
-        }
-    }
 }
 
 /// Refuses values that would end the header line and start another.
@@ -161,10 +139,6 @@ mod tests {
             (
                 headers(&[("X-Key", "canary\r\nHost: y")]),
                 "the value of auth header `X-Key` holds a line break or another control character",
-            ),
-            (
-                Credentials::Login { kind: LoginKind::Oidc },
-                "signing in with `oidc` is not connected yet in this version",
             ),
         ] {
             assert_eq!(credentials.headers().unwrap_err().to_string(), message);

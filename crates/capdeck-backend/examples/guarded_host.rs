@@ -33,6 +33,7 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
         environment,
         project: None,
         artifacts_dir: PathBuf::from(format!("{file}.artifacts")),
+        auth_dir: PathBuf::from(format!("{file}.auth")),
         guardian: Some(GuardianCommand {
             program: std::env::current_exe()?,
             args: vec!["guard".into()],

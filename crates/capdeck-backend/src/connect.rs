@@ -30,6 +30,8 @@ pub struct ConnectorSettings {
     pub project: Option<PathBuf>,
     /// Large results are kept below this folder.
     pub artifacts_dir: PathBuf,
+    /// Sign-ins are kept below this folder.
+    pub auth_dir: PathBuf,
     /// How to start the process that ends children when the host is killed.
     pub guardian: Option<GuardianCommand>,
     /// How the host introduces itself to MCP servers.

@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use capdeck_auth::Credentials;
 use capdeck_catalog::Discovery;
 use capdeck_definition::{HttpAction, HttpApi, HttpMethod};
+use reqwest::header::AUTHORIZATION;
 use serde_json::{json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -31,6 +32,7 @@ use crate::{
     connect::Prepared,
     declared_tool::{DeclaredTool, declared_discovery},
     outbound::credentials,
+    sign_in::{self, CapabilitySignIn},
 };
 
 /// The actions of one HTTP API.
@@ -39,6 +41,7 @@ pub(crate) struct HttpConnection {
     prepared: Prepared<HttpApi>,
     base: Url,
     credentials: Credentials,
+    sign_in: Option<CapabilitySignIn>,
     /// Cancelled when the connection is closed; running requests end with it.
     closed: CancellationToken,
 }
@@ -100,7 +103,13 @@ impl HttpConnection {
         prepared.also_secret(&credentials.secrets());
         let base = parse_base(&prepared.block.base_url)
             .map_err(|error| error.scrubbed(&prepared.log_scrubber))?;
-        Ok(Self { prepared, base, credentials, closed: cancel.child_token() })
+        let sign_in = sign_in::of_api(
+            &prepared.id,
+            &prepared.block.auth,
+            base.clone(),
+            &prepared.surroundings,
+        );
+        Ok(Self { prepared, base, credentials, sign_in, closed: cancel.child_token() })
     }
 
     async fn call(&self, call: ToolCall<'_>) -> Result<Box<RawValue>, CallError> {
@@ -116,7 +125,18 @@ impl HttpConnection {
     async fn exchange(&self, request: Request) -> Result<Box<RawValue>, CallError> {
         let started = Instant::now();
         let url = request.url.clone();
-        let mut response = send(self.prepared.surroundings.http()?, request).await?;
+        let http = self.prepared.surroundings.http()?;
+        let mut response = match &self.sign_in {
+            None => send(http, request).await?,
+            Some(sign_in) => {
+                let with_token = |token| {
+                    let mut request = request.clone();
+                    request.headers.insert(AUTHORIZATION, token);
+                    send(http, request)
+                };
+                sign_in.send(with_token).await?
+            }
+        };
         let mut head = Head::new(response.status(), response.headers());
         head.scrub(&self.prepared.result_scrubber);
         let limit = self.prepared.block.max_response_bytes;

@@ -5,7 +5,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use reqwest::redirect;
+use capdeck_auth::{GuardedResolver, Reach};
+use reqwest::{ClientBuilder, redirect};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::Verifier;
 
@@ -19,18 +20,26 @@ pub(crate) fn build(client_version: &str) -> Result<reqwest::Client, CallError> 
     let internal = |error: &dyn std::fmt::Display| {
         CallError::new(ErrorCode::InternalError, "the HTTP client cannot be built").detail(error)
     };
-    let tls = tls_settings().map_err(|error| internal(&error))?;
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
+    let builder = settings(client_version).map_err(|error| internal(&error))?;
+    builder.build().map_err(|error| internal(&error))
+}
+
+/// Builds a client for addresses that a remote names: it connects to nothing beyond this reach.
+pub(crate) fn build_guarded(client_version: &str, reach: Reach) -> Result<reqwest::Client, String> {
+    let builder = settings(client_version).map_err(|error| error.to_string())?;
+    builder.dns_resolver(GuardedResolver(reach)).build().map_err(|error| error.to_string())
+}
+
+fn settings(client_version: &str) -> Result<ClientBuilder, rustls::Error> {
+    Ok(reqwest::Client::builder()
+        .tls_backend_preconfigured(tls_settings()?)
         .user_agent(format!("capdeck/{client_version}"))
         .connect_timeout(CONNECT_TIMEOUT)
         // Without it small messages wait for the peer's delayed acknowledgement, 40 ms at a time.
         .tcp_nodelay(true)
         .redirect(redirect::Policy::none())
         .no_proxy()
-        .referer(false)
-        .build()
-        .map_err(|error| internal(&error))
+        .referer(false))
 }
 
 fn tls_settings() -> Result<ClientConfig, rustls::Error> {

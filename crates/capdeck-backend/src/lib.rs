@@ -26,10 +26,13 @@ mod process;
 mod process_log;
 mod scrub_json;
 mod setup_run;
+mod sign_in;
 mod static_discovery;
 mod surroundings;
 mod tool_result;
 mod working_folder;
+
+pub use capdeck_auth::{Begun, Login, SignIn, SignInState, SignInStatus};
 
 pub use artifact::{Artifact, ArtifactError, ArtifactStore, ArtifactWriter};
 pub use call_error::{CallError, ErrorCode, ErrorKind, RpcFailure};

@@ -16,7 +16,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::{failure::Operation, session::Session};
 use crate::{
-    CallContext, CallError, ConnectOptions, Connection, ErrorCode, ToolCall, connect::Prepared,
+    CallContext, CallError, ConnectOptions, Connection, ErrorCode, ToolCall,
+    connect::Prepared,
+    sign_in::{self, CapabilitySignIn},
 };
 
 /// Opens a connection to an MCP server. Starting it and the handshake share one deadline.
@@ -27,20 +29,22 @@ pub(crate) async fn connect(
     let stop = options.cancel.child_token();
     let guard = stop.clone().drop_guard();
     let scrubber = prepared.log_scrubber.clone();
+    let sign_in = sign_in::of_server(&prepared.id, &prepared.block, &prepared.surroundings)?;
     let session = tokio::select! {
-        opened = open::open(prepared, options, stop.clone()) => {
-            opened.map_err(|error| error.scrubbed(&scrubber))?
+        opened = open::open(prepared, options, stop.clone(), sign_in.clone()) => {
+            opened.map_err(|error| explain(sign_in.as_ref(), error.scrubbed(&scrubber)))?
         }
         () = stop.cancelled() => {
             return Err(CallError::new(ErrorCode::Cancelled, "connecting was cancelled"));
         }
     };
-    Ok(Arc::new(McpConnection { session, stop, _guard: guard }))
+    Ok(Arc::new(McpConnection { session, sign_in, stop, _guard: guard }))
 }
 
 /// One MCP server. Dropping it ends the session and the process behind it.
 struct McpConnection {
     session: Arc<Session>,
+    sign_in: Option<CapabilitySignIn>,
     stop: CancellationToken,
     _guard: DropGuard,
 }
@@ -48,7 +52,8 @@ struct McpConnection {
 #[async_trait]
 impl Connection for McpConnection {
     async fn discover(&self, context: &CallContext) -> Result<Discovery, CallError> {
-        discover::discover(&self.session, context).await
+        let found = discover::discover(&self.session, context).await;
+        found.map_err(|error| explain(self.sign_in.as_ref(), error))
     }
 
     async fn call_tool(
@@ -58,7 +63,8 @@ impl Connection for McpConnection {
     ) -> Result<Box<RawValue>, CallError> {
         let operation = Operation::Tool { name: call.name };
         let params = tool_params(call)?;
-        self.session.request("tools/call", Some(params), context, operation).await
+        let answer = self.session.request("tools/call", Some(params), context, operation).await;
+        answer.map_err(|error| explain(self.sign_in.as_ref(), error))
     }
 
     async fn request(
@@ -67,7 +73,8 @@ impl Connection for McpConnection {
         params: Option<RawObject>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        self.session.request(method, params, context, Operation::of(method)).await
+        let answer = self.session.request(method, params, context, Operation::of(method)).await;
+        answer.map_err(|error| explain(self.sign_in.as_ref(), error))
     }
 
     async fn notify(&self, method: &str, params: Option<RawObject>) {
@@ -94,6 +101,13 @@ impl fmt::Debug for McpConnection {
             .debug_struct("McpConnection")
             .field("id", &self.session.id())
             .finish_non_exhaustive()
+    }
+}
+
+fn explain(sign_in: Option<&CapabilitySignIn>, error: CallError) -> CallError {
+    match sign_in {
+        Some(sign_in) => sign_in.explain(error),
+        None => error,
     }
 }
 

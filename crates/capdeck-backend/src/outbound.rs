@@ -1,14 +1,15 @@
 //! From a definition's `auth` block to the credentials sent with requests.
 
-use capdeck_auth::{Credentials, LoginKind, OutboundError, Secret};
+use capdeck_auth::{Credentials, OutboundError, Secret};
 use capdeck_definition::Auth;
 
 use crate::{CallError, ErrorCode};
 
-/// The credentials an `auth` block with resolved references stands for.
+/// The fixed credentials an `auth` block with resolved references stands for.
 pub(crate) fn credentials(auth: &Auth) -> Credentials {
     match auth {
-        Auth::None {} => Credentials::None,
+        // The token of a sign-in is asked for with each request instead.
+        Auth::None {} | Auth::OAuth2(_) | Auth::Oidc(_) => Credentials::None,
         Auth::Bearer { token } => Credentials::Bearer { token: Secret::new(token.as_str()) },
         Auth::Headers { headers } => Credentials::Headers {
             headers: headers
@@ -16,18 +17,12 @@ pub(crate) fn credentials(auth: &Auth) -> Credentials {
                 .map(|(name, value)| (name.clone(), Secret::new(value.as_str())))
                 .collect(),
         },
-        Auth::OAuth2(_) => Credentials::Login { kind: LoginKind::OAuth2 },
-        Auth::Oidc(_) => Credentials::Login { kind: LoginKind::Oidc },
     }
 }
 
 impl From<OutboundError> for CallError {
     fn from(error: OutboundError) -> Self {
         let (code, hint) = match &error {
-            OutboundError::NotConnectedYet { .. } => (
-                ErrorCode::AuthRequired,
-                "where the service accepts a token, use `auth: {type: bearer, token: $env:NAME}`",
-            ),
             OutboundError::EmptyToken | OutboundError::EmptyHeader { .. } => {
                 (ErrorCode::AuthRequired, "set the variable the `auth` block refers to")
             }

@@ -1,8 +1,11 @@
 //! What every connection of one host shares: processes, logs, artifacts, the HTTP client.
 
-use std::{path::PathBuf, sync::OnceLock};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
-use capdeck_auth::Environment;
+use capdeck_auth::{Environment, GuardedClients, TokenStore};
 
 use crate::{
     CallError, artifact::ArtifactStore, connect::ConnectorSettings, guardian::Guardian,
@@ -19,6 +22,9 @@ pub(crate) struct Surroundings {
     pub(crate) spawner: Spawner,
     pub(crate) logs: ProcessLogs,
     pub(crate) artifacts: ArtifactStore,
+    pub(crate) token_store: TokenStore,
+    /// For the addresses that servers name when they ask for a sign-in.
+    pub(crate) guarded_clients: GuardedClients,
     http: OnceLock<Result<reqwest::Client, CallError>>,
 }
 
@@ -28,10 +34,13 @@ impl Surroundings {
             environment,
             project,
             artifacts_dir,
+            auth_dir,
             guardian,
             client_name,
             client_version,
         } = settings;
+        let version = client_version.clone();
+        let build = move |reach| http_client::build_guarded(&version, reach);
         Self {
             environment,
             project,
@@ -40,6 +49,8 @@ impl Surroundings {
             spawner: Spawner::new(Guardian::new(guardian)),
             logs: ProcessLogs::default(),
             artifacts: ArtifactStore::open(artifacts_dir),
+            token_store: TokenStore::new(auth_dir),
+            guarded_clients: GuardedClients::new(Arc::new(build)),
             http: OnceLock::new(),
         }
     }

@@ -1,6 +1,7 @@
 //! The commands, one file each: typed arguments and a thin function that runs them.
 
 mod add;
+mod auth;
 mod budget;
 mod call;
 mod check;
@@ -41,6 +42,7 @@ pub(crate) enum Command {
     Describe(describe::DescribeArgs),
     Search(search::SearchArgs),
     Call(call::CallArgs),
+    Auth(auth::AuthArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Validate(validate::ValidateArgs),
@@ -67,6 +69,7 @@ impl Command {
             Self::Describe(args) => describe::run(args, context),
             Self::Search(args) => search::run(args, context),
             Self::Call(args) => call::run(args, context),
+            Self::Auth(args) => auth::run(args, context),
             Self::Check(args) => check::run(args, context),
             Self::Doctor(args) => doctor::run(args, context),
             Self::Validate(args) => validate::run(args, context),

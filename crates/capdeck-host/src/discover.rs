@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_backend::{CallContext, CallError, ClientProfile, ErrorCode, static_discovery};
+use capdeck_backend::{
+    CallContext, CallError, ClientProfile, ErrorCode, ErrorKind, static_discovery,
+};
 use capdeck_catalog::{Capability, Discovery};
 use capdeck_definition::{Backend, CapabilityId, Deck, Definition};
 use parking_lot::Mutex;
@@ -143,8 +145,11 @@ impl Discoveries {
     fn note_outcome(&self, id: &CapabilityId, error: Option<&CallError>) {
         let mut failed = self.failed.lock();
         match error {
-            Some(error) => drop(failed.insert(id.clone(), (Instant::now(), error.clone()))),
-            None => drop(failed.remove(id)),
+            // Somebody may sign in at any moment, and then nobody should wait.
+            Some(error) if error.kind() != ErrorKind::NeedsLogin => {
+                drop(failed.insert(id.clone(), (Instant::now(), error.clone())));
+            }
+            _ => drop(failed.remove(id)),
         }
     }
 

@@ -33,6 +33,7 @@ mod set_tools;
 mod settings;
 mod setup_run;
 mod setup_state;
+mod sign_in;
 mod transparent;
 mod trust;
 mod view;
@@ -40,9 +41,9 @@ mod watch;
 
 // What faces of the host need of the stages below it.
 pub use capdeck_backend::{
-    CallContext, CallError, Caller, ClientProfile, ErrorCode, ErrorKind, GuardianCommand, Listener,
-    NoCaller, NoListener, RpcFailure, SetupEvent, SetupPhase, SetupReport, StepReport, StepStatus,
-    run_guardian,
+    Begun, CallContext, CallError, Caller, ClientProfile, ErrorCode, ErrorKind, GuardianCommand,
+    Listener, NoCaller, NoListener, RpcFailure, SetupEvent, SetupPhase, SetupReport, SignIn,
+    SignInState, SignInStatus, StepReport, StepStatus, run_guardian,
 };
 pub use capdeck_catalog::RawObject;
 pub use capdeck_definition::{CapabilityId, Exposure};

@@ -17,7 +17,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use capdeck_backend::{
     CallContext, CallError, ClientProfile, ConnectOptions, Connection, Connector, ErrorCode,
-    Listener, ToolCall,
+    ErrorKind, Listener, ToolCall,
 };
 use capdeck_catalog::{Discovery, RawObject, ServerFacts};
 use capdeck_definition::{Backend, CapabilityId, Definition};
@@ -101,7 +101,10 @@ impl ConnectionPool {
                 Ok(slot.lease(connection))
             }
             Err(error) => {
-                attempts.record_failure(&error);
+                // Whoever signs in wants to go on at once, and a refusal costs nobody a start-up.
+                if error.kind() != ErrorKind::NeedsLogin {
+                    attempts.record_failure(&error);
+                }
                 Err(error)
             }
         }

@@ -7,7 +7,7 @@ use std::{
 
 use capdeck_catalog::RawObject;
 use capdeck_definition::{McpServer, McpTransport};
-use capdeck_mcp::client::{Client, ClientError, ClientHello, HttpTarget};
+use capdeck_mcp::client::{Client, ClientError, ClientHello, Credentials, HttpTarget};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,7 @@ use crate::{
     connect::Prepared,
     outbound::credentials,
     process::{ChildCommand, Errors, Input, Process},
+    sign_in::CapabilitySignIn,
     surroundings::Surroundings,
 };
 
@@ -33,6 +34,7 @@ struct Opening {
     options: ConnectOptions,
     deadline: Instant,
     stop: CancellationToken,
+    sign_in: Option<CapabilitySignIn>,
 }
 
 /// Opens a session by the transport the definition names or implies.
@@ -40,11 +42,12 @@ pub(super) async fn open(
     prepared: Prepared<McpServer>,
     options: ConnectOptions,
     stop: CancellationToken,
+    sign_in: Option<CapabilitySignIn>,
 ) -> Result<Arc<Session>, CallError> {
     let deadline = Instant::now() + Duration::from_millis(prepared.block.startup_timeout_ms);
     let declared = prepared.block.transport;
     let transport = prepared.block.effective_transport();
-    let opening = Opening { prepared, options, deadline, stop };
+    let opening = Opening { prepared, options, deadline, stop, sign_in };
     match transport {
         McpTransport::Stdio => {
             let (client, process) = opening.start_program()?;
@@ -167,7 +170,9 @@ impl Opening {
             value.set_sensitive(true);
             headers.append(name, value);
         }
-        Ok(HttpTarget { url, headers, http: surroundings.http()?.clone(), credentials: None })
+        let credentials =
+            self.sign_in.clone().map(|sign_in| Arc::new(sign_in) as Arc<dyn Credentials>);
+        Ok(HttpTarget { url, headers, http: surroundings.http()?.clone(), credentials })
     }
 }
 

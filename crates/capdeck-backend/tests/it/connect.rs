@@ -70,10 +70,8 @@ async fn a_login_lists_tools_and_asks_for_it_at_the_call() {
         assert_eq!(connection.discover(&context).await.unwrap().tools.len(), 1);
         let error = deck.call(backend, "get", json!({})).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::AuthRequired);
-        assert_eq!(
-            error.message,
-            format!("signing in with `{kind}` is not connected yet in this version")
-        );
+        assert!(error.message.ends_with("` asks for a sign-in"), "{error}");
+        assert!(error.hint.unwrap().starts_with("run: capdeck auth login "));
     }
 }
 

@@ -78,12 +78,23 @@ async fn credentials_go_with_every_request() {
 }
 
 #[tokio::test]
-async fn signing_in_is_not_connected_yet() {
-    let mut backend = remote(None, "http://127.0.0.1:9/mcp");
-    backend["auth"] = json!({"type": "oauth2"});
-    let error = Deck::new(&[]).connect(backend).await.unwrap_err();
-    assert_eq!(error.code, ErrorCode::AuthRequired);
-    assert!(error.message.contains("is not connected yet in this version"), "{error}");
+async fn a_refusal_names_the_sign_in_where_there_can_be_one() {
+    let fake = FakePlan { http_call_status: Some(401), ..FakePlan::default() }.start_http();
+    for (auth, names_it) in [
+        (Value::Null, true),
+        (json!({"type": "oauth2"}), true),
+        (json!({"type": "none"}), false),
+        (json!({"type": "bearer", "token": "canary-token"}), false),
+    ] {
+        let mut backend = remote(None, &fake.url);
+        if !auth.is_null() {
+            backend["auth"] = auth.clone();
+        }
+        let error = Deck::new(&[]).call(backend, "echo", json!({})).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::AuthRequired);
+        let hint = error.hint.unwrap();
+        assert_eq!(hint.contains("capdeck auth login "), names_it, "{auth}: {hint}");
+    }
 }
 
 #[tokio::test]

@@ -37,6 +37,7 @@ impl Deck {
             environment,
             project: project.map(Path::to_path_buf),
             artifacts_dir: folder.path().join("artifacts"),
+            auth_dir: folder.path().join("auth"),
             guardian: None,
             client_name: "capdeck".to_owned(),
             client_version: "0.0.0-test".to_owned(),

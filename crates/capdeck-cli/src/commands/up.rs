@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::serve::ExposureMode;
 use crate::{
+    browser::open_browser,
     context::Context,
     env_vars::EnvVars,
     errors::{ExitStatus, Failure},
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
         let url = url.trim_end_matches('/').to_owned();
         announce(&url, &host, &settings, context);
         if args.open {
-            open_browser(&url, context);
+            open_browser(&url, context.printer);
         }
         let stop = CancellationToken::new();
         let stopping = stop.clone();
@@ -168,19 +169,6 @@ fn host_of(url: &str) -> Option<String> {
         None => authority.split(':').next()?.to_owned(),
     };
     (!name.is_empty()).then_some(name)
-}
-
-fn open_browser(url: &str, context: &Context<'_>) {
-    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let started = std::process::Command::new(opener)
-        .arg(url)
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .spawn();
-    if let Err(error) = started {
-        context.printer.warn(&format!("no browser was opened: `{opener}`: {error}"));
-    }
 }
 
 #[cfg(test)]

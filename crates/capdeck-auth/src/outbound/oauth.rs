@@ -1,0 +1,33 @@
+//! OAuth 2.1 as a client: a person signs in once, the tokens are kept and renewed.
+//!
+//! Start with [`SignIn`]: requests ask it for their token and tell it of refusals. [`SignIn::begin`] starts a
+//! [`Login`], which goes discovery ([`plan`]), identity ([`registration`]), consent ([`redirect`]), tokens
+//! ([`token`]). Everything a remote says on the way is checked where it is read, and every address it names is held
+//! against [`Reach`].
+
+mod challenge;
+mod error;
+mod fetch;
+mod login;
+mod pkce;
+mod plan;
+mod reach;
+mod record;
+mod redirect;
+mod registration;
+mod resource_metadata;
+mod scopes;
+mod server_metadata;
+mod settings;
+mod sign_in;
+mod store;
+mod token;
+
+pub use challenge::Challenge;
+pub use error::OAuthError;
+pub use fetch::{BuildClient, GuardedClients};
+pub use login::{Begun, Login};
+pub use reach::{GuardedResolver, Reach};
+pub use settings::{LoginKind, OAuthSettings};
+pub use sign_in::{Refusal, SignIn, SignInState, SignInStatus};
+pub use store::TokenStore;

@@ -1,0 +1,120 @@
+//! What a server says when it refuses: the `Bearer` part of `WWW-Authenticate`.
+
+use serde::{Deserialize, Serialize};
+
+/// A server's `Bearer` challenge. Everything in it comes from outside and is only a wish.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Challenge {
+    /// Where the server describes who may sign people in for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_metadata: Option<String>,
+    /// The scopes the refused request needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
+    /// The error code, such as `insufficient_scope`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Challenge {
+    /// Reads the first `Bearer` challenge of a header, which may hold several of several schemes.
+    pub fn parse(header: &str) -> Option<Self> {
+        let mut found: Option<Self> = None;
+        let mut rest = header;
+        while let Some((word, after)) = take_word(rest) {
+            let Some(value) = after.trim_start().strip_prefix('=') else {
+                // A word without a value starts the next challenge.
+                if found.is_some() {
+                    break;
+                }
+                found = word.eq_ignore_ascii_case("bearer").then(Self::default);
+                rest = after;
+                continue;
+            };
+            let (value, after) = take_value(value.trim_start());
+            rest = after;
+            if let Some(challenge) = &mut found {
+                challenge.note(word, value);
+            }
+        }
+        found
+    }
+
+    /// True when a sign-in is there and lacks rights.
+    pub fn wants_more(&self) -> bool {
+        self.error.as_deref() == Some("insufficient_scope")
+    }
+
+    fn note(&mut self, name: &str, value: String) {
+        if name.eq_ignore_ascii_case("resource_metadata") {
+            self.resource_metadata.get_or_insert(value);
+        } else if name.eq_ignore_ascii_case("scope") && self.scopes.is_empty() {
+            self.scopes = value.split_whitespace().map(ToOwned::to_owned).collect();
+        } else if name.eq_ignore_ascii_case("error") {
+            self.error.get_or_insert(value);
+        }
+    }
+}
+
+/// Skips separators and takes a run of token characters.
+fn take_word(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start_matches(|letter: char| !is_token(letter));
+    let end = text.find(|letter: char| !is_token(letter)).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+/// Takes a token or a quoted text with its escapes resolved.
+fn take_value(text: &str) -> (String, &str) {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find([',', ' ', '\t']).unwrap_or(text.len());
+        let (value, rest) = text.split_at(end);
+        return (value.to_owned(), rest);
+    };
+    let mut value = String::new();
+    let mut letters = quoted.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' => break,
+            '\\' => value.extend(letters.next()),
+            letter => value.push(letter),
+        }
+    }
+    (value, letters.as_str())
+}
+
+fn is_token(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bearer_part_is_read_whatever_stands_around_it() {
+        let all = Challenge {
+            resource_metadata: Some("https://a.example/x?y=1".to_owned()),
+            scopes: vec!["a".to_owned(), "b:c".to_owned()],
+            error: Some("insufficient_scope".to_owned()),
+        };
+        for header in [
+            r#"Bearer resource_metadata="https://a.example/x?y=1", scope="a b:c", error="insufficient_scope""#,
+            r#"bearer error=insufficient_scope,scope="a  b:c" , Resource_Metadata = "https://a.example/x?y=1""#,
+            r#"Basic realm="Bearer scope=\"z\"", Bearer scope="a b:c", error="insufficient_scope", resource_metadata="https://a.example/x?y=1", DPoP scope="q""#,
+        ] {
+            assert_eq!(Challenge::parse(header), Some(all.clone()), "{header}");
+        }
+        assert!(all.wants_more());
+    }
+
+    #[test]
+    fn other_schemes_and_broken_headers_hold_nothing() {
+        assert_eq!(Challenge::parse("Bearer"), Some(Challenge::default()));
+        for header in ["", "Basic realm=\"x\"", "==,,\"\"", "Bearerx scope=a"] {
+            assert_eq!(Challenge::parse(header), None, "{header}");
+        }
+        let cut = Challenge::parse("Bearer scope=\"a \\").unwrap();
+        assert_eq!(cut.scopes, ["a"]);
+    }
+}

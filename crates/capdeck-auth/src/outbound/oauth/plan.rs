@@ -1,0 +1,136 @@
+//! Where a person signs in to a server: from the little that is known to the endpoints that are asked.
+
+use url::Url;
+
+use super::{
+    Challenge, OAuthError, OAuthSettings,
+    fetch::{Fetcher, origin},
+    resource_metadata::{self, without_query},
+    server_metadata::{self, ServerMetadata},
+};
+
+/// Everything found out about signing in to one server.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    /// What the tokens are for, exactly as the server writes it.
+    pub(super) resource: String,
+    pub(super) issuer: String,
+    /// False when the name is only derived from an endpoint.
+    pub(super) knows_issuer: bool,
+    pub(super) authorization_endpoint: Option<Url>,
+    pub(super) token_endpoint: Url,
+    pub(super) registration_endpoint: Option<Url>,
+    /// The scopes the server itself lists.
+    pub(super) resource_scopes: Vec<String>,
+    /// `None` when endpoints are configured or guessed and nothing describes them.
+    pub(super) metadata: Option<ServerMetadata>,
+}
+
+/// Finds the authorization server and its endpoints, and refuses the ones that do not fit together.
+pub(super) async fn discover(
+    fetcher: &Fetcher,
+    settings: &OAuthSettings,
+    challenge: Option<&Challenge>,
+) -> Result<Plan, OAuthError> {
+    let server = &settings.server;
+    if let (Some(authorization), Some(token)) = (&settings.authorization_url, &settings.token_url) {
+        let token_endpoint = fetcher.url("`tokenUrl`", token)?;
+        return Ok(Plan {
+            resource: without_query(server),
+            issuer: settings.issuer.clone().unwrap_or_else(|| origin(&token_endpoint)),
+            knows_issuer: settings.issuer.is_some(),
+            authorization_endpoint: Some(fetcher.url("`authorizationUrl`", authorization)?),
+            token_endpoint,
+            registration_endpoint: None,
+            resource_scopes: Vec::new(),
+            metadata: None,
+        });
+    }
+    let named = settings
+        .resource_metadata_url
+        .as_deref()
+        .or_else(|| challenge.and_then(|challenge| challenge.resource_metadata.as_deref()));
+    let described = resource_metadata::find(fetcher, server, named).await?;
+    let has_description = described.is_some();
+    let (resource, servers, resource_scopes) = match described {
+        Some(found) => (found.resource, found.authorization_servers, found.scopes_supported),
+        None => (without_query(server), Vec::new(), Vec::new()),
+    };
+    let issuer = match (&settings.issuer, servers.into_iter().next()) {
+        (Some(issuer), _) => issuer.clone(),
+        (None, Some(first)) => first,
+        (None, None) if has_description => return Err(OAuthError::NoAuthorizationServer),
+        // Servers from before such descriptions were their own authorization servers.
+        (None, None) => origin(server),
+    };
+    let places: Vec<&str> =
+        [&settings.authorization_server_metadata_url, &settings.openid_configuration_url]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+    match server_metadata::find(fetcher, &issuer, &places).await? {
+        Some(metadata) => described_plan(fetcher, resource, resource_scopes, metadata),
+        None if has_description || settings.issuer.is_some() => {
+            Err(OAuthError::NoMetadata { issuer })
+        }
+        None => guessed_plan(fetcher, server, resource, issuer),
+    }
+}
+
+fn described_plan(
+    fetcher: &Fetcher,
+    resource: String,
+    resource_scopes: Vec<String>,
+    metadata: ServerMetadata,
+) -> Result<Plan, OAuthError> {
+    let issuer = metadata.issuer.clone();
+    let optional = |what: &'static str, text: &Option<String>| {
+        text.as_deref().map(|text| fetcher.url(what, text)).transpose()
+    };
+    let authorization_endpoint =
+        optional("the authorization endpoint", &metadata.authorization_endpoint)?;
+    let token_endpoint = optional("the token endpoint", &metadata.token_endpoint)?
+        .ok_or_else(|| OAuthError::NoMetadata { issuer: issuer.clone() })?;
+    let registration_endpoint =
+        optional("the registration endpoint", &metadata.registration_endpoint)?;
+    if !metadata.only_for_programs() && !metadata.has_pkce() {
+        return Err(OAuthError::NoPkce { issuer });
+    }
+    Ok(Plan {
+        resource,
+        issuer,
+        knows_issuer: true,
+        authorization_endpoint,
+        token_endpoint,
+        registration_endpoint,
+        resource_scopes,
+        metadata: Some(metadata),
+    })
+}
+
+/// The endpoints of the first revision that had authorization, at the root of the server.
+fn guessed_plan(
+    fetcher: &Fetcher,
+    server: &Url,
+    resource: String,
+    issuer: String,
+) -> Result<Plan, OAuthError> {
+    let at = |what: &'static str, path: &str| {
+        let mut url = server.clone();
+        url.set_path(path);
+        url.set_query(None);
+        url.set_fragment(None);
+        fetcher.url(what, url.as_str())
+    };
+    Ok(Plan {
+        resource,
+        issuer,
+        knows_issuer: true,
+        authorization_endpoint: Some(at("the authorization endpoint", "/authorize")?),
+        token_endpoint: at("the token endpoint", "/token")?,
+        registration_endpoint: Some(at("the registration endpoint", "/register")?),
+        resource_scopes: Vec::new(),
+        metadata: None,
+    })
+}

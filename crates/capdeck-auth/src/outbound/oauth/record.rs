@@ -1,0 +1,168 @@
+//! What is kept of a sign-in between runs.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Challenge;
+use crate::Secret;
+
+/// Everything kept for one capability at one server.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Record {
+    /// The server it is for; a record found under another server's name is not used.
+    pub(super) server: String,
+    /// Clients that registered themselves, by issuer: an identity is worth nothing, or too much, anywhere else.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) registrations: BTreeMap<String, Client>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tokens: Option<Tokens>,
+    /// What the server last asked for in vain; a sign-in answers it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) challenge: Option<Challenge>,
+}
+
+/// How this program is known to an authorization server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Client {
+    pub(super) id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "plain_option")]
+    pub(super) secret: Option<Secret>,
+    pub(super) method: ClientMethod,
+    /// Where it said the browser would come back to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) redirect_uri: Option<String>,
+    /// In seconds since 1970; never when absent or 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) secret_expires_at: Option<u64>,
+}
+
+/// How the program shows at the token endpoint who it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ClientMethod {
+    None,
+    ClientSecretBasic,
+    ClientSecretPost,
+}
+
+/// The tokens of one sign-in, with all that is needed to renew them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Tokens {
+    pub(super) issuer: String,
+    pub(super) resource: String,
+    pub(super) token_endpoint: String,
+    pub(super) client: Client,
+    #[serde(with = "plain")]
+    pub(super) access_token: Secret,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "plain_option")]
+    pub(super) refresh_token: Option<Secret>,
+    /// In seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) expires_at: Option<u64>,
+    pub(super) scopes: Vec<String>,
+    /// In seconds since 1970.
+    pub(super) obtained_at: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) subject: Option<String>,
+    /// True when the program signed in for itself and can do so again at any time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) unattended: bool,
+}
+
+impl ClientMethod {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ClientSecretBasic => "client_secret_basic",
+            Self::ClientSecretPost => "client_secret_post",
+        }
+    }
+
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        [Self::None, Self::ClientSecretBasic, Self::ClientSecretPost]
+            .into_iter()
+            .find(|method| method.as_str() == name)
+    }
+}
+
+/// Writes a secret as it is: the store is where it belongs.
+mod plain {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::Secret;
+
+    pub(super) fn serialize<S: Serializer>(secret: &Secret, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(secret.expose())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Secret, D::Error> {
+        String::deserialize(from).map(Secret::new)
+    }
+}
+
+mod plain_option {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::Secret;
+
+    pub(super) fn serialize<S: Serializer>(
+        secret: &Option<Secret>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match secret {
+            Some(secret) => to.serialize_some(secret.expose()),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Secret>, D::Error> {
+        Ok(Option::<String>::deserialize(from)?.map(Secret::new))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_back_as_written_and_shows_no_secret() {
+        let client = Client {
+            id: "c-1".to_owned(),
+            secret: Some(Secret::new("canary-secret")),
+            method: ClientMethod::ClientSecretPost,
+            redirect_uri: None,
+            secret_expires_at: Some(0),
+        };
+        let tokens = Tokens {
+            issuer: "https://sso.example.com".to_owned(),
+            resource: "https://a.example/mcp".to_owned(),
+            token_endpoint: "https://sso.example.com/token".to_owned(),
+            client: client.clone(),
+            access_token: Secret::new("canary-access"),
+            refresh_token: Some(Secret::new("canary-refresh")),
+            expires_at: Some(1),
+            scopes: vec!["read".to_owned()],
+            obtained_at: 1,
+            subject: None,
+            unattended: false,
+        };
+        let record = Record {
+            server: "https://a.example/mcp".to_owned(),
+            registrations: [(tokens.issuer.clone(), client)].into(),
+            tokens: Some(tokens.clone()),
+            challenge: Some(Challenge::default()),
+        };
+        let text = serde_json::to_string(&record).unwrap();
+        assert!(text.contains("canary-refresh"));
+        let read: Record = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.tokens, Some(tokens));
+        assert_eq!(read.registrations, record.registrations);
+        assert!(!format!("{read:?}").contains("canary"));
+    }
+}

@@ -1,0 +1,166 @@
+//! As whom this program speaks to an authorization server.
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::{
+    OAuthError, OAuthSettings,
+    error::plain_code,
+    fetch::{Fetcher, parse},
+    plan::Plan,
+    record::{Client, ClientMethod, Record},
+};
+
+const WHAT: &str = "the registration endpoint";
+
+/// The name people see on the page that asks for their consent.
+const CLIENT_NAME: &str = "Capdeck";
+
+/// Finds an identity: a configured one, a published document, an earlier registration, or a new one.
+///
+/// A new or kept registration is noted in the record.
+pub(super) async fn identify(
+    fetcher: &Fetcher,
+    settings: &OAuthSettings,
+    plan: &Plan,
+    redirect_uri: Option<&str>,
+    record: &mut Record,
+    now: u64,
+) -> Result<Client, OAuthError> {
+    if let Some(client) = configured(settings, plan)? {
+        return Ok(client);
+    }
+    if let Some(kept) = record.registrations.get(&plan.issuer)
+        && is_usable(kept, redirect_uri, now)
+    {
+        return Ok(kept.clone());
+    }
+    let Some(endpoint) = &plan.registration_endpoint else {
+        return Err(OAuthError::NoRegistration { issuer: plan.issuer.clone() });
+    };
+    let client = register(fetcher, plan, endpoint, redirect_uri).await?;
+    record.registrations.insert(plan.issuer.clone(), client.clone());
+    Ok(client)
+}
+
+/// A client that the definition names, or the document it publishes where the server takes such.
+fn configured(settings: &OAuthSettings, plan: &Plan) -> Result<Option<Client>, OAuthError> {
+    if let Some(id) = &settings.client_id {
+        let secret = settings.client_secret.clone();
+        let method = method(plan, secret.is_some())?;
+        let secret = secret.filter(|_| method != ClientMethod::None);
+        return Ok(Some(Client {
+            id: id.clone(),
+            secret,
+            method,
+            redirect_uri: None,
+            secret_expires_at: None,
+        }));
+    }
+    let accepts_documents = plan
+        .metadata
+        .as_ref()
+        .is_none_or(|metadata| metadata.client_id_metadata_document_supported);
+    Ok(settings.client_metadata_url.as_ref().filter(|_| accepts_documents).map(|url| Client {
+        id: url.clone(),
+        secret: None,
+        method: ClientMethod::None,
+        redirect_uri: None,
+        secret_expires_at: None,
+    }))
+}
+
+/// How a client shows who it is, among the ways the server takes.
+fn method(plan: &Plan, has_secret: bool) -> Result<ClientMethod, OAuthError> {
+    let Some(metadata) = &plan.metadata else {
+        // Nothing says otherwise: the secret goes into the form, as most services document it.
+        return Ok(if has_secret { ClientMethod::ClientSecretPost } else { ClientMethod::None });
+    };
+    let Some(listed) = &metadata.token_endpoint_auth_methods_supported else {
+        return Ok(if has_secret { ClientMethod::ClientSecretBasic } else { ClientMethod::None });
+    };
+    let wanted: &[ClientMethod] = if has_secret {
+        &[ClientMethod::ClientSecretBasic, ClientMethod::ClientSecretPost, ClientMethod::None]
+    } else {
+        &[ClientMethod::None]
+    };
+    let takes = |method: &&ClientMethod| listed.iter().any(|name| name == method.as_str());
+    wanted.iter().find(takes).copied().ok_or_else(|| OAuthError::NoClientAuthentication {
+        issuer: plan.issuer.clone(),
+        methods: listed.join(", "),
+    })
+}
+
+/// A registration holds for the address it was made with, and as long as its secret.
+fn is_usable(client: &Client, redirect_uri: Option<&str>, now: u64) -> bool {
+    let expired = client.secret_expires_at.is_some_and(|at| at != 0 && at <= now);
+    !expired && client.redirect_uri.as_deref() == redirect_uri
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    client_name: &'static str,
+    redirect_uris: Vec<&'a str>,
+    grant_types: [&'static str; 2],
+    response_types: [&'static str; 1],
+    token_endpoint_auth_method: &'static str,
+    application_type: &'static str,
+}
+
+#[derive(Deserialize)]
+struct Registered {
+    client_id: String,
+    client_secret: Option<String>,
+    client_secret_expires_at: Option<u64>,
+    token_endpoint_auth_method: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Refused {
+    error: Option<String>,
+}
+
+async fn register(
+    fetcher: &Fetcher,
+    plan: &Plan,
+    endpoint: &Url,
+    redirect_uri: Option<&str>,
+) -> Result<Client, OAuthError> {
+    // A program on a person's machine keeps no secret well, so none is asked for where that is possible.
+    let wish = method(plan, false).or_else(|_| method(plan, true))?;
+    let request = Request {
+        client_name: CLIENT_NAME,
+        redirect_uris: redirect_uri.into_iter().collect(),
+        grant_types: ["authorization_code", "refresh_token"],
+        response_types: ["code"],
+        token_endpoint_auth_method: wish.as_str(),
+        application_type: "native",
+    };
+    let answer = fetcher.json(WHAT, endpoint, &request).await?;
+    if !matches!(answer.status, 200 | 201) {
+        let refused: Option<Refused> = serde_json::from_slice(&answer.body).ok();
+        return Err(OAuthError::RegistrationRefused {
+            issuer: plan.issuer.clone(),
+            error: plain_code(refused.and_then(|refused| refused.error)),
+        });
+    }
+    let registered: Registered = parse(WHAT, endpoint, &answer.body)?;
+    let secret = registered.client_secret.filter(|secret| !secret.is_empty()).map(Into::into);
+    let method = match registered.token_endpoint_auth_method.as_deref().map(ClientMethod::parse) {
+        Some(Some(method)) => method,
+        Some(None) => {
+            return Err(OAuthError::NoClientAuthentication {
+                issuer: plan.issuer.clone(),
+                methods: plain_code(registered.token_endpoint_auth_method).unwrap_or_default(),
+            });
+        }
+        None => method(plan, secret.is_some())?,
+    };
+    Ok(Client {
+        id: registered.client_id,
+        secret: secret.filter(|_| method != ClientMethod::None),
+        method,
+        redirect_uri: redirect_uri.map(ToOwned::to_owned),
+        secret_expires_at: registered.client_secret_expires_at,
+    })
+}

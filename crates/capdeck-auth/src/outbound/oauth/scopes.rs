@@ -1,0 +1,125 @@
+//! Which rights to ask for.
+
+use super::{Challenge, OAuthSettings, plan::Plan};
+use crate::LoginKind;
+
+/// Lets a sign-in be renewed without the person.
+const OFFLINE: &str = "offline_access";
+
+/// What OpenID Connect asks for when nothing else is said.
+const IDENTITY: [&str; 3] = ["openid", "profile", "email"];
+
+/// The scopes of an authorization request, each once; none means that the request names none.
+///
+/// What the definition names, else what the server asked for, else what the server lists. On top of that come the
+/// scopes of an earlier sign-in at the same place, so that more rights never cost the ones there are.
+pub(super) fn select(
+    settings: &OAuthSettings,
+    challenge: Option<&Challenge>,
+    plan: &Plan,
+    earlier: &[String],
+    extra: &[String],
+) -> Vec<String> {
+    let challenged = challenge.map(|challenge| challenge.scopes.as_slice()).unwrap_or_default();
+    let mut scopes: Vec<String> = earlier.to_vec();
+    scopes.extend_from_slice(&settings.scopes);
+    scopes.extend_from_slice(challenged);
+    scopes.extend_from_slice(extra);
+    if settings.scopes.is_empty() && challenged.is_empty() {
+        match settings.kind {
+            LoginKind::OAuth2 => scopes.extend_from_slice(&plan.resource_scopes),
+            LoginKind::Oidc => scopes.extend(IDENTITY.map(ToOwned::to_owned)),
+        }
+    }
+    let offered = plan
+        .metadata
+        .as_ref()
+        .is_some_and(|metadata| metadata.scopes_supported.iter().any(|scope| scope == OFFLINE));
+    // Alone it would replace the scopes an authorization server grants to requests that name none.
+    if offered && !scopes.is_empty() {
+        scopes.push(OFFLINE.to_owned());
+    }
+    each_once(scopes)
+}
+
+/// True when every wanted scope was granted.
+pub(super) fn covers(granted: &[String], wanted: &[String]) -> bool {
+    wanted.iter().all(|scope| granted.contains(scope))
+}
+
+fn each_once(scopes: Vec<String>) -> Vec<String> {
+    let mut seen = Vec::with_capacity(scopes.len());
+    for scope in scopes {
+        if !scope.is_empty() && !seen.contains(&scope) {
+            seen.push(scope);
+        }
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::{super::server_metadata::ServerMetadata, *};
+
+    fn plan(resource: &[&str], server: &[&str]) -> Plan {
+        let owned = |scopes: &[&str]| scopes.iter().map(|scope| (*scope).to_owned()).collect();
+        let url = Url::parse("https://sso.example.com/token").unwrap();
+        Plan {
+            resource: String::new(),
+            issuer: String::new(),
+            knows_issuer: true,
+            authorization_endpoint: None,
+            token_endpoint: url,
+            registration_endpoint: None,
+            resource_scopes: owned(resource),
+            metadata: Some(ServerMetadata {
+                scopes_supported: owned(server),
+                ..ServerMetadata::default()
+            }),
+        }
+    }
+
+    fn challenge(scopes: &[&str]) -> Challenge {
+        let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+        Challenge { scopes, ..Challenge::default() }
+    }
+
+    #[test]
+    fn the_definition_comes_before_the_server_and_the_challenge_before_its_list() {
+        let mut settings = OAuthSettings::for_server(Url::parse("https://a.example/").unwrap());
+        let listed = plan(&["read", "write"], &["read", "other"]);
+        assert_eq!(select(&settings, None, &listed, &[], &[]), ["read", "write"]);
+        let asked = challenge(&["basic"]);
+        assert_eq!(select(&settings, Some(&asked), &listed, &[], &[]), ["basic"]);
+        assert!(select(&settings, None, &plan(&[], &["other"]), &[], &[]).is_empty());
+        settings.scopes = vec!["own".to_owned()];
+        assert_eq!(select(&settings, None, &listed, &[], &[]), ["own"]);
+        assert_eq!(select(&settings, Some(&asked), &listed, &[], &[]), ["own", "basic"]);
+        settings.scopes.clear();
+        settings.kind = LoginKind::Oidc;
+        assert_eq!(select(&settings, None, &listed, &[], &[]), ["openid", "profile", "email"]);
+    }
+
+    #[test]
+    fn more_rights_never_cost_the_ones_there_are() {
+        let settings = OAuthSettings::for_server(Url::parse("https://a.example/").unwrap());
+        let earlier = ["basic".to_owned()];
+        let asked = challenge(&["write", "basic"]);
+        let extra = ["admin".to_owned()];
+        let all = select(&settings, Some(&asked), &plan(&["listed"], &[]), &earlier, &extra);
+        assert_eq!(all, ["basic", "write", "admin"]);
+        assert!(covers(&all, &asked.scopes));
+        assert!(!covers(&earlier, &asked.scopes));
+    }
+
+    #[test]
+    fn renewal_is_asked_for_where_it_is_offered() {
+        let settings = OAuthSettings::for_server(Url::parse("https://a.example/").unwrap());
+        let offered = plan(&["read"], &["read", "offline_access"]);
+        assert_eq!(select(&settings, None, &offered, &[], &[]), ["read", "offline_access"]);
+        assert_eq!(select(&settings, None, &plan(&["read"], &["read"]), &[], &[]), ["read"]);
+        assert!(select(&settings, None, &plan(&[], &["offline_access"]), &[], &[]).is_empty());
+    }
+}

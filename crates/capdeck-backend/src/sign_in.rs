@@ -1,0 +1,258 @@
+//! Sign-ins of capabilities: from a definition to requests that carry a token, and from refusals to what to do.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use capdeck_auth::{LoginKind, OAuthError, OAuthSettings, Refusal, Scrubber, Secret, SignIn};
+use capdeck_definition::{Auth, Backend, CapabilityId, Definition, McpServer, OAuth};
+use capdeck_mcp::client::Credentials;
+use reqwest::{
+    Response,
+    header::{HeaderValue, WWW_AUTHENTICATE},
+};
+use serde_json::json;
+use url::Url;
+
+use crate::{CallError, Connector, ErrorCode, surroundings::Surroundings};
+
+/// How often one request to an API is sent again after it was refused.
+const MAX_RESENDS: u32 = 2;
+
+/// The sign-in of one capability.
+#[derive(Debug, Clone)]
+pub(crate) struct CapabilitySignIn {
+    id: CapabilityId,
+    sign_in: Arc<SignIn>,
+    /// False when the definition does not mention signing in, and the server may want a key instead.
+    is_declared: bool,
+}
+
+impl Connector {
+    /// The sign-in of a capability, for the person's own commands.
+    pub fn sign_in(&self, definition: &Definition) -> Result<Arc<SignIn>, CallError> {
+        let found = match &definition.backend {
+            Backend::Mcp(server) => {
+                let prepared = self.prepare(definition, server)?;
+                of_server(&prepared.id, &prepared.block, &prepared.surroundings)?
+            }
+            Backend::Http(api) => {
+                let prepared = self.prepare(definition, api)?;
+                let url = parse(&prepared.id, "baseUrl", &prepared.block.base_url)?;
+                of_api(&prepared.id, &prepared.block.auth, url, &prepared.surroundings)
+            }
+            _ => None,
+        };
+        let id = &definition.id;
+        found.map(|found| found.sign_in).ok_or_else(|| {
+            let message = format!("`{id}` is not something to sign in to with a browser");
+            CallError::new(ErrorCode::RequestInvalid, message)
+                .hint("that takes a server with a `url` and no `auth` block, or one of type `oauth2` or `oidc`")
+        })
+    }
+}
+
+/// The sign-in of an MCP server. One that declares no `auth` may still ask for a sign-in.
+pub(crate) fn of_server(
+    id: &CapabilityId,
+    server: &McpServer,
+    surroundings: &Surroundings,
+) -> Result<Option<CapabilitySignIn>, CallError> {
+    let Some(url) = &server.url else { return Ok(None) };
+    let url = parse(id, "url", url)?;
+    let settings = match &server.auth {
+        None => OAuthSettings::for_server(url),
+        Some(auth) => match settings(auth, url) {
+            Some(settings) => settings,
+            None => return Ok(None),
+        },
+    };
+    Ok(Some(CapabilitySignIn::new(id, settings, surroundings, server.auth.is_some())))
+}
+
+/// The sign-in of an HTTP API that declares one.
+pub(crate) fn of_api(
+    id: &CapabilityId,
+    auth: &Auth,
+    base: Url,
+    surroundings: &Surroundings,
+) -> Option<CapabilitySignIn> {
+    let settings = settings(auth, base)?;
+    Some(CapabilitySignIn::new(id, settings, surroundings, true))
+}
+
+fn settings(auth: &Auth, server: Url) -> Option<OAuthSettings> {
+    let (kind, block) = match auth {
+        Auth::OAuth2(block) => (LoginKind::OAuth2, block),
+        Auth::Oidc(block) => (LoginKind::Oidc, block),
+        Auth::None {} | Auth::Bearer { .. } | Auth::Headers { .. } => return None,
+    };
+    let OAuth {
+        authorization_url,
+        token_url,
+        issuer,
+        resource_metadata_url,
+        authorization_server_metadata_url,
+        openid_configuration_url,
+        client_metadata_url,
+        client_id,
+        client_secret,
+        scopes,
+        redirect_uri,
+    } = block.clone();
+    Some(OAuthSettings {
+        server,
+        kind,
+        authorization_url,
+        token_url,
+        issuer,
+        resource_metadata_url,
+        authorization_server_metadata_url,
+        openid_configuration_url,
+        client_metadata_url,
+        client_id,
+        client_secret: client_secret.map(Secret::new),
+        scopes,
+        redirect_uri,
+    })
+}
+
+fn parse(id: &CapabilityId, field: &str, text: &str) -> Result<Url, CallError> {
+    Url::parse(text).map_err(|error| {
+        CallError::new(ErrorCode::ConfigInvalid, format!("the `{field}` of `{id}` is not one"))
+            .detail(error)
+            .hint("write it as `https://host/path`")
+    })
+}
+
+impl CapabilitySignIn {
+    fn new(
+        id: &CapabilityId,
+        settings: OAuthSettings,
+        surroundings: &Surroundings,
+        is_declared: bool,
+    ) -> Self {
+        let clients = surroundings.guarded_clients.clone();
+        let sign_in = SignIn::new(id.as_str(), settings, &surroundings.token_store, clients);
+        Self { id: id.clone(), sign_in: Arc::new(sign_in), is_declared }
+    }
+
+    /// Sends a request of an API with the token, and again while there is a better one.
+    pub(crate) async fn send<Sent: Future<Output = Result<Response, CallError>>>(
+        &self,
+        send: impl Fn(HeaderValue) -> Sent,
+    ) -> Result<Response, CallError> {
+        let mut resends = 0;
+        loop {
+            let Some(sent) = self.authorization().await else {
+                return Err(self.worded(&Refusal::SignInNeeded));
+            };
+            let response = send(sent.clone()).await?;
+            let status = response.status().as_u16();
+            if !matches!(status, 401 | 403) {
+                return Ok(response);
+            }
+            let challenge = response.headers().get(WWW_AUTHENTICATE);
+            let challenge = challenge.and_then(|value| value.to_str().ok());
+            let better = self.refused(status, challenge, Some(&sent)).await;
+            if better && resends < MAX_RESENDS {
+                resends += 1;
+                continue;
+            }
+            return match self.sign_in.last_refusal() {
+                Some(refusal) => Err(self.worded(&refusal)),
+                // An API says no for reasons of its own, too; its words pass on.
+                None => Ok(response),
+            };
+        }
+    }
+
+    /// Adds to a refused request's error what to do about it. Other errors stay as they are, without our token.
+    pub(crate) fn explain(&self, error: CallError) -> CallError {
+        let error = error.scrubbed(&Scrubber::new(&self.sign_in.secrets()));
+        match (error.code, self.sign_in.last_refusal()) {
+            (ErrorCode::AuthRequired | ErrorCode::AuthFailed, Some(refusal)) => {
+                let worded = self.worded(&refusal);
+                match refusal {
+                    // What the server said with its refusal may tell more.
+                    Refusal::SignInNeeded => CallError { hint: worded.hint, ..error },
+                    _ => CallError { detail: Some(error.message), ..worded },
+                }
+            }
+            _ => error,
+        }
+    }
+
+    fn worded(&self, refusal: &Refusal) -> CallError {
+        let id = &self.id;
+        let needed = |message: String| CallError::new(ErrorCode::AuthRequired, message);
+        match refusal {
+            Refusal::SignInNeeded if self.is_declared => {
+                needed(format!("`{id}` asks for a sign-in")).hint(format!("run: capdeck auth login {id}"))
+            }
+            Refusal::SignInNeeded => needed(format!("`{id}` asks for a sign-in")).hint(format!(
+                "run: capdeck auth login {id} (or, if it takes a key, give its definition an `auth` block)"
+            )),
+            Refusal::SignInOver => needed(format!("the sign-in to `{id}` is over"))
+                .hint(format!("run: capdeck auth login {id}")),
+            Refusal::RightsMissing { scopes } => {
+                let wanted: Vec<String> =
+                    scopes.iter().map(|scope| format!(" --scope {}", quoted(scope))).collect();
+                needed(format!("`{id}` asks for more rights: `{}`", scopes.join(" ")))
+                    .hint(format!("run: capdeck auth login {id}{}", wanted.concat()))
+                    .data(json!({ "scopes": scopes }))
+            }
+            Refusal::RightsUseless => CallError::new(
+                ErrorCode::AuthFailed,
+                format!("`{id}` refuses this request although the sign-in has every right it names"),
+            )
+            .hint("the account itself may lack the right; ask whoever runs the service"),
+            Refusal::RenewalFailed { error } => CallError::new(
+                ErrorCode::AuthFailed,
+                format!("the sign-in to `{id}` could not be renewed: {error}"),
+            )
+            .hint("try again later"),
+        }
+    }
+}
+
+#[async_trait]
+impl Credentials for CapabilitySignIn {
+    async fn authorization(&self) -> Option<HeaderValue> {
+        let token = self.sign_in.token().await?;
+        let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose())).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    async fn refused(
+        &self,
+        status: u16,
+        challenge: Option<&str>,
+        sent: Option<&HeaderValue>,
+    ) -> bool {
+        let token = sent.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        self.sign_in.refused(status, challenge, token.map(Secret::new).as_ref()).await
+    }
+}
+
+impl From<OAuthError> for CallError {
+    fn from(error: OAuthError) -> Self {
+        let code =
+            if error.needs_sign_in() { ErrorCode::AuthRequired } else { ErrorCode::AuthFailed };
+        let call_error = Self::new(code, error.to_string());
+        match error.hint() {
+            Some(hint) => call_error.hint(hint),
+            None => call_error,
+        }
+    }
+}
+
+/// A scope comes from the server: what a shell would read something into is quoted.
+fn quoted(scope: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.:/@%+,".contains(letter);
+    if scope.chars().all(plain) {
+        scope.to_owned()
+    } else {
+        format!("'{}'", scope.replace('\'', r"'\''"))
+    }
+}
