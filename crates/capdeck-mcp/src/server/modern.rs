@@ -95,12 +95,7 @@ impl Modern {
         if is_removed(&request.method) {
             return Err(RpcError::method_not_found(&request.method));
         }
-        let (busy, evicted) =
-            self.clients.enter(&request.principal, &request.sender, self.max_clients)?;
-        if let Some(evicted) = evicted {
-            tracing::info!("the client idle longest was ended to make room for another");
-            tokio::spawn(async move { evicted.end().await });
-        }
+        let busy = self.enter(&request)?;
         let ModernRequest { id, method, written, mut params, sender, principal, .. } = request;
         let client = Arc::clone(&busy.0);
         let session =
@@ -139,8 +134,7 @@ impl Modern {
         if is_removed(&request.method) {
             return Err(RpcError::method_not_found(&request.method));
         }
-        let (busy, _) =
-            self.clients.enter(&request.principal, &request.sender, self.max_clients)?;
+        let busy = self.enter(&request)?;
         let ModernRequest { method, params, sender, extensions, .. } = request;
         let session = self.clients.session(&busy.0, &self.service, &sender, extensions).await?;
         let handled = AssertUnwindSafe(session.notification(&method, Some(params))).catch_unwind();
@@ -160,6 +154,17 @@ impl Modern {
         for client in self.clients.drain() {
             client.end().await;
         }
+    }
+
+    /// The client that sends a request, busy with it.
+    fn enter(&self, request: &ModernRequest) -> Result<Busy, RpcError> {
+        let (busy, evicted) =
+            self.clients.enter(&request.principal, &request.sender, self.max_clients)?;
+        if let Some(evicted) = evicted {
+            tracing::info!("the client idle longest was ended to make room for another");
+            tokio::spawn(async move { evicted.end().await });
+        }
+        Ok(busy)
     }
 
     async fn discover(&self, client: &Client) -> Result<String, RpcError> {

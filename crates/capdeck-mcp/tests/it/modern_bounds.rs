@@ -63,6 +63,18 @@ async fn thousands_of_idle_legacy_sessions_stay_within_the_bound() {
 }
 
 #[tokio::test]
+async fn a_client_that_makes_room_is_ended_whatever_comes_in() {
+    let talk = ModernTalk::start(HttpOptions { max_sessions: 1, ..HttpOptions::default() }).await;
+    assert_eq!(talk.ask(1, "tools/list", json!({})).await.0, 200);
+    let other = talk.with_principal("bob");
+    let note = json!({"method": "notifications/custom", "params": other.signed(json!({}))});
+    let posting = other.posting(&note).header("mcp-protocol-version", "2026-07-28");
+    assert_eq!(soon(posting.send()).await.unwrap().status(), 202);
+    let told = Happening::Notified("notifications/custom".to_owned());
+    talk.fixture.until_all(&[Happening::Closed, told]).await;
+}
+
+#[tokio::test]
 async fn requests_that_say_the_same_share_a_session_and_others_do_not() {
     let talk = ModernTalk::start(HttpOptions::default()).await.with_principal("ada");
     let many = join_all((0..20).map(|id| talk.ask(id, "tools/list", json!({})))).await;
