@@ -230,7 +230,8 @@ fn start(
     let cancel = busy.0.ended.child_token();
     let progress_token = line.progress_token.clone();
     let subscription = (method == LISTEN).then(|| id.clone());
-    let call = Call::new(line, may_ask(method), subscription, cancel.clone());
+    let early = object_member(&params, "inputResponses").unwrap_or_default();
+    let call = Call::new(line, may_ask(method), subscription, early, cancel.clone());
     let exchange = Exchange {
         id,
         revision: sender.revision,
@@ -256,6 +257,8 @@ fn is_cacheable(method: &str) -> bool {
             | "resources/list"
             | "resources/templates/list"
             | "resources/read"
+            | "skills/list"
+            | "skills/get"
     )
 }
 

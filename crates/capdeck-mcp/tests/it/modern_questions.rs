@@ -66,6 +66,23 @@ async fn questions_asked_together_go_out_together_and_a_missing_answer_is_asked_
 }
 
 #[tokio::test]
+async fn a_question_may_name_its_key_and_be_answered_before_it_is_asked() {
+    let talk = ModernTalk::start(HttpOptions::default()).await;
+    let asked = talk.call(1, json!({"name": "ask_by_name"})).await;
+    let questions = asked["inputRequests"].as_object().unwrap();
+    assert_eq!(questions.keys().collect::<Vec<_>>(), ["who", "question-1"], "a key is given once");
+    assert_eq!(questions["who"]["params"], json!({"message": "who", "_meta": {"kept": 1}}));
+    let early = json!({"who": accept("early"), "unknown": accept("ignored")});
+    let asked = talk.call(2, json!({"name": "ask_by_name", "inputResponses": early})).await;
+    let questions = asked["inputRequests"].as_object().unwrap();
+    assert_eq!(questions.keys().collect::<Vec<_>>(), ["who"], "one answer is for one question");
+    let late = json!({"who": accept("late")});
+    let done = talk.call(3, again("ask_by_name", &asked, late)).await;
+    assert_eq!(done["first"]["content"]["value"], "early");
+    assert_eq!(done["second"]["content"]["value"], "late");
+}
+
+#[tokio::test]
 async fn later_questions_make_another_round() {
     let talk = ModernTalk::start(HttpOptions::default()).await;
     let first = talk.call(1, json!({"name": "ask_in_turn"})).await;

@@ -23,6 +23,9 @@ use crate::{
 /// How many questions of one call may be open.
 const MAX_OPEN: usize = 64;
 
+/// The member of a question's `_meta` by which a legacy server says under which key modern clients see it.
+const INPUT_KEY: &str = "io.capdeck/inputKey";
+
 /// The client of one call.
 pub(in crate::server) struct Call {
     line: Mutex<Line>,
@@ -49,6 +52,8 @@ pub(super) struct Line {
 #[derive(Default)]
 struct Questions {
     asked: u64,
+    /// Answers that the call's first request brought, for questions that have not been asked.
+    early: RawObject,
     open: IndexMap<String, Question>,
     /// What was needed and not declared.
     missing: Vec<Need>,
@@ -67,11 +72,12 @@ impl Call {
         line: Line,
         may_ask: bool,
         subscription: Option<RequestId>,
+        early: RawObject,
         ended: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
             line: Mutex::new(line),
-            questions: Mutex::default(),
+            questions: Mutex::new(Questions { early, ..Questions::default() }),
             asked: Notify::new(),
             ended,
             may_ask,
@@ -167,7 +173,13 @@ impl Call {
             // Told a legacy client which question a later notification is about. There is no such notification now.
             params.shift_remove("elicitationId");
         }
-        let (key, answer) = self.put_question(need, method, params)?;
+        let key = params.as_mut().and_then(take_input_key);
+        if let Some(key) = &key
+            && let Some(answer) = self.questions.lock().early.shift_remove(key)
+        {
+            return Ok(answer);
+        }
+        let (key, answer) = self.put_question(key, need, method, params)?;
         let _open = Asking { call: self, key: &key };
         self.asked.notify_one();
         tokio::select! {
@@ -185,6 +197,7 @@ impl Call {
 
     fn put_question(
         &self,
+        key: Option<String>,
         need: Need,
         method: &str,
         params: Option<RawObject>,
@@ -198,8 +211,7 @@ impl Call {
         if questions.open.len() >= MAX_OPEN {
             return Err(RpcError::internal("too many questions of this call are unanswered"));
         }
-        questions.asked += 1;
-        let key = format!("question-{}", questions.asked);
+        let key = questions.free_key(key);
         let question = Question { need, request: raw(&request), answer: sender };
         questions.open.insert(key.clone(), question);
         Ok((key, receiver))
@@ -207,12 +219,34 @@ impl Call {
 }
 
 impl Questions {
+    /// The key a question asked for, or the next of ours.
+    fn free_key(&mut self, wanted: Option<String>) -> String {
+        let mut key = wanted.unwrap_or_default();
+        while key.is_empty() || self.open.contains_key(&key) {
+            self.asked += 1;
+            key = format!("question-{}", self.asked);
+        }
+        key
+    }
+
     /// Notes what was needed and not declared.
     fn lack(&mut self, need: Need) {
         if !self.missing.contains(&need) {
             self.missing.push(need);
         }
     }
+}
+
+/// The key a question names for itself, taken out of it.
+fn take_input_key(params: &mut RawObject) -> Option<String> {
+    let mut meta = object_member(params, "_meta")?;
+    let key = serde_json::from_str(meta.shift_remove(INPUT_KEY)?.get()).ok();
+    if meta.is_empty() {
+        params.shift_remove("_meta");
+    } else {
+        params.insert("_meta".to_owned(), raw(&meta));
+    }
+    key
 }
 
 /// Takes a question back when nobody waits for its answer any more.
