@@ -1,5 +1,6 @@
 //! The one place that prints. Stdout is data; stderr is for people.
 
+mod asker;
 mod paint;
 mod progress;
 
@@ -10,6 +11,7 @@ use std::{
 
 use serde::Serialize;
 
+pub(crate) use asker::Asker;
 pub(crate) use paint::{Palette, Style};
 pub(crate) use progress::Progress;
 
@@ -104,6 +106,11 @@ impl Printer {
     /// True when somebody can be asked: both ends are a terminal and the answer is wanted as text.
     pub(crate) fn can_ask(&self) -> bool {
         self.stderr_is_terminal && io::stdin().is_terminal() && !self.wants_json()
+    }
+
+    /// Whoever can be asked.
+    pub(crate) fn asker(&self) -> Option<Asker> {
+        self.can_ask().then_some(Asker(()))
     }
 
     /// Asks a yes-or-no question; anything but yes is no.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_host::{CallContext, Caller, Host, NoCaller, Session};
+use capdeck_host::{CallContext, Caller, ClientProfile, Host, NoCaller, Session};
 use tokio::{
     runtime::{Builder, Runtime},
     signal::unix::{SignalKind, signal},
@@ -15,18 +15,20 @@ pub(crate) fn with_operator<T>(
     context: &Context<'_>,
     work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    with_caller(context.open_host()?, Arc::new(NoCaller), work)
+    let nobody = ClientProfile::default();
+    with_caller(context.open_host()?, nobody, Arc::new(NoCaller), work)
 }
 
-/// The same with a host that is already open, and somebody who hears about progress.
+/// The same with a host that is already open, and somebody who hears about progress and may be asked something.
 pub(crate) fn with_caller<T>(
     host: Host,
+    client: ClientProfile,
     caller: Arc<dyn Caller>,
     work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let call = CallContext { timeout: None, caller, ..CallContext::detached(Duration::ZERO) };
     single_thread()?.block_on(async {
-        let session = host.operator();
+        let session = host.operator_as(client);
         let outcome = tokio::select! {
             outcome = work(&session, &call) => outcome,
             () = stop_signal() => {
@@ -34,6 +36,7 @@ pub(crate) fn with_caller<T>(
                 Err(Failure::request("CANCELLED", "stopped before it was done"))
             }
         };
+        session.close().await;
         host.close().await;
         outcome
     })

@@ -11,7 +11,7 @@ use capdeck_definition::Backend;
 use jiff::Timestamp;
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{Scope, Session, audit::AuditLine, projection, raw, set_tools};
+use crate::{Scope, Session, audit::AuditLine, projection, questions::Questions, raw, set_tools};
 
 /// A tool call in the host's words.
 #[derive(Debug, Clone, Default)]
@@ -88,14 +88,19 @@ impl Session {
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let lease = self.lease(capability, context).await?;
+        let (questions, context) = Questions::watch(context, self.connections.audience());
+        let lease = self.lease(capability, &context).await?;
         let call = ToolCall {
             name: &request.tool,
             arguments: request.arguments.as_deref(),
             meta: request.meta.clone(),
             rest: request.rest.clone(),
         };
-        lease.call_tool(call, context).await
+        let outcome = lease.call_tool(call, &context).await;
+        if let Scope::Transparent(_) = self.scope {
+            return outcome;
+        }
+        questions.explain(&request.capability, &request.tool, outcome)
     }
 
     /// A set's tool is a member's wrapper; the inner call comes back through [`Session::call`].
@@ -118,12 +123,7 @@ impl Session {
                     format!("`{}` has no member `{}`", set.definition.id, request.tool),
                 )
             })?;
-        Box::pin(self.run_wrapper(
-            member.definition.id.as_str(),
-            request.arguments.as_deref(),
-            context,
-        ))
-        .await
+        Box::pin(self.run_wrapper(member.definition.id.as_str(), request, context)).await
     }
 
     /// The tool's definition. Asks the backend when it never answered or the answer is old.
@@ -196,7 +196,7 @@ fn count(capability: &str, outcome: &str, elapsed: Duration) {
 }
 
 /// Reads only as far as needed to know whether the tool itself reported an error.
-fn is_tool_error(result: &RawValue) -> bool {
+pub(crate) fn is_tool_error(result: &RawValue) -> bool {
     #[derive(serde::Deserialize)]
     struct Flag {
         #[serde(default, rename = "isError")]

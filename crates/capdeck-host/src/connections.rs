@@ -109,7 +109,11 @@ impl Connections {
         cancel: &CancellationToken,
     ) -> Result<Lease, CallError> {
         let reach = Reach::Everyone;
-        let lease = lease_from(&host.0.shared, host, definition, reach, cancel).await?;
+        let (lease, is_new) = lease_from(&host.0.shared, host, definition, reach, cancel).await?;
+        if is_new {
+            let connections = || Self::shared(self.audience.clone());
+            host.subscribe_again(definition, None, connections);
+        }
         Ok(lease.speaking_for(self.audience.client().clone()))
     }
 
@@ -127,7 +131,11 @@ impl Connections {
             notices: own.notices,
             audience: self.audience.clone(),
         };
-        lease_from(&own.pool, host, definition, reach, cancel).await
+        let (lease, is_new) = lease_from(&own.pool, host, definition, reach, cancel).await?;
+        if is_new {
+            host.subscribe_again(definition, Some(&own.session), || self.clone());
+        }
+        Ok(lease)
     }
 }
 
@@ -138,7 +146,7 @@ async fn lease_from(
     definition: &Arc<Definition>,
     reach: Reach,
     cancel: &CancellationToken,
-) -> Result<Lease, CallError> {
+) -> Result<(Lease, bool), CallError> {
     let mut is_new = false;
     let listener = || {
         is_new = true;
@@ -148,7 +156,7 @@ async fn lease_from(
     if is_new && let Some(facts) = lease.server() {
         host.0.eras.note(definition, &facts);
     }
-    Ok(lease)
+    Ok((lease, is_new))
 }
 
 /// Hears what one server says outside any call.

@@ -19,6 +19,7 @@ use crate::{
     HostEvent, HostSettings, LastFailure, Principal, Scope, Session, SessionSettings, SetupState,
     TrustStore, View, ViewPolicy, audience::AudienceKey, audit::AuditLog, discover::Discoveries,
     discovery_cache::DiscoveryCache, eras::Eras, failures::Failures, pool::ConnectionPool,
+    subscriptions::Subscriptions, tasks::Tasks,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -37,6 +38,8 @@ pub(crate) struct HostState {
     /// The pools of sessions that have connections of their own.
     own_pools: Mutex<Vec<Weak<ConnectionPool>>>,
     pub(crate) eras: Eras,
+    pub(crate) subscriptions: Subscriptions,
+    pub(crate) tasks: Tasks,
     pub(crate) events: broadcast::Sender<HostEvent>,
     pub(crate) audit: AuditLog,
     failures: Failures,
@@ -72,6 +75,8 @@ impl Host {
             building: Mutex::new(()),
             own_pools: Mutex::default(),
             eras,
+            subscriptions: Subscriptions::default(),
+            tasks: Tasks::default(),
             discoveries,
             connector,
             events: broadcast::channel(256).0,
@@ -231,13 +236,22 @@ impl Host {
         self.unattended(Scope::Operator)
     }
 
+    /// The same for a person who is there and can be asked what this profile says.
+    pub fn operator_as(&self, client: ClientProfile) -> Arc<Session> {
+        self.local(Scope::Operator, client)
+    }
+
     /// A session with nobody behind it who could be asked something.
     pub fn unattended(&self, scope: Scope) -> Arc<Session> {
+        self.local(scope, ClientProfile::default())
+    }
+
+    fn local(&self, scope: Scope, client: ClientProfile) -> Arc<Session> {
         self.session(SessionSettings {
             scope,
             client_name: "capdeck".to_owned(),
             principal: Principal::local(),
-            client: ClientProfile::default(),
+            client,
             listener: Arc::new(NoListener),
         })
     }

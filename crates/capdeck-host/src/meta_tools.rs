@@ -174,15 +174,14 @@ impl Session {
     /// The `call_tool` tool.
     pub(crate) async fn call_named_tool(
         &self,
-        arguments: Option<&RawValue>,
-        meta: Option<RawObject>,
+        request: ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let asked: CallArguments = parse("call_tool", arguments)?;
+        let asked: CallArguments = parse("call_tool", request.arguments.as_deref())?;
         let (capability, tool) = self.named_tool(&asked.name)?;
-        let request =
-            ToolRequest { capability, tool, arguments: asked.data, meta, ..ToolRequest::default() };
-        self.call(&request, context).await
+        // What else the client sent with the call, such as answers to questions, is meant for the tool.
+        let inner = ToolRequest { capability, tool, arguments: asked.data, ..request };
+        self.call(&inner, context).await
     }
 
     fn named_tool(&self, name: &str) -> Result<(String, String), CallError> {

@@ -23,18 +23,15 @@ impl Session {
                 None => return self.refuse_unlisted(name),
             },
         };
-        let arguments = request.arguments.as_deref();
         match route {
             Route::Tool { capability, tool } => {
                 (request.capability, request.tool) = (capability, tool);
                 self.call(&request, context).await
             }
-            Route::Wrapper { capability } => {
-                self.run_wrapper(&capability, arguments, context).await
-            }
-            Route::Search => self.search_tool(arguments).await,
-            Route::Describe => self.describe_tool(arguments, context).await,
-            Route::CallTool => self.call_named_tool(arguments, request.meta.clone(), context).await,
+            Route::Wrapper { capability } => self.run_wrapper(&capability, &request, context).await,
+            Route::Search => self.search_tool(request.arguments.as_deref()).await,
+            Route::Describe => self.describe_tool(request.arguments.as_deref(), context).await,
+            Route::CallTool => self.call_named_tool(request, context).await,
         }
         .map(Some)
     }
@@ -68,24 +65,27 @@ impl Session {
         }
     }
 
-    /// Reads a listed resource, a URI made from a listed template, or an artifact.
+    /// Reads a listed resource, a URI made from a listed template, or an artifact. `params` are the client's own.
     pub async fn read_resource(
         &self,
         uri: &str,
+        mut params: RawObject,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         if uri.starts_with("capdeck://artifacts/") {
             return self.read_artifact(uri).await;
         }
-        let Some((id, real)) = self.discovered_view().await.resource_route(uri) else {
-            return Err(CallError::new(
-                ErrorCode::ResourceNotFound,
-                format!("there is no resource `{uri}`"),
-            )
-            .hint("list the resources first"));
-        };
-        let params = raw::object([("uri", json!(real))]);
+        let (id, real) = self.resource_route(uri).await?;
+        params.extend(raw::object([("uri", json!(real))]));
         self.forward(&id, "resources/read", Some(params), context).await
+    }
+
+    /// The capability and the server's own URI behind a listed resource.
+    pub(crate) async fn resource_route(&self, uri: &str) -> Result<(String, String), CallError> {
+        self.discovered_view().await.resource_route(uri).ok_or_else(|| {
+            let message = format!("there is no resource `{uri}`");
+            CallError::new(ErrorCode::ResourceNotFound, message).hint("list the resources first")
+        })
     }
 
     async fn read_artifact(&self, uri: &str) -> Result<Box<RawValue>, CallError> {

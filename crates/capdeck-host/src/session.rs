@@ -15,6 +15,7 @@ use crate::{
     forwarded_capabilities::forwarded_capabilities,
     gate,
     pool::{ConnectionPool, Lease},
+    questions::Questions,
 };
 
 /// Client capabilities that let a server ask the client something in the middle of a call.
@@ -158,7 +159,8 @@ impl Session {
         self.connections.lease(&self.host, &capability.definition, &context.cancel).await
     }
 
-    /// Sends an MCP request of the client's to one server, as it is.
+    /// Sends an MCP request of the client's to one server, as it is. Questions of the server's come back as its own
+    /// answer where the client takes that.
     pub async fn forward(
         &self,
         id: &str,
@@ -167,8 +169,9 @@ impl Session {
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let capability = self.capability(id)?;
-        let lease = self.lease(&capability, context).await?;
-        lease.request(method, params, context).await
+        let (_, context) = Questions::watch(context, self.connections.audience());
+        let lease = self.lease(&capability, &context).await?;
+        lease.request(method, params, &context).await
     }
 
     /// Passes a notification of the client's on to one server, if it is connected.
@@ -180,6 +183,12 @@ impl Session {
         }
     }
 
+    /// True when this capability is reached through a connection that other sessions use, too.
+    pub fn shares_connection(&self, id: &str) -> bool {
+        let catalog = self.host.catalog();
+        catalog.get(id).is_none_or(|one| self.connections.shares(&self.host, &one.definition))
+    }
+
     /// Tells the session's own servers what the client said to all of them, such as that its roots changed.
     pub async fn tell_servers(&self, method: &str, params: Option<RawObject>) {
         if let Some(own) = self.connections.own() {
@@ -189,6 +198,7 @@ impl Session {
 
     /// Ends the session's own connections and the processes behind them.
     pub async fn close(&self) {
+        self.unsubscribe_all();
         if let Some(own) = self.connections.own() {
             own.pool.close().await;
         }

@@ -1,6 +1,7 @@
 //! What one client sees: a pure function of the catalog, the client's policy and a token budget.
 
 mod direct;
+mod original_uris;
 mod policy;
 mod standing;
 
@@ -13,7 +14,10 @@ use capdeck_catalog::{Capability, Catalog, NameTable, estimate_tokens};
 use capdeck_definition::{CapabilityId, Exposure};
 use serde_json::value::RawValue;
 
+use self::original_uris::OriginalUris;
+
 pub use direct::PromptRoute;
+pub(crate) use direct::resource_uri;
 pub use policy::ViewPolicy;
 pub use standing::{META_TOOLS, direct_tokens};
 
@@ -26,6 +30,7 @@ pub struct View {
     /// Capabilities reached through `search`, `describe` and `call_tool`.
     searchable: HashSet<CapabilityId>,
     names: OnceLock<NameTable>,
+    originals: OnceLock<OriginalUris>,
     tools: OnceLock<Box<RawValue>>,
 }
 
@@ -75,6 +80,7 @@ impl View {
             progressive: Vec::new(),
             searchable: HashSet::new(),
             names: OnceLock::new(),
+            originals: OnceLock::new(),
             tools: OnceLock::new(),
         }
     }
@@ -203,6 +209,10 @@ impl View {
         self.names()
             .tool_name(capability, tool)
             .map_or_else(|| format!("{capability}__{tool}"), str::to_owned)
+    }
+
+    fn originals(&self) -> &OriginalUris {
+        self.originals.get_or_init(|| OriginalUris::of(self))
     }
 
     fn names(&self) -> &NameTable {

@@ -2,8 +2,13 @@
 
 mod caller;
 mod client_listener;
+mod client_streams;
 mod deck_session;
 mod failure;
+mod follow;
+mod listen;
+mod log_level;
+mod page;
 mod params;
 mod seen_lists;
 mod service;

@@ -1,6 +1,7 @@
 //! `capdeck call ID TOOL …`: one tool call, from the shell.
 
 mod arguments;
+mod question;
 mod result_text;
 mod watcher;
 
@@ -58,9 +59,9 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, 
     let (ToolTarget { id, tool: name }, pairs) = ToolTarget::take(id, words)?;
     let given = args.as_deref().map(read_arguments).transpose()?;
     let pairs = arguments::parse_pairs(pairs)?;
-    let watcher = Arc::new(Watcher::default());
-    let caller = watcher.clone();
-    let result = with_caller(context.open_host()?, caller, async |session, call| {
+    let watcher = Arc::new(Watcher::new(&id, printer.asker()));
+    let (client, caller) = (watcher.profile(), watcher.clone());
+    let result = with_caller(context.open_host()?, client, caller, async |session, call| {
         let progress = printer.progress(&format!("starting {id}"));
         let capability = session.capability(&id)?;
         let tool = session.find_tool(&capability, &name, call).await?.ok_or_else(|| {

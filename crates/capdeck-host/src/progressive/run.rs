@@ -18,19 +18,20 @@ impl Session {
     pub(crate) async fn run_wrapper(
         &self,
         id: &str,
-        arguments: Option<&RawValue>,
+        outer: &ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let started = Instant::now();
         let capability = self.capability(id)?;
-        let fields = match arguments {
+        let fields = match &outer.arguments {
             None => Map::new(),
             Some(text) => serde_json::from_str(text.get())
                 .map_err(|_| invalid("the arguments must be a JSON object".to_owned()))?,
         };
         let kind = capability.definition.backend.kind();
         let request = Request::parse(&capability.definition.id, kind, fields)?;
-        let run = WrapperCall { session: self, capability: &capability, request, context, started };
+        let capability = &capability;
+        let run = WrapperCall { session: self, capability, request, outer, context, started };
         run.run().await
     }
 }
@@ -39,6 +40,8 @@ struct WrapperCall<'a> {
     session: &'a Session,
     capability: &'a Arc<Capability>,
     request: Request,
+    /// The wrapper call itself. What else it carries, such as answers to questions, is meant for the server.
+    outer: &'a ToolRequest,
     context: &'a CallContext,
     started: Instant,
 }
@@ -159,9 +162,13 @@ impl WrapperCall<'_> {
             tool: name.to_owned(),
             arguments: Some(arguments),
             fields: self.request.field_paths()?,
-            ..ToolRequest::default()
+            meta: self.outer.meta.clone(),
+            rest: self.outer.rest.clone(),
         };
         let result = self.session.call(&request, self.context).await?;
+        if asks_for_input(&result) {
+            return Ok(result);
+        }
         Ok(self.subject(Some(("tool", name))).annotate(&result).unwrap_or(result))
     }
 
@@ -195,7 +202,15 @@ impl WrapperCall<'_> {
         params: RawObject,
         item: (&'static str, &str),
     ) -> Result<Box<RawValue>, CallError> {
+        let mut params = params;
+        let retried = ["inputResponses", "requestState"];
+        params.extend(retried.into_iter().filter_map(|key| {
+            self.outer.rest.get_key_value(key).map(|(key, value)| (key.clone(), value.clone()))
+        }));
         let answer = self.session.forward(self.id(), method, Some(params), self.context).await?;
+        if asks_for_input(&answer) {
+            return Ok(answer);
+        }
         let subject = self.subject(Some(item));
         subject.embed(&answer).ok_or_else(|| bug("the answer could not be written as JSON"))
     }
@@ -308,6 +323,17 @@ fn as_prompt_arguments(arguments: &Map<String, Value>) -> Value {
         })
         .collect::<Map<_, _>>()
         .into()
+}
+
+/// True when the server wants something from the client first. Such an answer is the client's, whole.
+fn asks_for_input(result: &RawValue) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Kind {
+        #[serde(default, rename = "resultType")]
+        result_type: Option<String>,
+    }
+    let kind: Option<Kind> = serde_json::from_str(result.get()).ok();
+    kind.and_then(|kind| kind.result_type).as_deref() == Some("input_required")
 }
 
 fn bug(message: &str) -> CallError {

@@ -64,9 +64,14 @@ impl View {
         Some(PromptRoute { capability: owner.capability.clone(), prompt: owner.tool.clone()? })
     }
 
-    /// The capability and the server's own URI behind a listed resource.
+    /// The capability and the server's own URI behind a listed resource. The server's own URI works as well while
+    /// only one capability has it.
     pub fn resource_route(&self, uri: &str) -> Option<(String, String)> {
-        let (id, rest) = uri.strip_prefix(SCHEME)?.split_once("/resources/")?;
+        let Some(named) = uri.strip_prefix(SCHEME) else {
+            let owner = self.originals().owner(uri)?;
+            return Some((owner.to_string(), uri.to_owned()));
+        };
+        let (id, rest) = named.split_once("/resources/")?;
         let encoded = rest.split_once('?').map_or(rest, |(encoded, _)| encoded);
         self.direct.iter().find(|capability| capability.definition.id.as_str() == id)?;
         let real = percent_decode_str(encoded).decode_utf8().ok()?;

@@ -3,7 +3,7 @@
 use capdeck_catalog::{Capability, RawObject, Tool, estimate_tokens};
 use serde_json::{Value, json, value::RawValue};
 
-use super::View;
+use super::{View, original_uris, resource_uri};
 use crate::{progressive::wrapper_tool, raw};
 
 /// Names that capabilities cannot take: the host's own tools, now and later.
@@ -35,7 +35,12 @@ pub(super) fn render_tools(view: &View) -> Box<RawValue> {
     for capability in &view.direct {
         let id = capability.definition.id.as_str();
         for tool in capability.discovery.iter().flat_map(|known| &known.tools) {
-            listed.extend(direct_tool(&view.name_of(id, tool.name()), id, tool));
+            // Two servers may call their pages the same; then each tool names its own.
+            let page = original_uris::page_of(tool)
+                .filter(|uri| view.originals().is_ambiguous(uri))
+                .map(|uri| resource_uri(id, &uri));
+            let name = view.name_of(id, tool.name());
+            listed.extend(direct_tool(&name, id, tool, page.as_deref()));
         }
     }
     serde_json::value::to_raw_value(&listed).unwrap_or_default()
@@ -64,14 +69,17 @@ pub(super) fn instructions(view: &View) -> Option<String> {
     Some(text)
 }
 
-/// A backend's tool under its deck name. Everything but the name stays byte for byte.
-fn direct_tool(name: &str, id: &str, tool: &Tool) -> Option<Box<RawValue>> {
+/// A backend's tool under its deck name, with another page if it needs one. Everything else stays byte for byte.
+fn direct_tool(name: &str, id: &str, tool: &Tool, page: Option<&str>) -> Option<Box<RawValue>> {
     let mut listed: RawObject = tool.raw().clone();
     listed.insert("name".to_owned(), serde_json::value::to_raw_value(name).ok()?);
     add_origin(
         &mut listed,
         json!({ "capletId": id, "downstreamName": tool.name(), "exposure": "direct" }),
     );
+    if let Some(page) = page {
+        original_uris::set_page(&mut listed, page)?;
+    }
     serde_json::value::to_raw_value(&listed).ok()
 }
 
@@ -92,7 +100,7 @@ pub fn direct_tokens(capability: &Capability) -> usize {
     let id = capability.definition.id.as_str();
     let tools = capability.discovery.iter().flat_map(|known| &known.tools);
     tools
-        .filter_map(|tool| direct_tool(&format!("{id}__{}", tool.name()), id, tool))
+        .filter_map(|tool| direct_tool(&format!("{id}__{}", tool.name()), id, tool, None))
         .map(|tool| estimate_tokens(tool.get()))
         .sum()
 }

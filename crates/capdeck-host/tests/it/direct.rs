@@ -95,9 +95,11 @@ async fn resources_and_templates_have_deck_uris_and_lead_back() {
             "_meta": {"caplets": {"capletId": "fake", "downstreamUriTemplate": real}},
         }])
     );
-    let read = async |uri: &str| session.read_resource(uri, &context()).await;
-    let answer = value(&read(note).await.unwrap());
-    assert_eq!(answer["contents"][0]["text"], "a note");
+    let read = async |uri: &str| session.read_resource(uri, RawObject::new(), &context()).await;
+    for uri in [note, "fake://note"] {
+        let answer = value(&read(uri).await.unwrap());
+        assert_eq!(answer["contents"][0]["text"], "a note", "{uri}");
+    }
     let item =
         "caplets://fake/resources/fake%3A%2F%2Fitems%2F7?template=fake%3A%2F%2Fitems%2F%7Bid%7D";
     assert_eq!(value(&read(item).await.unwrap())["contents"][0]["text"], "item 7");
@@ -105,7 +107,7 @@ async fn resources_and_templates_have_deck_uris_and_lead_back() {
     let error = read("caplets://fake/resources/fake%3A%2F%2Fgone").await.unwrap_err();
     assert_eq!(error.code.as_str(), "DOWNSTREAM_RESOURCE_ERROR");
     assert_eq!(error.rpc.unwrap().code, -32002);
-    for wrong in ["fake://note", "caplets://other/resources/x", "capdeck://artifacts/none/1/x"] {
+    for wrong in ["fake://nobody", "caplets://other/resources/x", "capdeck://artifacts/none/1/x"] {
         let error = read(wrong).await.unwrap_err();
         assert_eq!(error.code.as_str(), "RESOURCE_NOT_FOUND", "{wrong}: {error}");
     }
@@ -227,7 +229,7 @@ async fn command_line_actions_are_listed_and_large_output_is_an_artifact() {
     let flood = call(&session, "tools", "flood", json!({})).await.unwrap();
     let artifact = &flood["structuredContent"]["artifact"];
     let uri = artifact["uri"].as_str().unwrap();
-    let whole = session.read_resource(uri, &context()).await.unwrap();
+    let whole = session.read_resource(uri, RawObject::new(), &context()).await.unwrap();
     let whole = value(&whole);
     let lines = whole["contents"][0]["text"].as_str().unwrap();
     assert_eq!((lines.lines().count(), lines.lines().last()), (5000, Some("5000")));

@@ -94,7 +94,7 @@ async fn a_client_that_cannot_be_asked_gives_the_server_a_clear_refusal() {
     let answer: Value = serde_json::from_str(text(&answer)).unwrap();
     assert_eq!(
         answer["error"],
-        json!({"code": -32601, "message": "nobody is here to answer `elicitation/create`"})
+        json!({"code": -32601, "message": "the client does not declare `elicitation`"})
     );
     host.close().await;
 }

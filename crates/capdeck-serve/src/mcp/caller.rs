@@ -4,19 +4,19 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_host::{CallContext, CallError, Caller, RawObject};
-use capdeck_mcp::server::Exchange;
+use capdeck_mcp::{Era, server::Exchange};
 use serde_json::value::RawValue;
 
-use super::failure;
+use super::{failure, log_level::Logs};
 
 /// How long a person has to answer a question that a server asks through the client.
 const PERSON_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What the client is told while its request runs.
+/// What the client is told while its request runs, besides progress and log messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Telling {
-    /// Progress only: the client sees a deck and did not ask for servers' log messages.
-    Progress,
+    /// Nothing more: the client sees a deck.
+    Nothing,
     /// Everything the server says about this request.
     Everything,
 }
@@ -24,16 +24,21 @@ pub(super) enum Telling {
 struct ExchangeCaller {
     exchange: Exchange,
     telling: Telling,
+    logs: Logs,
 }
 
-/// The context of one request of a client.
-pub(super) fn context(exchange: Exchange, telling: Telling) -> CallContext {
+/// The context of one request of a client. `legacy_logs` are what a client hears that cannot say so with each request.
+pub(super) fn context(exchange: Exchange, telling: Telling, legacy_logs: Logs) -> CallContext {
+    let logs = match exchange.revision.era() {
+        Era::Modern => exchange.log_level.as_deref().map_or(Logs::None, Logs::from_level),
+        Era::Legacy => legacy_logs,
+    };
     CallContext {
         timeout: None,
         cancel: exchange.cancel.clone(),
         client: None,
-        log_level: exchange.log_level.clone(),
-        caller: Arc::new(ExchangeCaller { exchange, telling }),
+        log_level: logs.level().map(str::to_owned),
+        caller: Arc::new(ExchangeCaller { exchange, telling, logs }),
     }
 }
 
@@ -51,7 +56,15 @@ impl Caller for ExchangeCaller {
     }
 
     fn notify(&self, method: &str, params: Option<RawObject>) {
-        if self.telling == Telling::Everything {
+        let is_wanted = if method == "notifications/message" {
+            let level = params.as_ref().and_then(|params| params.get("level"));
+            let level: Option<String> =
+                level.and_then(|text| serde_json::from_str(text.get()).ok());
+            self.logs.pass(level.as_deref())
+        } else {
+            self.telling == Telling::Everything
+        };
+        if is_wanted {
             self.exchange.peer.notify(method, params);
         }
     }
@@ -63,6 +76,10 @@ impl Caller for ExchangeCaller {
     ) -> Result<Box<RawValue>, CallError> {
         let asked = self.exchange.peer.request(method, params, PERSON_TIMEOUT);
         asked.await.map_err(failure::from_client)
+    }
+
+    fn takes_input_required(&self) -> bool {
+        self.exchange.revision.era() == Era::Modern
     }
 
     fn paused(&self) {

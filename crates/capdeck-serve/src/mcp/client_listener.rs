@@ -7,26 +7,27 @@ use capdeck_host::{CallError, Listener, RawObject};
 use capdeck_mcp::server::Peer;
 use serde_json::value::RawValue;
 
-use super::failure;
+use super::{client_streams::ClientStreams, failure};
 
 /// How long a client has to answer a question that belongs to no request, such as `roots/list`.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) struct ClientListener {
     peer: Peer,
+    streams: Arc<ClientStreams>,
 }
 
 impl ClientListener {
     #[expect(clippy::new_ret_no_self, reason = "callers only ever want the trait object")]
-    pub(super) fn new(peer: Peer) -> Arc<dyn Listener> {
-        Arc::new(Self { peer })
+    pub(super) fn new(peer: Peer, streams: Arc<ClientStreams>) -> Arc<dyn Listener> {
+        Arc::new(Self { peer, streams })
     }
 }
 
 #[async_trait]
 impl Listener for ClientListener {
     fn notified(&self, method: &str, params: Option<RawObject>) {
-        self.peer.notify(method, params);
+        self.streams.tell(method, params);
     }
 
     async fn requested(

@@ -1,44 +1,58 @@
 //! The deck as one MCP server: listed tools, resources, prompts, and the tools that reach the rest.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use capdeck_host::{CallError, ErrorKind, RawObject, Session as HostSession, View};
+use capdeck_host::{CallContext, CallError, ErrorKind, RawObject, Session as HostSession, View};
 use capdeck_mcp::{
-    RpcError,
-    server::{Exchange, Peer, Session},
+    Era, RpcError,
+    server::{Exchange, Session},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     caller::{Telling, context},
-    failure, params,
-    seen_lists::{List, SeenLists, tell_about_changes},
+    client_streams::{ClientStreams, Wanted},
+    failure, follow,
+    listen::{Listenable, listen},
+    log_level::{LogLevel, Logs},
+    page::page,
+    params,
+    seen_lists::{List, SeenLists},
 };
+
+/// Longest wait for a server to hear that a resource is no longer watched.
+const UNWATCH_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(super) struct DeckSession {
     session: Arc<HostSession>,
     seen: Arc<SeenLists>,
+    streams: Arc<ClientStreams>,
+    /// The level a legacy client set. The deck is silent until then.
+    log_level: Mutex<Option<LogLevel>>,
     ended: CancellationToken,
 }
 
 impl DeckSession {
-    pub(super) fn open(session: Arc<HostSession>, peer: Peer) -> Arc<dyn Session> {
+    pub(super) fn open(session: Arc<HostSession>, streams: Arc<ClientStreams>) -> Arc<dyn Session> {
         let ended = CancellationToken::new();
         let seen = Arc::new(SeenLists::default());
-        tell_about_changes(&session, seen.clone(), peer, ended.clone());
-        Arc::new(Self { session, seen, ended })
+        follow::deck(&session, seen.clone(), streams.clone(), ended.clone());
+        Arc::new(Self { session, seen, streams, log_level: Mutex::new(None), ended })
     }
 
-    /// What a client is told about the deck.
+    /// What a client is told about the deck: exactly what is answered below.
     fn introduction(&self) -> RawObject {
         let view = self.session.view();
         let mut capabilities = json!({
             "tools": { "listChanged": true },
             "resources": { "listChanged": true },
+            "logging": {},
         });
         if view.offers_directly() {
+            capabilities["resources"]["subscribe"] = json!(true);
             capabilities["prompts"] = json!({ "listChanged": true });
             capabilities["completions"] = json!({});
         }
@@ -58,11 +72,18 @@ impl DeckSession {
         result
     }
 
-    /// The view a list is read from. The client is told when that list changes later.
+    /// The view a list is read from. A legacy client is told when that list changes later.
     async fn read(&self, list: List) -> Arc<View> {
         let view = self.session.discovered_view().await;
-        self.seen.note(list, &self.session);
+        if !self.streams.is_modern() {
+            self.seen.note(list, &self.session);
+        }
         view
+    }
+
+    fn context(&self, exchange: Exchange) -> CallContext {
+        let legacy_logs = self.log_level.lock().map_or(Logs::None, Logs::AtLeast);
+        context(exchange, Telling::Nothing, legacy_logs)
     }
 
     async fn call_tool(
@@ -71,15 +92,44 @@ impl DeckSession {
         exchange: Exchange,
     ) -> Result<Box<RawValue>, RpcError> {
         let (name, request) = params::tool_call(params.unwrap_or_default())?;
-        let context = context(exchange, Telling::Progress);
+        let era = exchange.revision.era();
+        let context = self.context(exchange);
         match self.session.call_listed(&name, request, &context).await {
             Ok(Some(result)) => Ok(result),
             Ok(None) => Err(RpcError::invalid_params(format!("there is no tool `{name}`"))),
             Err(error) if error.kind() == ErrorKind::Cancelled => {
-                Err(failure::as_rpc_error(&error))
+                Err(failure::as_rpc_error(&error, era))
             }
             Err(error) => failure::as_tool_result(&error),
         }
+    }
+
+    fn set_log_level(&self, params: &RawObject) -> Result<Box<RawValue>, RpcError> {
+        let name = params::text(params, "level")?;
+        let level = LogLevel::parse(&name)
+            .ok_or_else(|| RpcError::invalid_params(format!("there is no log level `{name}`")))?;
+        *self.log_level.lock() = Some(level);
+        Ok(empty())
+    }
+
+    /// One page of a list, if the method asks for one.
+    async fn list(
+        &self,
+        method: &str,
+        params: Option<&RawObject>,
+    ) -> Option<Result<Box<RawValue>, RpcError>> {
+        Some(match method {
+            "tools/list" => page("tools", self.read(List::Tools).await.tools(), params),
+            "resources/list" => {
+                page("resources", &self.read(List::Resources).await.resources(), params)
+            }
+            "resources/templates/list" => {
+                let view = self.read(List::Resources).await;
+                page("resourceTemplates", &view.resource_templates(), params)
+            }
+            "prompts/list" => page("prompts", &self.read(List::Prompts).await.prompts(), params),
+            _ => return None,
+        })
     }
 }
 
@@ -95,42 +145,44 @@ impl Session for DeckSession {
         params: Option<RawObject>,
         exchange: Exchange,
     ) -> Result<Box<RawValue>, RpcError> {
-        let session = &self.session;
-        match method {
-            "tools/call" => return self.call_tool(params, exchange).await,
-            "tools/list" => {
-                let view = self.read(List::Tools).await;
-                return one_page("tools", view.tools(), params.as_ref());
-            }
-            "resources/list" => {
-                let view = self.read(List::Resources).await;
-                return one_page("resources", &view.resources(), params.as_ref());
-            }
-            "resources/templates/list" => {
-                let view = self.read(List::Resources).await;
-                return one_page("resourceTemplates", &view.resource_templates(), params.as_ref());
-            }
-            "prompts/list" => {
-                let view = self.read(List::Prompts).await;
-                return one_page("prompts", &view.prompts(), params.as_ref());
-            }
-            _ => {}
+        if method == "tools/call" {
+            return self.call_tool(params, exchange).await;
         }
+        if let Some(answer) = self.list(method, params.as_ref()).await {
+            return answer;
+        }
+        let era = exchange.revision.era();
+        if method == "subscriptions/listen" && era == Era::Modern {
+            let wanted = Wanted::of(params.as_ref())?;
+            let context = self.context(exchange.clone());
+            return listen(self, &self.streams, wanted, exchange, &context).await;
+        }
+        let session = &self.session;
         let mut params = params.unwrap_or_default();
         params::strip_progress_token(&mut params);
-        let context = context(exchange, Telling::Progress);
-        let outcome: Result<Box<RawValue>, CallError> = match method {
-            "resources/read" => {
-                session.read_resource(&params::text(&params, "uri")?, &context).await
+        let context = self.context(exchange);
+        let outcome: Result<Box<RawValue>, CallError> = match (method, era) {
+            ("resources/read", _) => {
+                let uri = params::text(&params, "uri")?;
+                session.read_resource(&uri, params, &context).await
             }
-            "prompts/get" => {
+            ("prompts/get", _) => {
                 let name = params::text(&params, "name")?;
                 session.get_prompt(&name, params, &context).await
             }
-            "completion/complete" => session.complete(params, &context).await,
+            ("completion/complete", _) => session.complete(params, &context).await,
+            ("resources/subscribe", Era::Legacy) => {
+                let uri = params::text(&params, "uri")?;
+                session.subscribe_listed(&uri, &context).await.map(|()| empty())
+            }
+            ("resources/unsubscribe", Era::Legacy) => {
+                let uri = params::text(&params, "uri")?;
+                session.unsubscribe_listed(&uri, &context).await.map(|()| empty())
+            }
+            ("logging/setLevel", Era::Legacy) => return self.set_log_level(&params),
             _ => return Err(RpcError::method_not_found(method)),
         };
-        outcome.map_err(|error| failure::as_rpc_error(&error))
+        outcome.map_err(|error| failure::as_rpc_error(&error, era))
     }
 
     async fn notification(&self, method: &str, params: Option<RawObject>) {
@@ -145,22 +197,38 @@ impl Session for DeckSession {
     }
 }
 
-/// A list answer. The deck's lists are one page, so any cursor is a foreign one.
-fn one_page(
-    key: &str,
-    items: &RawValue,
-    params: Option<&RawObject>,
-) -> Result<Box<RawValue>, RpcError> {
-    if let Some(cursor) = params.and_then(|params| params.get("cursor"))
-        && cursor.get() != "null"
-    {
-        return Err(RpcError::invalid_params(format!(
-            "{} is not a cursor of this list",
-            cursor.get()
-        )));
+#[async_trait]
+impl Listenable for DeckSession {
+    async fn offered(&self, wanted: Wanted) -> Wanted {
+        let directly = self.session.view().offers_directly();
+        let honoured =
+            Wanted { prompts_list_changed: wanted.prompts_list_changed && directly, ..wanted };
+        for (list, is_wanted) in [
+            (List::Tools, honoured.tools_list_changed),
+            (List::Resources, honoured.resources_list_changed),
+            (List::Prompts, honoured.prompts_list_changed),
+        ] {
+            if is_wanted {
+                self.seen.begin(list, &self.session);
+            }
+        }
+        honoured
     }
-    let text = format!("{{\"{key}\":{}}}", items.get());
-    RawValue::from_string(text).map_err(|error| RpcError::internal(error.to_string()))
+
+    async fn watch(&self, uri: &str, context: &CallContext) -> Result<(), CallError> {
+        self.session.subscribe_listed(uri, context).await
+    }
+
+    async fn unwatch(&self, uri: &str) {
+        let context = CallContext::detached(UNWATCH_TIMEOUT);
+        if let Err(error) = self.session.unsubscribe_listed(uri, &context).await {
+            tracing::debug!(uri, %error, "the server still watches a resource");
+        }
+    }
+}
+
+fn empty() -> Box<RawValue> {
+    RawValue::from_string("{}".to_owned()).unwrap_or_default()
 }
 
 fn object(value: Value) -> RawObject {

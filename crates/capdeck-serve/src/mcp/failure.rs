@@ -1,11 +1,14 @@
 //! The one table from a failed call to MCP's own language, and back.
 
 use capdeck_host::{CallError, ErrorCode, ErrorKind, RpcFailure};
-use capdeck_mcp::RpcError;
+use capdeck_mcp::{Era, RpcError};
 use serde_json::{Map, Value, json, value::RawValue};
 
 /// MCP's code for a resource that does not exist, up to revision 2025-11-25.
 const RESOURCE_NOT_FOUND: i64 = -32002;
+
+/// MCP's code for a request that waits for the person to open an address, in revision 2025-11-25 only.
+const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 /// A failed tool call as a tool result, which is what a model can read and act on.
 pub(super) fn as_tool_result(error: &CallError) -> Result<Box<RawValue>, RpcError> {
@@ -30,18 +33,20 @@ pub(super) fn as_tool_result(error: &CallError) -> Result<Box<RawValue>, RpcErro
     .map_err(|error| RpcError::internal(error.to_string()))
 }
 
-/// A failed request that is not a tool call.
-pub(super) fn as_rpc_error(error: &CallError) -> RpcError {
+/// A failed request that is not a tool call. A server's own error passes with its code and data.
+pub(super) fn as_rpc_error(error: &CallError, era: Era) -> RpcError {
     log(error);
     if let Some(remote) = &error.rpc {
         return RpcError {
-            code: remote.code,
+            code: code_in(era, remote.code),
             message: remote.message.clone(),
             data: remote.data.clone(),
         };
     }
     let code = match error.kind() {
-        ErrorKind::NotFound if error.code == ErrorCode::ResourceNotFound => RESOURCE_NOT_FOUND,
+        ErrorKind::NotFound if error.code == ErrorCode::ResourceNotFound => {
+            code_in(era, RESOURCE_NOT_FOUND)
+        }
         ErrorKind::NotFound | ErrorKind::BadInput => RpcError::INVALID_PARAMS,
         ErrorKind::Unsupported => RpcError::METHOD_NOT_FOUND,
         ErrorKind::Cancelled => RpcError::REQUEST_CANCELLED,
@@ -57,6 +62,15 @@ pub(super) fn as_rpc_error(error: &CallError) -> RpcError {
     match serde_json::value::to_raw_value(&facts) {
         Ok(data) => failure.with_data(data),
         Err(_) => failure,
+    }
+}
+
+/// The code under which this era knows an error. Two codes of the legacy era must not be sent in the modern one.
+fn code_in(era: Era, code: i64) -> i64 {
+    match (era, code) {
+        (Era::Modern, RESOURCE_NOT_FOUND) => RpcError::INVALID_PARAMS,
+        (Era::Modern, URL_ELICITATION_REQUIRED) => RpcError::REFUSED,
+        _ => code,
     }
 }
 

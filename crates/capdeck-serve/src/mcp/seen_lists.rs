@@ -1,16 +1,10 @@
-//! Which lists a client has read, and whether they are still the same.
+//! Which lists a client knows, and whether they are still the same.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use capdeck_host::{HostEvent, Session as HostSession};
-use capdeck_mcp::server::Peer;
+use capdeck_host::Session as HostSession;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use tokio::sync::broadcast::error::RecvError;
-use tokio_util::sync::CancellationToken;
 
 /// The lists that can change under a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,14 +14,14 @@ pub(super) enum List {
     Prompts,
 }
 
-/// What a client was last given of each list. A list it never read cannot be outdated.
+/// Each list as the client last knew it. A list it never heard of cannot be outdated.
 #[derive(Debug, Default)]
 pub(super) struct SeenLists(Mutex<[Option<u64>; 3]>);
 
 impl List {
-    const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
+    pub(super) const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
 
-    fn changed(self) -> &'static str {
+    pub(super) fn changed(self) -> &'static str {
         match self {
             Self::Tools => "notifications/tools/list_changed",
             Self::Resources => "notifications/resources/list_changed",
@@ -54,8 +48,16 @@ impl SeenLists {
         }
     }
 
-    /// The lists that differ from what the client read; they count as read from now on.
-    fn outdated(&self, session: &HostSession) -> Vec<List> {
+    /// The client listens for changes of this list from now on, whatever it reads meanwhile.
+    pub(super) fn begin(&self, list: List, session: &HostSession) {
+        let now = list.read(session);
+        if let Some(seen) = self.0.lock().get_mut(list as usize) {
+            seen.get_or_insert(now);
+        }
+    }
+
+    /// The lists that differ from what the client knew; it knows them from now on.
+    pub(super) fn outdated(&self, session: &HostSession) -> Vec<List> {
         let mut outdated = Vec::new();
         for list in List::ALL {
             let Some(before) = self.0.lock().get(list as usize).copied().flatten() else {
@@ -68,34 +70,6 @@ impl SeenLists {
         }
         outdated
     }
-}
-
-/// Tells the client when a list it has read is no longer the same, until the session ends.
-pub(super) fn tell_about_changes(
-    session: &Arc<HostSession>,
-    seen: Arc<SeenLists>,
-    peer: Peer,
-    ended: CancellationToken,
-) {
-    let mut events = session.host().events();
-    let session = Arc::downgrade(session);
-    tokio::spawn(async move {
-        loop {
-            let event = tokio::select! {
-                event = events.recv() => event,
-                () = ended.cancelled() => return,
-            };
-            match event {
-                Ok(HostEvent::CatalogChanged) | Err(RecvError::Lagged(_)) => {}
-                Ok(HostEvent::ServerNotified { .. }) => continue,
-                Err(RecvError::Closed) => return,
-            }
-            let Some(session) = session.upgrade() else { return };
-            for list in seen.outdated(&session) {
-                peer.notify(list.changed(), None);
-            }
-        }
-    });
 }
 
 /// Enough to notice a change without keeping a second copy of every list.

@@ -10,7 +10,7 @@ use capdeck_mcp::{
 };
 
 use super::{
-    client_listener::ClientListener, deck_session::DeckSession,
+    client_listener::ClientListener, client_streams::ClientStreams, deck_session::DeckSession,
     transparent_session::TransparentSession,
 };
 
@@ -38,16 +38,17 @@ impl Service for McpService {
             .extensions
             .get::<capdeck_mcp::server::Principal>()
             .map_or_else(Principal::local, |principal| Principal::named(&principal.0));
+        let streams = ClientStreams::new(hello.revision, peer.clone());
         let session = self.host.session(SessionSettings {
             scope: self.scope.clone(),
             principal,
             client_name,
             client: ClientProfile { info: Some(hello.info), capabilities: hello.capabilities },
-            listener: ClientListener::new(peer.clone()),
+            listener: ClientListener::new(peer, streams.clone()),
         });
         match &self.scope {
-            Scope::Transparent(id) => Ok(TransparentSession::open(id.clone(), session)),
-            Scope::Deck(_) | Scope::Operator => Ok(DeckSession::open(session, peer)),
+            Scope::Transparent(id) => Ok(TransparentSession::open(id.clone(), session, streams)),
+            Scope::Deck(_) | Scope::Operator => Ok(DeckSession::open(session, streams)),
         }
     }
 }

@@ -3,36 +3,56 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use capdeck_host::{CallContext, CapabilityId, RawObject, Session as HostSession};
+use capdeck_host::{CallContext, CallError, CapabilityId, RawObject, Session as HostSession};
 use capdeck_mcp::{
-    RpcError,
+    Era, RpcError,
     server::{Exchange, Session},
 };
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     caller::{Telling, context},
-    failure, params,
+    client_streams::{ClientStreams, Wanted},
+    failure, follow,
+    listen::{Listenable, listen},
+    log_level::{LogLevel, Logs},
+    params,
 };
 
 /// Longest wait for a server to start when a client connects.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Longest wait for a server to hear that a resource is no longer watched.
+const UNWATCH_TIMEOUT: Duration = Duration::from_secs(3);
+
 pub(super) struct TransparentSession {
     id: CapabilityId,
     session: Arc<HostSession>,
+    streams: Arc<ClientStreams>,
+    /// The level a legacy client set.
+    log_level: Mutex<Option<String>>,
+    ended: CancellationToken,
 }
 
 impl TransparentSession {
-    pub(super) fn open(id: CapabilityId, session: Arc<HostSession>) -> Arc<dyn Session> {
-        Arc::new(Self { id, session })
+    pub(super) fn open(
+        id: CapabilityId,
+        session: Arc<HostSession>,
+        streams: Arc<ClientStreams>,
+    ) -> Arc<dyn Session> {
+        let ended = CancellationToken::new();
+        follow::one_server(&session, id.clone(), streams.clone(), ended.clone());
+        Arc::new(Self { id, session, streams, log_level: Mutex::new(None), ended })
     }
 
     /// Connects to the server and repeats what it said about itself.
     async fn introduction(&self) -> Result<RawObject, RpcError> {
         let waiting = CallContext::detached(START_TIMEOUT);
         let facts = self.session.server_facts(self.id.as_str(), &waiting).await;
-        let facts = facts.map_err(|error| failure::as_rpc_error(&error))?;
+        // Nothing of this can be an error that one of the eras has no word for.
+        let facts = facts.map_err(|error| failure::as_rpc_error(&error, Era::Modern))?;
         let mut result = RawObject::new();
         result.insert("capabilities".to_owned(), raw(&facts.capabilities)?);
         result.insert("serverInfo".to_owned(), raw(&facts.server_info)?);
@@ -42,18 +62,81 @@ impl TransparentSession {
         Ok(result)
     }
 
+    /// What a legacy client hears of its server's log messages. A legacy server was told the level itself.
+    fn legacy_logs(&self) -> Logs {
+        if !self.session.shares_connection(self.id.as_str()) {
+            return Logs::All;
+        }
+        let level = self.log_level.lock();
+        Logs::from_level(level.as_deref().unwrap_or(LogLevel::Info.as_str()))
+    }
+
+    async fn set_log_level(
+        &self,
+        params: Option<RawObject>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let level = params.as_ref().and_then(|params| params::text(params, "level").ok());
+        *self.log_level.lock() = level;
+        if self.session.shares_connection(self.id.as_str()) {
+            // Each request says the level; on a connection of many there is nothing to set.
+            return Ok(empty());
+        }
+        self.session.forward(self.id.as_str(), "logging/setLevel", params, context).await
+    }
+
     async fn call_tool(
         &self,
         params: Option<RawObject>,
+        era: Era,
         context: &CallContext,
     ) -> Result<Box<RawValue>, RpcError> {
         let (name, mut request) = params::tool_call(params.unwrap_or_default())?;
         (request.capability, request.tool) = (self.id.to_string(), name);
         match self.session.call(&request, context).await {
-            Ok(result) => Ok(result),
-            Err(error) if error.rpc.is_some() => Err(failure::as_rpc_error(&error)),
+            Ok(result) => {
+                self.session.note_task(&self.id, &result);
+                Ok(result)
+            }
+            Err(error) if error.rpc.is_some() => Err(failure::as_rpc_error(&error, era)),
             Err(error) => failure::as_tool_result(&error),
         }
+    }
+
+    /// Everything that is neither a tool call nor a stream.
+    async fn pass_on(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+        era: Era,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, RpcError> {
+        let id = self.id.as_str();
+        let uri = || params::text(params.as_ref().unwrap_or(&RawObject::new()), "uri");
+        let outcome = match (method, era) {
+            ("resources/subscribe", Era::Legacy) => {
+                self.session.subscribe(id, &uri()?, context).await.map(|()| empty())
+            }
+            ("resources/unsubscribe", Era::Legacy) => {
+                self.session.unsubscribe(id, &uri()?, context).await.map(|()| empty())
+            }
+            ("logging/setLevel", Era::Legacy) => self.set_log_level(params, context).await,
+            ("resources/subscribe" | "resources/unsubscribe" | "logging/setLevel", Era::Modern) => {
+                return Err(RpcError::method_not_found(method));
+            }
+            _ => {
+                if is_about_one_task(method) {
+                    let task =
+                        params::text(params.as_ref().unwrap_or(&RawObject::new()), "taskId")?;
+                    self.session
+                        .check_task(&self.id, &task)
+                        .map_err(|error| failure::as_rpc_error(&error, era))?;
+                }
+                let passed = self.session.forward_or_list(id, method, params, context).await;
+                passed.inspect(|result| self.session.note_task(&self.id, result))
+            }
+        };
+        outcome.map_err(|error| failure::as_rpc_error(&error, era))
     }
 }
 
@@ -69,18 +152,20 @@ impl Session for TransparentSession {
         params: Option<RawObject>,
         exchange: Exchange,
     ) -> Result<Box<RawValue>, RpcError> {
-        let context = context(exchange, Telling::Everything);
+        let era = exchange.revision.era();
+        let context = context(exchange.clone(), Telling::Everything, self.legacy_logs());
         if method == "tools/call" {
-            return self.call_tool(params, &context).await;
+            return self.call_tool(params, era, &context).await;
+        }
+        if method == "subscriptions/listen" && era == Era::Modern {
+            let wanted = Wanted::of(params.as_ref())?;
+            return listen(self, &self.streams, wanted, exchange, &context).await;
         }
         let mut params = params;
         if let Some(params) = &mut params {
             params::strip_progress_token(params);
         }
-        self.session
-            .forward_or_list(self.id.as_str(), method, params, &context)
-            .await
-            .map_err(|error| failure::as_rpc_error(&error))
+        self.pass_on(method, params, era, &context).await
     }
 
     async fn notification(&self, method: &str, params: Option<RawObject>) {
@@ -90,8 +175,55 @@ impl Session for TransparentSession {
     }
 
     async fn closed(&self) {
+        self.ended.cancel();
         self.session.close().await;
     }
+}
+
+#[async_trait]
+impl Listenable for TransparentSession {
+    async fn offered(&self, wanted: Wanted) -> Wanted {
+        let context = CallContext::detached(START_TIMEOUT);
+        let Ok(facts) = self.session.server_facts(self.id.as_str(), &context).await else {
+            return Wanted::default();
+        };
+        let offers = |capability: &str, feature: &str| {
+            let text = facts.capabilities.get(capability)?;
+            let features: RawObject = serde_json::from_str(text.get()).ok()?;
+            Some(features.get(feature)?.get() == "true")
+        };
+        let changes = |capability: &str| offers(capability, "listChanged") == Some(true);
+        let mut honoured = Wanted {
+            tools_list_changed: wanted.tools_list_changed && changes("tools"),
+            prompts_list_changed: wanted.prompts_list_changed && changes("prompts"),
+            resources_list_changed: wanted.resources_list_changed && changes("resources"),
+            resource_subscriptions: wanted.resource_subscriptions,
+        };
+        if offers("resources", "subscribe") != Some(true) {
+            honoured.resource_subscriptions.clear();
+        }
+        honoured
+    }
+
+    async fn watch(&self, uri: &str, context: &CallContext) -> Result<(), CallError> {
+        self.session.subscribe(self.id.as_str(), uri, context).await
+    }
+
+    async fn unwatch(&self, uri: &str) {
+        let context = CallContext::detached(UNWATCH_TIMEOUT);
+        if let Err(error) = self.session.unsubscribe(self.id.as_str(), uri, &context).await {
+            tracing::debug!(uri, %error, "the server still watches a resource");
+        }
+    }
+}
+
+/// Methods that name a task, in either form of the feature.
+fn is_about_one_task(method: &str) -> bool {
+    matches!(method, "tasks/get" | "tasks/update" | "tasks/cancel" | "tasks/result")
+}
+
+fn empty() -> Box<RawValue> {
+    RawValue::from_string("{}".to_owned()).unwrap_or_default()
 }
 
 fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, RpcError> {

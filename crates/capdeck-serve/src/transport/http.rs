@@ -2,6 +2,7 @@
 
 mod access;
 mod endpoints;
+mod server_card;
 mod status;
 
 use std::{
@@ -142,6 +143,8 @@ fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>) -> Router 
     let status = Router::new()
         .route("/ready", get(status::ready))
         .route("/metrics", get(status::metrics))
+        .route("/mcp/server-card", get(server_card::deck))
+        .route("/servers/{id}/mcp/server-card", get(server_card::one_server))
         .with_state(host);
     Router::new()
         .merge(mcp)

@@ -24,7 +24,7 @@ fn the_handshake_says_what_the_deck_is() {
         result,
         json!({
             "protocolVersion": "2025-11-25",
-            "capabilities": {"tools": {"listChanged": true}, "resources": {"listChanged": true}},
+            "capabilities": {"tools": {"listChanged": true}, "resources": {"listChanged": true}, "logging": {}},
             "serverInfo": {"name": "capdeck", "title": "Capdeck", "version": "0.0.0-test"},
             "instructions": "Use `search` to find tools, then `call_tool`. Here: fake.",
         })
@@ -33,6 +33,10 @@ fn the_handshake_says_what_the_deck_is() {
     let result = served.client("/mcp").initialize();
     assert_eq!(result["capabilities"]["prompts"], json!({"listChanged": true}));
     assert_eq!(result["capabilities"]["completions"], json!({}));
+    assert_eq!(
+        result["capabilities"]["resources"],
+        json!({"listChanged": true, "subscribe": true})
+    );
     assert_eq!(result.get("instructions"), None);
 }
 

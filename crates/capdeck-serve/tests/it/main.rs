@@ -7,7 +7,9 @@
 )]
 
 mod access;
+mod card;
 mod deck_endpoint;
+mod deck_features;
 mod event_stream;
 mod served;
 mod status;

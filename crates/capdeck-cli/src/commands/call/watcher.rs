@@ -1,24 +1,58 @@
 //! Shows a tool's progress to the person who waits for it.
 
 use async_trait::async_trait;
-use capdeck_host::{CallError, Caller, NoCaller, RawObject};
+use capdeck_host::{CallError, Caller, ClientProfile, ErrorCode, NoCaller, RawObject};
 use serde_json::value::RawValue;
 use std::sync::{Mutex, PoisonError};
 
-use crate::{plain_text::one_line, printer::Progress};
+use super::question::{self, Person};
+use crate::{
+    plain_text::one_line,
+    printer::{Asker, Progress},
+};
 
-/// A caller at a terminal: hears progress, cannot be asked anything.
-#[derive(Debug, Default)]
-pub(crate) struct Watcher(Mutex<Option<Progress>>);
+/// The person who made the call: hears progress, and can be asked where there is a terminal.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    /// The capability that was called.
+    id: String,
+    progress: Mutex<Option<Progress>>,
+    asker: Option<Asker>,
+}
 
 impl Watcher {
+    pub(crate) fn new(id: &str, asker: Option<Asker>) -> Self {
+        Self { id: id.to_owned(), progress: Mutex::new(None), asker }
+    }
+
+    /// What servers are told: a person at a terminal can be asked questions.
+    pub(crate) fn profile(&self) -> ClientProfile {
+        let mut client = ClientProfile::default();
+        if self.asker.is_some()
+            && let Ok(modes) = RawValue::from_string(r#"{"form":{},"url":{}}"#.to_owned())
+        {
+            client.capabilities.insert("elicitation".to_owned(), modes);
+        }
+        client
+    }
+
     /// Shows progress from now on.
     pub(crate) fn show(&self, progress: Progress) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
     }
 
     pub(crate) fn hide(&self) {
-        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.progress.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+impl Person for Asker {
+    fn say(&mut self, text: &str) {
+        Asker::say(*self, text);
+    }
+
+    fn line(&mut self, prompt: &str) -> Option<String> {
+        Asker::line(*self, prompt)
     }
 }
 
@@ -38,7 +72,7 @@ impl Caller for Watcher {
             (Some(done), None) => format!("{done} "),
             (None, _) => String::new(),
         };
-        if let Some(shown) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(shown) = &*self.progress.lock().unwrap_or_else(PoisonError::into_inner) {
             shown.say(&one_line(&format!("{done}{}", text("message").unwrap_or_default())));
         }
     }
@@ -50,6 +84,15 @@ impl Caller for Watcher {
         method: &str,
         params: Option<RawObject>,
     ) -> Result<Box<RawValue>, CallError> {
-        NoCaller.request(method, params).await
+        let (Some(mut asker), "elicitation/create") = (self.asker, method) else {
+            return NoCaller.request(method, params).await;
+        };
+        self.hide();
+        // The person may take as long as they like; the rest of the process goes on meanwhile.
+        let (id, params) = (self.id.clone(), params.unwrap_or_default());
+        let asking = tokio::task::spawn_blocking(move || question::ask(&id, &params, &mut asker));
+        let bug = |error: String| CallError::new(ErrorCode::InternalError, error);
+        let answer = asking.await.map_err(|error| bug(error.to_string()))?;
+        serde_json::value::to_raw_value(&answer).map_err(|error| bug(error.to_string()))
     }
 }

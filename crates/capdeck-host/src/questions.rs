@@ -1,0 +1,202 @@
+//! Questions that a server asks in the middle of a call, and what becomes of a call whose question nobody can answer.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use capdeck_backend::{CallContext, CallError, Caller, ErrorCode};
+use capdeck_catalog::RawObject;
+use parking_lot::Mutex;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{audience::Audience, raw};
+
+/// MCP's code for a request that needs something its client did not declare.
+const MISSING_CAPABILITY: i64 = -32021;
+
+/// The caller of one call. Asks the client only for what it declared and remembers what it could not be asked.
+pub(crate) struct Questions {
+    caller: Arc<dyn Caller>,
+    audience: Audience,
+    unanswered: Mutex<Option<Wanted>>,
+}
+
+/// Something of the client's that a server can want.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Form,
+    Url,
+    Sampling,
+    Roots,
+}
+
+impl Questions {
+    /// The context of a call of this audience's client, with its questions watched.
+    pub(crate) fn watch(context: &CallContext, audience: &Audience) -> (Arc<Self>, CallContext) {
+        let questions = Arc::new(Self {
+            caller: context.caller.clone(),
+            audience: audience.clone(),
+            unanswered: Mutex::new(None),
+        });
+        let client = context.client.clone().unwrap_or_else(|| audience.client().clone());
+        let watched =
+            CallContext { caller: questions.clone(), client: Some(client), ..context.clone() };
+        (questions, watched)
+    }
+
+    /// The outcome of the call, or what it wanted in vain when that is why it failed.
+    pub(crate) fn explain(
+        &self,
+        id: &str,
+        tool: &str,
+        outcome: Result<Box<RawValue>, CallError>,
+    ) -> Result<Box<RawValue>, CallError> {
+        let refused = *self.unanswered.lock();
+        match outcome {
+            // A server may get along without the answer; only one that gave up is explained.
+            Ok(result) if refused.is_some() && crate::call::is_tool_error(&result) => {
+                Err(unanswerable(id, tool, refused))
+            }
+            Ok(result) => Ok(result),
+            Err(error) => {
+                let Some(remote) = &error.rpc else {
+                    return Err(match refused {
+                        Some(_) => unanswerable(id, tool, refused),
+                        None => error,
+                    });
+                };
+                if remote.code != MISSING_CAPABILITY && refused.is_none() {
+                    return Err(error);
+                }
+                let required = remote.data.as_deref().and_then(required);
+                let mut explained = unanswerable(id, tool, required.or(refused));
+                explained.rpc = error.rpc;
+                Err(explained)
+            }
+        }
+    }
+
+    fn can_be_asked(&self, wanted: Wanted) -> bool {
+        let capabilities = &self.audience.client().capabilities;
+        match wanted {
+            Wanted::Url => capabilities
+                .get("elicitation")
+                .and_then(|text| raw::value(text))
+                .is_some_and(|modes| modes.get("url").is_some()),
+            Wanted::Form | Wanted::Sampling | Wanted::Roots => {
+                capabilities.contains_key(wanted.capability())
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Caller for Questions {
+    fn wants_progress(&self) -> bool {
+        self.caller.wants_progress()
+    }
+
+    fn progress(&self, params: RawObject) {
+        self.caller.progress(params);
+    }
+
+    fn notify(&self, method: &str, params: Option<RawObject>) {
+        self.caller.notify(method, params);
+    }
+
+    async fn request(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+    ) -> Result<Box<RawValue>, CallError> {
+        match Wanted::of(method, params.as_ref()) {
+            Some(wanted) if !self.can_be_asked(wanted) => {
+                *self.unanswered.lock() = Some(wanted);
+                Err(CallError::new(
+                    ErrorCode::UnsupportedCapability,
+                    format!("the client does not declare `{}`", wanted.capability()),
+                ))
+            }
+            _ => self.caller.request(method, params).await,
+        }
+    }
+
+    fn takes_input_required(&self) -> bool {
+        self.caller.takes_input_required()
+    }
+
+    fn paused(&self) {
+        self.caller.paused();
+    }
+}
+
+impl Wanted {
+    fn of(method: &str, params: Option<&RawObject>) -> Option<Self> {
+        match method {
+            "elicitation/create" => {
+                let mode = params.and_then(|params| raw::string(params.get("mode")?));
+                Some(if mode.as_deref() == Some("url") { Self::Url } else { Self::Form })
+            }
+            "sampling/createMessage" => Some(Self::Sampling),
+            "roots/list" => Some(Self::Roots),
+            _ => None,
+        }
+    }
+
+    fn capability(self) -> &'static str {
+        match self {
+            Self::Form | Self::Url => "elicitation",
+            Self::Sampling => "sampling",
+            Self::Roots => "roots",
+        }
+    }
+
+    fn wish(self) -> &'static str {
+        match self {
+            Self::Form => "asks the person something",
+            Self::Url => "asks the person to open an address",
+            Self::Sampling => "asks the client's model",
+            Self::Roots => "asks for the client's folders",
+        }
+    }
+}
+
+/// What a server said it needs: the first member of `requiredCapabilities` that is known here.
+fn required(data: &RawValue) -> Option<Wanted> {
+    let facts = raw::value(data)?;
+    let required = facts.get("requiredCapabilities")?;
+    let elicitation = |modes: &Value| match modes.get("url") {
+        Some(_) => Wanted::Url,
+        None => Wanted::Form,
+    };
+    required
+        .get("elicitation")
+        .map(elicitation)
+        .or_else(|| required.get("sampling").map(|_| Wanted::Sampling))
+        .or_else(|| required.get("roots").map(|_| Wanted::Roots))
+}
+
+fn unanswerable(id: &str, tool: &str, wanted: Option<Wanted>) -> CallError {
+    let Some(wanted) = wanted else {
+        return CallError::new(
+            ErrorCode::UnsupportedCapability,
+            format!("`{tool}` of `{id}` needs something that this client does not offer"),
+        )
+        .hint("the details name the missing client capability; use a client that has it");
+    };
+    let capability = wanted.capability();
+    let message = format!(
+        "`{tool}` of `{id}` {} (`{capability}`), and this client cannot be asked that",
+        wanted.wish()
+    );
+    let hint = match wanted {
+        Wanted::Form => format!(
+            "turn on elicitation in this client, use one that has it, or run in a terminal: capdeck call {id} {tool}"
+        ),
+        Wanted::Url | Wanted::Sampling | Wanted::Roots => {
+            format!("turn on {capability} in this client, or use one that has it")
+        }
+    };
+    CallError::new(ErrorCode::UnsupportedCapability, message)
+        .hint(hint)
+        .data(json!({ "requiredCapability": capability }))
+}

@@ -1,0 +1,270 @@
+//! Resources that clients watch. A server is asked to watch once, however many clients of a connection do.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_definition::{CapabilityId, Definition};
+use parking_lot::Mutex;
+use serde_json::json;
+
+use crate::{
+    Host, HostEvent, Session,
+    connections::{Connections, RESOURCE_UPDATED},
+    raw,
+    view::resource_uri,
+};
+
+/// How long a server may take to hear that it watches something again, or no longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many resources one session may watch.
+const MOST_WATCHED: usize = 1024;
+
+/// Who watches what.
+#[derive(Debug, Default)]
+pub(crate) struct Subscriptions(Mutex<HashMap<Watched, Vec<Watcher>>>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Watched {
+    /// The session whose own connection it is; `None` for the shared one.
+    connection: Option<Arc<str>>,
+    capability: CapabilityId,
+    /// The server's own URI.
+    uri: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Watcher {
+    session: Arc<str>,
+    /// The URI the client used.
+    shown: String,
+}
+
+impl Session {
+    /// Watches a resource of one server under its own URI.
+    pub async fn subscribe(
+        &self,
+        id: &str,
+        uri: &str,
+        context: &CallContext,
+    ) -> Result<(), CallError> {
+        self.watch(id, uri, uri, context).await
+    }
+
+    /// Watches a listed resource.
+    pub async fn subscribe_listed(
+        &self,
+        uri: &str,
+        context: &CallContext,
+    ) -> Result<(), CallError> {
+        let (id, real) = self.resource_route(uri).await?;
+        self.watch(&id, &real, uri, context).await
+    }
+
+    async fn watch(
+        &self,
+        id: &str,
+        uri: &str,
+        shown: &str,
+        context: &CallContext,
+    ) -> Result<(), CallError> {
+        let subscriptions = &self.host.0.subscriptions;
+        if subscriptions.count(&self.id) >= MOST_WATCHED {
+            return Err(CallError::new(
+                ErrorCode::RequestInvalid,
+                format!("this client watches {MOST_WATCHED} resources already"),
+            )
+            .hint("unsubscribe from some of them first"));
+        }
+        let capability = self.capability(id)?;
+        let lease = self.lease(&capability, context).await?;
+        let params = raw::object([("uri", json!(uri))]);
+        lease.request("resources/subscribe", Some(params), context).await?;
+        let watcher = Watcher { session: self.id.clone(), shown: shown.to_owned() };
+        subscriptions.add(self.watched(&capability.definition, uri), watcher);
+        Ok(())
+    }
+
+    /// Stops watching; the server is told when nobody else on its connection watches.
+    pub async fn unsubscribe(
+        &self,
+        id: &str,
+        uri: &str,
+        context: &CallContext,
+    ) -> Result<(), CallError> {
+        let capability = self.capability(id)?;
+        let watched = self.watched(&capability.definition, uri);
+        if self.host.0.subscriptions.remove(&watched, &self.id) {
+            let lease = self.lease(&capability, context).await?;
+            let params = raw::object([("uri", json!(uri))]);
+            lease.request("resources/unsubscribe", Some(params), context).await?;
+        }
+        Ok(())
+    }
+
+    /// Stops watching a listed resource.
+    pub async fn unsubscribe_listed(
+        &self,
+        uri: &str,
+        context: &CallContext,
+    ) -> Result<(), CallError> {
+        let (id, real) = self.resource_route(uri).await?;
+        self.unsubscribe(&id, &real, context).await
+    }
+
+    /// The resource that an event is about, as this client knows it, when it watches it.
+    pub fn watched_resource(&self, event: &HostEvent) -> Option<String> {
+        let HostEvent::ServerNotified { capability, session, method, params } = event else {
+            return None;
+        };
+        if &**method != RESOURCE_UPDATED || session.as_ref().is_some_and(|own| *own != self.id) {
+            return None;
+        }
+        let uri = raw::string(params.as_ref()?.get("uri")?)?;
+        self.host.0.subscriptions.shown(session.as_ref(), capability, &uri, &self.id)
+    }
+
+    /// Every URI this client watches, as it knows them.
+    pub fn watched_resources(&self) -> Vec<String> {
+        self.host.0.subscriptions.all_of(&self.id)
+    }
+
+    /// Lets go of everything this session watches. Its own connections end anyway; shared servers are told.
+    pub(crate) fn unsubscribe_all(&self) {
+        for watched in self.host.0.subscriptions.remove_all(&self.id) {
+            let Some(capability) = self.host.catalog().get(watched.capability.as_str()).cloned()
+            else {
+                continue;
+            };
+            if watched.connection.is_none() {
+                let connections = Connections::shared(self.connections.audience().clone());
+                let uris = vec![watched.uri];
+                let definition = capability.definition.clone();
+                tell(self.host.clone(), definition, connections, "resources/unsubscribe", uris);
+            }
+        }
+    }
+
+    fn watched(&self, definition: &Definition, uri: &str) -> Watched {
+        let is_shared = self.connections.shares(&self.host, definition);
+        Watched {
+            connection: (!is_shared).then(|| self.id.clone()),
+            capability: definition.id.clone(),
+            uri: uri.to_owned(),
+        }
+    }
+}
+
+impl Host {
+    /// Asks a server that was connected anew to watch what it watched before.
+    pub(crate) fn subscribe_again(
+        &self,
+        definition: &Arc<Definition>,
+        connection: Option<&Arc<str>>,
+        connections: impl FnOnce() -> Connections,
+    ) {
+        let uris = self.0.subscriptions.uris(connection, &definition.id);
+        if !uris.is_empty() {
+            let (host, definition) = (self.clone(), definition.clone());
+            tell(host, definition, connections(), "resources/subscribe", uris);
+        }
+    }
+}
+
+/// Sends one request per URI in the background.
+fn tell(
+    host: Host,
+    definition: Arc<Definition>,
+    connections: Connections,
+    method: &'static str,
+    uris: Vec<String>,
+) {
+    tokio::spawn(async move {
+        let context = CallContext::detached(PATIENCE);
+        let Ok(lease) = connections.lease(&host, &definition, &context.cancel).await else {
+            return;
+        };
+        for uri in uris {
+            let params = raw::object([("uri", json!(uri))]);
+            if let Err(error) = lease.request(method, Some(params), &context).await {
+                tracing::warn!(capability = %definition.id, uri, %error, method, "a resource could not be followed");
+            }
+        }
+    });
+}
+
+impl Subscriptions {
+    fn add(&self, watched: Watched, watcher: Watcher) {
+        self.0.lock().entry(watched).or_default().push(watcher);
+    }
+
+    /// Takes one out. True when it was the last one.
+    fn remove(&self, watched: &Watched, session: &Arc<str>) -> bool {
+        let mut table = self.0.lock();
+        let Some(watchers) = table.get_mut(watched) else { return false };
+        let Some(place) = watchers.iter().position(|watcher| watcher.session == *session) else {
+            return false;
+        };
+        watchers.swap_remove(place);
+        watchers.is_empty() && table.remove(watched).is_some()
+    }
+
+    /// Takes out everything of one session. Returns what nobody watches any more.
+    fn remove_all(&self, session: &Arc<str>) -> Vec<Watched> {
+        let mut abandoned = Vec::new();
+        self.0.lock().retain(|watched, watchers| {
+            let before = watchers.len();
+            watchers.retain(|watcher| watcher.session != *session);
+            if watchers.is_empty() && before > 0 {
+                abandoned.push(watched.clone());
+            }
+            !watchers.is_empty()
+        });
+        abandoned
+    }
+
+    fn count(&self, session: &Arc<str>) -> usize {
+        let table = self.0.lock();
+        table.values().flatten().filter(|watcher| watcher.session == *session).count()
+    }
+
+    fn uris(&self, connection: Option<&Arc<str>>, capability: &CapabilityId) -> Vec<String> {
+        let table = self.0.lock();
+        let of_this = table.keys().filter(|watched| {
+            watched.connection.as_ref() == connection && watched.capability == *capability
+        });
+        of_this.map(|watched| watched.uri.clone()).collect()
+    }
+
+    fn all_of(&self, session: &Arc<str>) -> Vec<String> {
+        let table = self.0.lock();
+        let own = table.values().flatten().filter(|watcher| watcher.session == *session);
+        own.map(|watcher| watcher.shown.clone()).collect()
+    }
+
+    /// What a session calls an updated resource it watches. A server may name a part of a watched one.
+    fn shown(
+        &self,
+        connection: Option<&Arc<str>>,
+        capability: &CapabilityId,
+        uri: &str,
+        session: &Arc<str>,
+    ) -> Option<String> {
+        let table = self.0.lock();
+        table.iter().find_map(|(watched, watchers)| {
+            if watched.connection.as_ref() != connection || watched.capability != *capability {
+                return None;
+            }
+            let rest = uri.strip_prefix(watched.uri.as_str())?;
+            let watcher = watchers.iter().find(|watcher| watcher.session == *session)?;
+            if rest.is_empty() {
+                return Some(watcher.shown.clone());
+            }
+            let is_part = watched.uri.ends_with('/') || rest.starts_with(['/', '#', '?']);
+            is_part.then(|| match watcher.shown == watched.uri {
+                true => uri.to_owned(),
+                false => resource_uri(capability.as_str(), uri),
+            })
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! Servers' own URIs that clients come to know: a tool names the page that shows it in `_meta.ui.resourceUri`, and
+//! apps ask for it by that name. They work in the deck as long as they mean one thing.
+
+use std::collections::HashMap;
+
+use capdeck_catalog::{Capability, RawObject, Tool};
+use capdeck_definition::CapabilityId;
+use serde_json::json;
+
+use super::View;
+use crate::raw;
+
+/// The scheme of pages that show tools.
+const UI_SCHEME: &str = "ui://";
+
+/// URIs with their owner; `None` when several capabilities use the same one.
+#[derive(Debug, Default)]
+pub(super) struct OriginalUris(HashMap<String, Option<CapabilityId>>);
+
+impl OriginalUris {
+    /// Resources that are listed, and the pages of every tool that can be reached.
+    pub(super) fn of(view: &View) -> Self {
+        let mut uris = Self::default();
+        for capability in &view.direct {
+            let known = capability.discovery.iter();
+            let listed = known.flat_map(|known| &known.resources);
+            for uri in listed.filter_map(|one| raw::string(one.get("uri")?)) {
+                uris.add(uri, capability);
+            }
+        }
+        for capability in view.catalog.capabilities().filter(|one| one.is_usable()) {
+            let is_direct = view.direct.iter().any(|direct| std::ptr::eq(&**direct, &**capability));
+            let is_reached = is_direct
+                || view.is_searchable(capability)
+                || view.progressive.iter().any(|one| std::ptr::eq(&**one, &**capability));
+            let tools = capability.discovery.iter().flat_map(|known| &known.tools);
+            for uri in tools.filter(|_| is_reached).filter_map(|tool| page_of(tool)) {
+                if is_direct || uri.starts_with(UI_SCHEME) {
+                    uris.add(uri, capability);
+                }
+            }
+        }
+        uris
+    }
+
+    fn add(&mut self, uri: String, capability: &Capability) {
+        let id = &capability.definition.id;
+        let owner = self.0.entry(uri).or_insert_with(|| Some(id.clone()));
+        if owner.as_ref() != Some(id) {
+            *owner = None;
+        }
+    }
+
+    /// The one capability that has this URI.
+    pub(super) fn owner(&self, uri: &str) -> Option<&CapabilityId> {
+        self.0.get(uri)?.as_ref()
+    }
+
+    /// True when the URI means more than one thing here.
+    pub(super) fn is_ambiguous(&self, uri: &str) -> bool {
+        matches!(self.0.get(uri), Some(None))
+    }
+}
+
+/// The page that shows a tool's results, by the server's own URI.
+pub(super) fn page_of(tool: &Tool) -> Option<String> {
+    let meta: RawObject = serde_json::from_str(tool.raw().get("_meta")?.get()).ok()?;
+    let ui: RawObject = serde_json::from_str(meta.get("ui")?.get()).ok()?;
+    raw::string(ui.get("resourceUri")?)
+}
+
+/// Names another page in a listed tool; everything else in `_meta` stays.
+pub(super) fn set_page(listed: &mut RawObject, uri: &str) -> Option<()> {
+    let mut meta: RawObject = serde_json::from_str(listed.get("_meta")?.get()).ok()?;
+    let mut ui: RawObject = serde_json::from_str(meta.get("ui")?.get()).ok()?;
+    ui.extend(raw::object([("resourceUri", json!(uri))]));
+    meta.insert("ui".to_owned(), serde_json::value::to_raw_value(&ui).ok()?);
+    listed.insert("_meta".to_owned(), serde_json::value::to_raw_value(&meta).ok()?);
+    Some(())
+}

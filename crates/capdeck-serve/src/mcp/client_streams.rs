@@ -1,0 +1,125 @@
+//! Where a client hears what belongs to no request: on its session's stream in the legacy era, on the streams it
+//! listens on in the modern one.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use capdeck_host::RawObject;
+use capdeck_mcp::{
+    Era, Revision, RpcError,
+    server::{Exchange, Peer},
+};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+/// How many streams one client may listen on.
+const MOST_STREAMS: usize = 64;
+
+/// All ways to one client outside its requests.
+pub(super) struct ClientStreams {
+    /// `None` for modern clients.
+    session: Option<Peer>,
+    listening: Mutex<Vec<ListenStream>>,
+    opened: AtomicU64,
+}
+
+struct ListenStream {
+    /// Clients that say the same about themselves are one client here, and may use the same request ids.
+    handle: u64,
+    wanted: Wanted,
+    peer: Peer,
+}
+
+/// What a client listens for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Wanted {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) tools_list_changed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) prompts_list_changed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) resources_list_changed: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) resource_subscriptions: Vec<String>,
+}
+
+impl ClientStreams {
+    pub(super) fn new(revision: Revision, peer: Peer) -> Arc<Self> {
+        let session = (revision.era() == Era::Legacy).then_some(peer);
+        Arc::new(Self { session, listening: Mutex::default(), opened: AtomicU64::new(0) })
+    }
+
+    /// True for clients that hear of changes only where they listen.
+    pub(super) fn is_modern(&self) -> bool {
+        self.session.is_none()
+    }
+
+    /// Tells the client. A modern one hears it on every stream that wants it.
+    pub(super) fn tell(&self, method: &str, params: Option<RawObject>) {
+        if let Some(session) = &self.session {
+            session.notify(method, params);
+            return;
+        }
+        let uri = params.as_ref().and_then(|params| text(params.get("uri")?));
+        for stream in self.listening.lock().iter() {
+            if stream.wanted.covers(method, uri.as_deref()) {
+                stream.peer.notify(method, params.clone());
+            }
+        }
+    }
+
+    /// Acknowledges a stream and keeps it. Nothing is told on it before it is acknowledged.
+    pub(super) fn open(&self, exchange: &Exchange, honoured: Wanted) -> Result<u64, RpcError> {
+        let mut listening = self.listening.lock();
+        if listening.len() >= MOST_STREAMS {
+            return Err(RpcError::new(
+                RpcError::REFUSED,
+                format!("this client listens on {MOST_STREAMS} streams already; end one first"),
+            ));
+        }
+        let filter =
+            to_raw_value(&honoured).map_err(|error| RpcError::internal(error.to_string()))?;
+        let handle = self.opened.fetch_add(1, Ordering::Relaxed);
+        let stream = ListenStream { handle, wanted: honoured, peer: exchange.peer.clone() };
+        let params = RawObject::from_iter([("notifications".to_owned(), filter)]);
+        stream.peer.notify("notifications/subscriptions/acknowledged", Some(params));
+        listening.push(stream);
+        Ok(handle)
+    }
+
+    /// Forgets a stream that ended.
+    pub(super) fn close(&self, handle: u64) {
+        self.listening.lock().retain(|stream| stream.handle != handle);
+    }
+}
+
+impl Wanted {
+    /// The filter of a `subscriptions/listen` request.
+    pub(super) fn of(params: Option<&RawObject>) -> Result<Self, RpcError> {
+        let filter = params.and_then(|params| params.get("notifications"));
+        let filter = filter
+            .ok_or_else(|| RpcError::invalid_params("`notifications` says what to listen for"))?;
+        serde_json::from_str(filter.get())
+            .map_err(|error| RpcError::invalid_params(format!("`notifications`: {error}")))
+    }
+
+    fn covers(&self, method: &str, uri: Option<&str>) -> bool {
+        match method {
+            "notifications/tools/list_changed" => self.tools_list_changed,
+            "notifications/prompts/list_changed" => self.prompts_list_changed,
+            "notifications/resources/list_changed" => self.resources_list_changed,
+            "notifications/resources/updated" => uri.is_some_and(|uri| {
+                self.resource_subscriptions.iter().any(|watched| uri.starts_with(watched.as_str()))
+            }),
+            _ => false,
+        }
+    }
+}
+
+fn text(value: &RawValue) -> Option<String> {
+    serde_json::from_str(value.get()).ok()
+}

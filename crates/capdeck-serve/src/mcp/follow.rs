@@ -1,0 +1,120 @@
+//! Passes on what changes under a client, until its session ends.
+
+use std::sync::Arc;
+
+use capdeck_host::{CapabilityId, HostEvent, RawObject, Session as HostSession};
+use serde_json::value::to_raw_value;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    client_streams::ClientStreams,
+    seen_lists::{List, SeenLists},
+};
+
+const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+
+/// What a session does about one event; `None` stands for events that were missed.
+trait Reaction: Send + 'static {
+    fn react(&self, session: &HostSession, event: Option<&HostEvent>);
+}
+
+struct ToDeckClient {
+    seen: Arc<SeenLists>,
+    streams: Arc<ClientStreams>,
+}
+
+struct ToServerClient {
+    id: CapabilityId,
+    streams: Arc<ClientStreams>,
+}
+
+/// Tells a client of the deck when a list it knows is no longer the same, and of resources it watches.
+pub(super) fn deck(
+    session: &Arc<HostSession>,
+    seen: Arc<SeenLists>,
+    streams: Arc<ClientStreams>,
+    ended: CancellationToken,
+) {
+    follow(session, ToDeckClient { seen, streams }, ended);
+}
+
+/// Tells a client of one server what that server says on a connection that others use, too.
+pub(super) fn one_server(
+    session: &Arc<HostSession>,
+    id: CapabilityId,
+    streams: Arc<ClientStreams>,
+    ended: CancellationToken,
+) {
+    follow(session, ToServerClient { id, streams }, ended);
+}
+
+fn follow(session: &Arc<HostSession>, reaction: impl Reaction, ended: CancellationToken) {
+    let mut events = session.host().events();
+    let session = Arc::downgrade(session);
+    tokio::spawn(async move {
+        loop {
+            let event = tokio::select! {
+                event = events.recv() => event,
+                () = ended.cancelled() => return,
+            };
+            let event = match event {
+                Ok(event) => Some(event),
+                Err(RecvError::Lagged(_)) => None,
+                Err(RecvError::Closed) => return,
+            };
+            let Some(session) = session.upgrade() else { return };
+            reaction.react(&session, event.as_ref());
+        }
+    });
+}
+
+impl Reaction for ToDeckClient {
+    fn react(&self, session: &HostSession, event: Option<&HostEvent>) {
+        if let Some(event @ HostEvent::ServerNotified { .. }) = event {
+            tell_about(&self.streams, session.watched_resource(event));
+            return;
+        }
+        for list in self.seen.outdated(session) {
+            self.streams.tell(list.changed(), None);
+        }
+        if event.is_none() {
+            tell_about(&self.streams, session.watched_resources());
+        }
+    }
+}
+
+impl Reaction for ToServerClient {
+    fn react(&self, session: &HostSession, event: Option<&HostEvent>) {
+        match event {
+            Some(HostEvent::CatalogChanged) => {}
+            // What it says on the session's own connection arrives there.
+            _ if !session.shares_connection(self.id.as_str()) => {}
+            Some(event @ HostEvent::ServerNotified { capability, method, params, .. }) => {
+                if *capability != self.id {
+                    return;
+                }
+                if method.ends_with("/list_changed") {
+                    self.streams.tell(method, params.as_deref().cloned());
+                } else if session.watched_resource(event).is_some() {
+                    self.streams.tell(method, params.as_deref().cloned());
+                }
+            }
+            None => {
+                for list in List::ALL {
+                    self.streams.tell(list.changed(), None);
+                }
+                tell_about(&self.streams, session.watched_resources());
+            }
+        }
+    }
+}
+
+fn tell_about(streams: &ClientStreams, resources: impl IntoIterator<Item = String>) {
+    for uri in resources {
+        if let Ok(uri) = to_raw_value(&uri) {
+            let params = RawObject::from_iter([("uri".to_owned(), uri)]);
+            streams.tell(RESOURCE_UPDATED, Some(params));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The deck's lists, page by page once they are large.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use capdeck_host::RawObject;
+use capdeck_mcp::RpcError;
+use serde_json::value::RawValue;
+
+/// A page ends with the item that makes it longer than this.
+const PAGE_BYTES: usize = 256 * 1024;
+
+/// One page of a list: `{"<key>": […], "nextCursor"?: …}`. A cursor names the list in the state it was in, so one of
+/// another list or of an outdated one is refused.
+pub(super) fn page(
+    key: &str,
+    items: &RawValue,
+    params: Option<&RawObject>,
+) -> Result<Box<RawValue>, RpcError> {
+    let cursor = params.and_then(|params| params.get("cursor")).filter(|text| text.get() != "null");
+    if cursor.is_none() && items.get().len() <= PAGE_BYTES {
+        return render(&format!("{{\"{key}\":{}}}", items.get()));
+    }
+    let all: Vec<&RawValue> =
+        serde_json::from_str(items.get()).map_err(|error| RpcError::internal(error.to_string()))?;
+    let state = digest(items);
+    let start = match cursor {
+        None => 0,
+        Some(cursor) => {
+            position(cursor, key, state).filter(|start| *start < all.len()).ok_or_else(|| {
+                let message = format!("{} is not a cursor of this list", cursor.get());
+                RpcError::invalid_params(format!("{message} as it is now; start without one"))
+            })?
+        }
+    };
+    let mut text = format!("{{\"{key}\":[");
+    let mut next = start;
+    for item in all.iter().skip(start) {
+        if next > start {
+            text.push(',');
+        }
+        text.push_str(item.get());
+        next += 1;
+        if text.len() >= PAGE_BYTES {
+            break;
+        }
+    }
+    text.push(']');
+    if next < all.len() {
+        text.push_str(&format!(",\"nextCursor\":\"{key}.{state:016x}.{next}\""));
+    }
+    text.push('}');
+    render(&text)
+}
+
+fn position(cursor: &RawValue, key: &str, state: u64) -> Option<usize> {
+    let text: String = serde_json::from_str(cursor.get()).ok()?;
+    let rest = text.strip_prefix(key)?.strip_prefix('.')?;
+    let (seen, start) = rest.split_once('.')?;
+    let is_current = u64::from_str_radix(seen, 16).ok()? == state;
+    start.parse().ok().filter(|start| is_current && *start > 0)
+}
+
+fn digest(items: &RawValue) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    items.get().hash(&mut hasher);
+    hasher.finish()
+}
+
+fn render(text: &str) -> Result<Box<RawValue>, RpcError> {
+    RawValue::from_string(text.to_owned()).map_err(|error| RpcError::internal(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn list(count: usize) -> Box<RawValue> {
+        let items: Vec<Value> =
+            (0..count).map(|number| json!({"name": number, "x": "y".repeat(10_000)})).collect();
+        serde_json::value::to_raw_value(&items).unwrap()
+    }
+
+    fn ask(items: &RawValue, cursor: Option<&Value>) -> Result<Value, RpcError> {
+        let params = cursor.map(|cursor| {
+            let cursor = serde_json::value::to_raw_value(cursor).unwrap();
+            RawObject::from_iter([("cursor".to_owned(), cursor)])
+        });
+        let answer = page("tools", items, params.as_ref())?;
+        Ok(serde_json::from_str(answer.get()).unwrap())
+    }
+
+    #[test]
+    fn a_small_list_is_one_page_byte_for_byte() {
+        let items = list(3);
+        let answer = page("tools", &items, None).unwrap();
+        assert_eq!(answer.get(), format!("{{\"tools\":{}}}", items.get()));
+    }
+
+    #[test]
+    fn pages_of_a_large_list_hold_every_item_once() {
+        let items = list(100);
+        let (mut seen, mut cursor, mut pages) = (Vec::new(), None, 0);
+        loop {
+            let answer = ask(&items, cursor.as_ref()).unwrap();
+            assert!(answer.to_string().len() < PAGE_BYTES + 20_000);
+            seen.extend(answer["tools"].as_array().unwrap().clone());
+            pages += 1;
+            match answer.get("nextCursor") {
+                Some(next) => cursor = Some(next.clone()),
+                None => break,
+            }
+        }
+        let whole: Vec<Value> = serde_json::from_str(items.get()).unwrap();
+        assert_eq!(seen, whole);
+        assert!(pages > 3);
+    }
+
+    #[test]
+    fn foreign_outdated_and_malformed_cursors_are_refused() {
+        let items = list(100);
+        let good = ask(&items, None).unwrap()["nextCursor"].clone();
+        let of_another = good.as_str().unwrap().replace("tools", "prompts");
+        let beyond = good.as_str().unwrap().rsplit_once('.').unwrap().0.to_owned() + ".9999";
+        for wrong in [json!(""), json!("tools.0.1"), json!(7), json!(of_another), json!(beyond)] {
+            let error = ask(&items, Some(&wrong)).unwrap_err();
+            assert_eq!(error.code, RpcError::INVALID_PARAMS, "{wrong}");
+        }
+        assert_eq!(ask(&list(99), Some(&good)).unwrap_err().code, RpcError::INVALID_PARAMS);
+        assert_eq!(ask(&list(2), Some(&json!("x"))).unwrap_err().code, RpcError::INVALID_PARAMS);
+    }
+}
