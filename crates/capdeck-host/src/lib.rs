@@ -29,6 +29,7 @@ mod progressive;
 mod projection;
 mod questions;
 mod raw;
+mod seal_key;
 mod session;
 mod set_tools;
 mod settings;

@@ -1,8 +1,10 @@
 //! What a client does with a listed thing: call a tool, read a resource, get a prompt, complete.
 
+use std::sync::Arc;
+
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use capdeck_backend::{CallContext, CallError, ErrorCode};
-use capdeck_catalog::RawObject;
+use capdeck_catalog::{RawObject, Tool};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{Route, Session, ToolRequest, raw};
@@ -34,6 +36,12 @@ impl Session {
             Route::CallTool => self.call_named_tool(request, context).await,
         }
         .map(Some)
+    }
+
+    /// The definition of a listed tool that leads straight to a backend's.
+    pub fn listed_tool(&self, name: &str) -> Option<Arc<Tool>> {
+        let Some(Route::Tool { capability, tool }) = self.view().route(name) else { return None };
+        self.catalog().tool(&capability, &tool).cloned()
     }
 
     /// A name that is not listed but belongs to a known capability says why it cannot be called.

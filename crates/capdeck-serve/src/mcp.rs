@@ -10,8 +10,10 @@ mod listen;
 mod log_level;
 mod page;
 mod params;
+mod sealer;
 mod seen_lists;
 mod service;
 mod transparent_session;
 
+pub(crate) use sealer::sealer;
 pub(crate) use service::McpService;

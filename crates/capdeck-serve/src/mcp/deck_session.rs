@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use capdeck_host::{CallContext, CallError, ErrorKind, RawObject, Session as HostSession, View};
 use capdeck_mcp::{
-    Era, RpcError,
+    Era, HeaderParams, RpcError,
     server::{Exchange, Session},
 };
 use parking_lot::Mutex;
@@ -189,6 +189,11 @@ impl Session for DeckSession {
         if method == "notifications/roots/list_changed" {
             self.session.tell_servers(method, params).await;
         }
+    }
+
+    async fn header_params(&self, tool: &str) -> HeaderParams {
+        let tool = self.session.listed_tool(tool);
+        params::header_params(tool.as_ref().and_then(|tool| tool.input_schema()))
     }
 
     async fn closed(&self) {

@@ -1,7 +1,7 @@
 //! Taking request parameters apart without touching what is not ours.
 
 use capdeck_host::{RawObject, ToolRequest};
-use capdeck_mcp::RpcError;
+use capdeck_mcp::{HeaderParams, RpcError};
 use serde_json::value::RawValue;
 
 /// A required string member.
@@ -19,6 +19,12 @@ pub(super) fn tool_call(mut params: RawObject) -> Result<(String, ToolRequest), 
     let arguments = params.shift_remove("arguments").filter(|value| value.get() != "null");
     let meta = params.shift_remove("_meta").and_then(|meta| without_progress_token(&meta));
     Ok((name, ToolRequest { arguments, meta, rest: params, ..ToolRequest::default() }))
+}
+
+/// The parameters that a tool with this input schema wants repeated as headers. A schema that breaks the rules has none:
+/// its tool was listed by a server that is not held to them.
+pub(super) fn header_params(schema: Option<&RawValue>) -> HeaderParams {
+    schema.and_then(|schema| HeaderParams::of(schema).ok()).unwrap_or_default()
 }
 
 /// `_meta` without the progress token: tokens are per hop, and ours is not the client's.

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use capdeck_host::{CallContext, CallError, CapabilityId, RawObject, Session as HostSession};
 use capdeck_mcp::{
-    Era, RpcError,
+    Era, HeaderParams, RpcError,
     server::{Exchange, Session},
 };
 use parking_lot::Mutex;
@@ -172,6 +172,12 @@ impl Session for TransparentSession {
         if method != "notifications/initialized" {
             self.session.forward_notification(self.id.as_str(), method, params).await;
         }
+    }
+
+    async fn header_params(&self, tool: &str) -> HeaderParams {
+        let catalog = self.session.catalog();
+        let tool = catalog.tool(self.id.as_str(), tool);
+        params::header_params(tool.and_then(|tool| tool.input_schema()))
     }
 
     async fn closed(&self) {

@@ -6,21 +6,25 @@ use std::{
         fd::{AsFd, OwnedFd},
         unix::net::UnixStream as StdUnixStream,
     },
+    sync::Arc,
 };
 
 use capdeck_host::{Host, Scope};
+use capdeck_mcp::server::{StdioOptions, serve_stdio_with};
 use rustix::fs::FileType;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{UnixStream, unix::pipe},
 };
 
-use crate::mcp::McpService;
+use crate::mcp::{McpService, sealer};
 
 /// Serves one client on stdin and stdout until stdin ends, then ends every connection of the host.
 pub async fn serve_stdio(host: Host, scope: Scope) -> io::Result<()> {
+    let options =
+        StdioOptions { sealer: Arc::new(sealer(&host, &scope)), ..StdioOptions::default() };
     let service = McpService::new(host.clone(), scope);
-    let outcome = capdeck_mcp::server::serve_stdio(reader()?, writer()?, service).await;
+    let outcome = serve_stdio_with(reader()?, writer()?, service, options).await;
     host.close().await;
     outcome
 }

@@ -35,6 +35,26 @@ impl EventStream {
         Self::open(authority, &head, &body)
     }
 
+    /// Posts a message with headers of its own.
+    pub(crate) fn post_with(
+        authority: &str,
+        path: &str,
+        headers: &[(&str, String)],
+        message: &Value,
+    ) -> Self {
+        let body = message.to_string();
+        let mut head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {authority}\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n",
+            body.len()
+        );
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str("\r\n");
+        Self::open(authority, &head, &body)
+    }
+
     /// The next message of the stream.
     pub(crate) fn next(&mut self) -> Value {
         loop {

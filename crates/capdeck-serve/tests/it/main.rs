@@ -11,6 +11,8 @@ mod card;
 mod deck_endpoint;
 mod deck_features;
 mod event_stream;
+mod modern;
+mod modern_client;
 mod served;
 mod status;
 mod stop;

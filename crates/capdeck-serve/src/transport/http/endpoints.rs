@@ -6,7 +6,7 @@ use capdeck_host::{CapabilityId, Exposure, Host, Scope};
 use capdeck_mcp::server::{HttpEndpoint, HttpOptions};
 use parking_lot::Mutex;
 
-use crate::mcp::McpService;
+use crate::mcp::{McpService, sealer};
 
 pub(super) struct Endpoints {
     host: Host,
@@ -50,5 +50,6 @@ impl Endpoints {
 }
 
 fn endpoint(host: &Host, scope: Scope) -> Arc<HttpEndpoint> {
-    Arc::new(HttpEndpoint::new(McpService::new(host.clone(), scope), HttpOptions::default()))
+    let options = HttpOptions { sealer: Arc::new(sealer(host, &scope)), ..HttpOptions::default() };
+    Arc::new(HttpEndpoint::new(McpService::new(host.clone(), scope), options))
 }
