@@ -45,6 +45,9 @@ pub struct ConnectorSettings {
 pub struct ConnectOptions {
     pub client: ClientProfile,
     pub listener: Arc<dyn Listener>,
+    /// The protocol version an MCP server spoke when it was last connected (`ServerFacts::protocol_version`), so that
+    /// it is not asked again. A wrong one costs no more than none.
+    pub known_revision: Option<String>,
     /// Gives up connecting, and ends the connection later on.
     pub cancel: CancellationToken,
 }
@@ -149,6 +152,7 @@ impl Default for ConnectOptions {
         Self {
             client: ClientProfile::default(),
             listener: Arc::new(NoListener),
+            known_revision: None,
             cancel: CancellationToken::new(),
         }
     }

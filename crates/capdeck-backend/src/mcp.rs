@@ -1,10 +1,12 @@
 //! MCP servers as connections: started or reached, introduced, and watched until they end.
 
 mod bridge;
+mod clients;
 mod discover;
 mod failure;
 mod open;
 mod session;
+mod subscriptions;
 
 use std::{fmt, sync::Arc};
 

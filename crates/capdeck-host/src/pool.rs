@@ -87,6 +87,7 @@ impl ConnectionPool {
         let options = ConnectOptions {
             client: self.client.clone(),
             listener: listener(),
+            known_revision: None,
             cancel: self.cancel.child_token(),
         };
         let outcome = tokio::select! {

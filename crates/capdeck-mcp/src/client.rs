@@ -1,44 +1,50 @@
 //! The client half: requests out, answers back, and what a server sends on its own.
 //!
-//! A [`Client`] is a cheap handle. Every request has a deadline and a cancellation token; when either ends it, the
+//! A [`Client`] is a cheap handle. [`Client::connect`] introduces us in the era that the server speaks; requests are
+//! then made in the same way in both. Every request has a deadline and a cancellation token; when either ends it, the
 //! server is told and a late answer is thrown away. Dropping a request's future does the same.
 
 mod call;
+mod connect;
 mod credentials;
 mod error;
+mod exchange;
 mod http_target;
 mod hub;
 mod initialize;
+mod input_required;
 mod legacy_sse;
+mod listening;
+mod modern;
+mod request_head;
+mod request_options;
+mod result_type;
 mod stdio;
 mod streamable_http;
+mod tool_headers;
 mod transport;
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use parking_lot::RwLock;
 use serde_json::value::RawValue;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    time::{Instant, sleep_until},
+    time::Instant,
 };
-use tokio_util::sync::CancellationToken;
 
+pub use connect::EraChoice;
 pub use credentials::Credentials;
 pub use error::ClientError;
 pub use http_target::HttpTarget;
 pub use initialize::{ClientHello, ServerHello};
+pub use request_options::{OnInputRequired, OnProgress, RequestOptions};
 
 use crate::{MAX_MESSAGE_BYTES, RawObject, RpcError, encode};
-use call::{Call, InFlight};
+use exchange::{Outgoing, exchange, later};
 use hub::Hub;
+use modern::Modern;
 use transport::Transport;
 
 /// Takes what a server sends: all of it, or what belongs to one request.
@@ -61,23 +67,6 @@ pub trait ClientHandler: Send + Sync {
     fn paused(&self) {}
 }
 
-/// Takes the params of a progress notification, without the token.
-pub type OnProgress = Arc<dyn Fn(RawObject) + Send + Sync>;
-
-/// What surrounds one request.
-#[derive(Clone)]
-pub struct RequestOptions {
-    /// Longest silence allowed; progress starts it again.
-    pub timeout: Duration,
-    /// Longest time in all, whatever progress is made.
-    pub max_timeout: Duration,
-    pub cancel: CancellationToken,
-    /// Asks for progress by a token of our own, and takes it.
-    pub on_progress: Option<OnProgress>,
-    /// Takes the server's requests and notifications that belong to this request.
-    pub events: Option<Arc<dyn ClientHandler>>,
-}
-
 /// A connection to one MCP server. Clones share it; it ends when the last is dropped.
 #[derive(Clone)]
 pub struct Client {
@@ -87,20 +76,8 @@ pub struct Client {
 struct Inner {
     hub: Arc<Hub>,
     transport: Arc<dyn Transport>,
-    next_id: AtomicU64,
-}
-
-impl RequestOptions {
-    /// A deadline that progress does not move, and nothing else.
-    pub fn within(timeout: Duration) -> Self {
-        Self {
-            timeout,
-            max_timeout: timeout,
-            cancel: CancellationToken::new(),
-            on_progress: None,
-            events: None,
-        }
-    }
+    /// Present while the server is spoken to in the modern era.
+    modern: RwLock<Option<Arc<Modern>>>,
 }
 
 impl Client {
@@ -147,7 +124,7 @@ impl Client {
     }
 
     fn over(hub: Arc<Hub>, transport: Arc<dyn Transport>) -> Self {
-        Self { inner: Arc::new(Inner { hub, transport, next_id: AtomicU64::new(1) }) }
+        Self { inner: Arc::new(Inner { hub, transport, modern: RwLock::default() }) }
     }
 
     /// Sends a request and waits for its answer, no longer than the options allow.
@@ -157,52 +134,38 @@ impl Client {
         mut params: Option<RawObject>,
         options: RequestOptions,
     ) -> Result<Box<RawValue>, ClientError> {
-        let Inner { hub, transport, next_id } = &*self.inner;
+        let Inner { hub, transport, .. } = &*self.inner;
         hub.check_open()?;
-        let id = next_id.fetch_add(1, Ordering::Relaxed);
-        if options.on_progress.is_some() {
-            params = Some(call::with_progress_token(params.unwrap_or_default(), id));
+        if let Some(modern) = self.inner.modern() {
+            return modern.request(method, params, &options).await;
         }
-        let body = encode::request(&id.into(), method, params.as_ref());
-        let call = Arc::new(Call::new(id, method, options.on_progress, options.events));
-        let mut in_flight = InFlight::start(hub, transport, &call);
-
-        let started = Instant::now();
-        let hard_end = later(started, options.max_timeout);
-        let exchange = transport.exchange(&call, body);
-        tokio::pin!(exchange);
-        loop {
-            let deadline = later(call.last_activity(), options.timeout).min(hard_end);
-            tokio::select! {
-                biased;
-                outcome = &mut exchange => {
-                    in_flight.finish();
-                    return outcome;
-                }
-                () = options.cancel.cancelled() => {
-                    in_flight.abandon("cancelled by the caller");
-                    return Err(ClientError::Cancelled);
-                }
-                () = hub.stopped() => {
-                    in_flight.finish();
-                    return Err(hub.closed_error());
-                }
-                () = sleep_until(deadline) => {
-                    let moved = later(call.last_activity(), options.timeout).min(hard_end);
-                    if moved <= deadline {
-                        in_flight.abandon("no answer in time");
-                        let after = started.elapsed();
-                        return Err(ClientError::Timeout { method: method.to_owned(), after });
-                    }
-                }
-            }
-        }
+        let outgoing = Outgoing { method, params: &mut params, head: None, acknowledged: None };
+        let hard_end = later(Instant::now(), options.max_timeout);
+        exchange(hub, transport, outgoing, &options, hard_end).await
     }
 
-    /// Sends a notification.
+    /// Sends a notification. What the era of the server does not have is not sent.
     pub async fn notify(&self, method: &str, params: Option<RawObject>) -> Result<(), ClientError> {
+        let Inner { hub, transport, .. } = &*self.inner;
+        hub.check_open()?;
+        let removed = ["notifications/initialized", "notifications/roots/list_changed"];
+        if hub.is_modern() && removed.contains(&method) {
+            return Ok(());
+        }
+        transport.send(Some(method), encode::notification(method, params.as_ref())).await
+    }
+
+    /// Says which resources a modern server should tell us about, and waits until it agrees.
+    pub async fn watch_resources(
+        &self,
+        uris: Vec<String>,
+        timeout: Duration,
+    ) -> Result<(), ClientError> {
         self.inner.hub.check_open()?;
-        self.inner.transport.send(encode::notification(method, params.as_ref())).await
+        match self.inner.modern() {
+            Some(modern) => modern.watch_resources(uris, timeout).await,
+            None => Err(ClientError::protocol("the server has no stream of subscriptions")),
+        }
     }
 
     /// Why the connection is over, once it is.
@@ -222,6 +185,26 @@ impl Client {
     }
 }
 
+impl Inner {
+    fn modern(&self) -> Option<Arc<Modern>> {
+        self.modern.read().clone()
+    }
+
+    /// From now on the modern era is spoken.
+    fn enter(&self, modern: Arc<Modern>, found: &ServerHello) {
+        self.hub.enter_modern(true);
+        self.transport.negotiated(found.revision);
+        modern.settle(found);
+        *self.modern.write() = Some(modern);
+    }
+
+    /// Nothing is known about the server any more.
+    fn leave(&self) {
+        self.hub.enter_modern(false);
+        *self.modern.write() = None;
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         self.hub.end("the connection was dropped");
@@ -232,10 +215,4 @@ impl fmt::Debug for Client {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Client").field("ended", &self.ended()).finish_non_exhaustive()
     }
-}
-
-/// `start + delay`, or a far day when that does not fit.
-fn later(start: Instant, delay: Duration) -> Instant {
-    const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
-    start.checked_add(delay.min(FAR)).unwrap_or(start)
 }

@@ -34,6 +34,11 @@ impl RpcError {
     /// The named session does not exist (any more).
     pub const SESSION_NOT_FOUND: i64 = -32001;
 
+    /// True for the codes that the modern protocol keeps for itself.
+    pub(crate) fn is_of_modern_protocol(code: i64) -> bool {
+        (-32099..=-32020).contains(&code)
+    }
+
     /// An error with a code and a message and no data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }

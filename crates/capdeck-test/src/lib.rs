@@ -23,7 +23,7 @@ mod test_dirs;
 
 pub use binary::{built_binary, fake_mcp_server};
 pub use capdeck::{Capdeck, Finished, RunningHost};
-pub use fake::{FakeEra, FakePlan};
+pub use fake::{FakeEra, FakePlan, RunningFake};
 pub use http_client::{HttpClient, HttpReply};
 pub use stdio_client::StdioClient;
 pub use test_dirs::TestDirs;

@@ -73,6 +73,7 @@ pub(super) fn call_error(id: &str, operation: Operation<'_>, error: ClientError)
             ErrorCode::DownstreamProtocolError,
             format!("`{id}` broke the protocol: {message}"),
         ),
+        ClientError::Unanswered { method, error } => unanswered(id, operation, &method, error),
         ClientError::TooLarge { limit } => CallError::new(
             ErrorCode::ContentTooLarge,
             format!(
@@ -94,6 +95,20 @@ fn of_rpc(operation: Operation<'_>, error: RpcError) -> CallError {
     let RpcError { code, message, data } = error;
     call_error.rpc = Some(Box::new(RpcFailure { code, message, data }));
     call_error
+}
+
+/// A question of the server that the caller did not answer. What the caller said about it is part of the message.
+fn unanswered(id: &str, operation: Operation<'_>, method: &str, error: RpcError) -> CallError {
+    let message = format!(
+        "{} of `{id}` needs an answer to `{method}`: {}",
+        operation.subject(),
+        error.message
+    );
+    if error.code == RpcError::METHOD_NOT_FOUND {
+        return CallError::new(ErrorCode::UnsupportedCapability, message)
+            .hint("call it from a client that can be asked");
+    }
+    CallError::new(operation.code(), message)
 }
 
 fn timed_out(id: &str, operation: Operation<'_>, millis: u128) -> CallError {

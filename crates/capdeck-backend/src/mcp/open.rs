@@ -6,8 +6,11 @@ use std::{
 };
 
 use capdeck_catalog::RawObject;
-use capdeck_definition::{McpServer, McpTransport};
-use capdeck_mcp::client::{Client, ClientError, ClientHello, Credentials, HttpTarget};
+use capdeck_definition::{McpServer, McpTransport, ProtocolEra};
+use capdeck_mcp::{
+    Era, Revision,
+    client::{Client, ClientError, ClientHello, Credentials, EraChoice, HttpTarget},
+};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
@@ -50,13 +53,25 @@ pub(super) async fn open(
     let opening = Opening { prepared, options, deadline, stop, sign_in };
     match transport {
         McpTransport::Stdio => {
+            let era = opening.era();
             let (client, process) = opening.start_program()?;
-            opening.session(client, Some(process)).await.map_err(|failed| failed.error)
+            let failed = match opening.session(client, Some(process), era).await {
+                Ok(session) => return Ok(session),
+                Err(failed) => failed,
+            };
+            // Some programs end when they are asked for an era they do not know.
+            if era != EraChoice::Auto || !failed.ended {
+                return Err(failed.error);
+            }
+            let (client, process) = opening.start_program()?;
+            let again = opening.session(client, Some(process), EraChoice::Legacy).await;
+            // One that ends in any case had its reasons the first time already.
+            again.map_err(|second| if second.ended { failed.error } else { second.error })
         }
         McpTransport::Http => {
             let target = opening.target()?;
             let client = Client::http(target.clone(), opening.handler());
-            let failed = match opening.session(client, None).await {
+            let failed = match opening.session(client, None, opening.era()).await {
                 Ok(session) => return Ok(session),
                 Err(failed) => failed,
             };
@@ -65,7 +80,8 @@ pub(super) async fn open(
                 && matches!(failed.status, Some(400 | 404 | 405))
                 && let Ok(client) = opening.reach_sse(target).await
             {
-                return opening.session(client, None).await.map_err(|failed| failed.error);
+                let session = opening.session(client, None, EraChoice::Legacy).await;
+                return session.map_err(|failed| failed.error);
             }
             Err(failed.error)
         }
@@ -73,7 +89,9 @@ pub(super) async fn open(
             let client = opening.reach_sse(opening.target()?).await.map_err(|error| {
                 call_error(opening.prepared.id.as_str(), Operation::Start, error)
             })?;
-            opening.session(client, None).await.map_err(|failed| failed.error)
+            // The older transport is older than the modern era.
+            let session = opening.session(client, None, EraChoice::Legacy).await;
+            session.map_err(|failed| failed.error)
         }
     }
 }
@@ -108,6 +126,7 @@ impl Opening {
         &self,
         client: Client,
         process: Option<Process>,
+        era: EraChoice,
     ) -> Result<Arc<Session>, StartError> {
         let Prepared { id, block, surroundings, log_scrubber, result_scrubber, .. } =
             &self.prepared;
@@ -118,6 +137,8 @@ impl Opening {
             log: surroundings.logs.of(id),
             listener: Arc::clone(&self.options.listener),
             introduction: self.introduction(),
+            own_info: own_info(surroundings),
+            era,
             startup_timeout: Duration::from_millis(block.startup_timeout_ms),
             call_timeout: Duration::from_millis(block.call_timeout_ms),
             log_scrubber: log_scrubber.clone(),
@@ -130,6 +151,19 @@ impl Opening {
             stop.cancel();
         }
         opened
+    }
+
+    /// What the definition says, else what was found out before, else the server is asked.
+    fn era(&self) -> EraChoice {
+        let known = self.options.known_revision.as_deref().and_then(Revision::parse);
+        match self.prepared.block.protocol_era {
+            ProtocolEra::Legacy => EraChoice::Legacy,
+            ProtocolEra::Modern => EraChoice::Modern,
+            ProtocolEra::Auto if known.is_some_and(|known| known.era() == Era::Legacy) => {
+                EraChoice::LegacyFirst
+            }
+            ProtocolEra::Auto => EraChoice::Auto,
+        }
     }
 
     fn introduction(&self) -> ClientHello {

@@ -1,27 +1,36 @@
 //! The live session with one server: requests out, a lost session reopened, the end explained.
 
+mod end;
+mod facts;
+mod log_level;
+
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use capdeck_auth::Scrubber;
 use capdeck_catalog::{RawObject, ServerFacts};
 use capdeck_definition::CapabilityId;
-use capdeck_mcp::client::{Client, ClientError, ClientHello, RequestOptions, ServerHello};
+use capdeck_mcp::{
+    Era,
+    client::{Client, ClientError, ClientHello, EraChoice, OnInputRequired, RequestOptions},
+};
 use parking_lot::Mutex;
-use serde_json::{Value, value::RawValue};
+use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     bridge::ToCaller,
-    failure::{Operation, call_error},
+    clients::Clients,
+    failure::Operation,
+    subscriptions::{SUBSCRIBE, Subscriptions, UNSUBSCRIBE},
 };
 use crate::{
-    CallContext, CallError, Listener,
-    process::{Exit, Process},
-    process_log::ProcessLog,
-    scrub_json::scrub_json,
+    CallContext, CallError, ErrorCode, Listener, process::Process, process_log::ProcessLog,
 };
 
 /// However much progress a server reports, a call ends after this many of its timeouts.
@@ -33,16 +42,6 @@ const REOPENINGS: u32 = 3;
 /// How long a notification may wait for a server that does not read.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the pipes of an ended process may hold unread output.
-const LAST_OUTPUT: Duration = Duration::from_millis(500);
-
-/// How long a server may take to end by itself once its input is closed.
-const FAREWELL: Duration = Duration::from_secs(1);
-
-/// How much of a dead server's last words an error repeats.
-const LAST_LINES: usize = 5;
-const LAST_BYTES: usize = 1000;
-
 /// What a session is made of.
 pub(super) struct SessionParts {
     pub(super) id: CapabilityId,
@@ -51,6 +50,9 @@ pub(super) struct SessionParts {
     pub(super) log: ProcessLog,
     pub(super) listener: Arc<dyn Listener>,
     pub(super) introduction: ClientHello,
+    /// The host's own `clientInfo`.
+    pub(super) own_info: RawObject,
+    pub(super) era: EraChoice,
     pub(super) startup_timeout: Duration,
     pub(super) call_timeout: Duration,
     pub(super) log_scrubber: Scrubber,
@@ -61,6 +63,11 @@ pub(super) struct SessionParts {
 pub(super) struct Session {
     parts: SessionParts,
     facts: Mutex<ServerFacts>,
+    is_modern: AtomicBool,
+    clients: Clients,
+    subscriptions: Subscriptions,
+    /// The level a legacy server was last told; held while it is told.
+    told_level: tokio::sync::Mutex<Option<String>>,
     /// Counts handshakes; held while one is under way, so that ten calls that find the session lost reopen it once.
     handshakes: tokio::sync::Mutex<u64>,
     /// Cancelled when everything behind the session is gone.
@@ -71,6 +78,8 @@ pub(super) struct Session {
 pub(super) struct StartError {
     /// The HTTP status, when that is what failed it.
     pub(super) status: Option<u16>,
+    /// True when the server ended instead of answering.
+    pub(super) ended: bool,
     pub(super) error: CallError,
 }
 
@@ -81,21 +90,29 @@ impl Session {
         deadline: Instant,
         stop: CancellationToken,
     ) -> Result<Arc<Self>, StartError> {
+        let clients = Clients::new(parts.own_info.clone());
         let session = Arc::new(Self {
             parts,
             facts: Mutex::default(),
+            is_modern: AtomicBool::new(false),
+            clients,
+            subscriptions: Subscriptions::default(),
+            told_level: tokio::sync::Mutex::default(),
             handshakes: tokio::sync::Mutex::new(0),
             gone: CancellationToken::new(),
         });
-        tokio::spawn(Arc::clone(&session).watch(stop));
-        match session.shake_hands(deadline.saturating_duration_since(Instant::now())).await {
+        tokio::spawn(Arc::clone(&session).watch_end(stop));
+        let timeout = deadline.saturating_duration_since(Instant::now());
+        match session.introduce(session.parts.era, timeout).await {
             Ok(()) => Ok(session),
             Err(error) => {
                 let status = match &error {
                     ClientError::Http { status, .. } => Some(*status),
                     _ => None,
                 };
-                Err(StartError { status, error: session.explain(Operation::Start, error).await })
+                let ended = matches!(error, ClientError::Closed { .. });
+                let error = session.explain(Operation::Start, error).await;
+                Err(StartError { status, ended, error })
             }
         }
     }
@@ -104,7 +121,12 @@ impl Session {
         self.parts.id.as_str()
     }
 
-    /// What the server said about itself in the last handshake.
+    /// True when every request says whom it speaks for.
+    pub(super) fn is_modern(&self) -> bool {
+        self.is_modern.load(Ordering::Relaxed)
+    }
+
+    /// What the server last said about itself.
     pub(super) fn facts(&self) -> ServerFacts {
         self.facts.lock().clone()
     }
@@ -114,7 +136,7 @@ impl Session {
         context.timeout.unwrap_or(self.parts.call_timeout)
     }
 
-    /// Sends a request for a caller, with everything that ties the two together.
+    /// Sends a request for a caller. What the two eras do in different ways is done in the server's.
     pub(super) async fn request(
         &self,
         method: &str,
@@ -122,9 +144,20 @@ impl Session {
         context: &CallContext,
         operation: Operation<'_>,
     ) -> Result<Box<RawValue>, CallError> {
+        match method {
+            SUBSCRIBE | UNSUBSCRIBE => {
+                return self.subscriptions.change(self, method, params, context).await;
+            }
+            "logging/setLevel" => return self.set_level(params, context).await,
+            _ => self.tell_level(context).await,
+        }
         let caller = Arc::clone(&context.caller);
         let mut options = self.options(context);
+        if caller.takes_input_required() {
+            options.input_required = OnInputRequired::HandBack;
+        }
         options.events = Some(Arc::new(ToCaller(Arc::clone(&caller))));
+        options.group = self.group(context);
         let wants_progress = caller.wants_progress();
         // Tools are asked for progress in any case: it shows that a long call is alive.
         if wants_progress || matches!(operation, Operation::Tool { .. }) {
@@ -137,9 +170,8 @@ impl Session {
         self.exchange(method, params, options, operation).await
     }
 
-    /// Asks for one page of a list. Nothing that the server says meanwhile belongs to it: a listing
-    /// beside a call must not leave open whom a question of that call is for.
-    pub(super) async fn list(
+    /// Sends a request that nothing belongs to.
+    pub(super) async fn pass(
         &self,
         method: &str,
         params: Option<RawObject>,
@@ -148,15 +180,67 @@ impl Session {
         self.exchange(method, params, self.options(context), Operation::of(method)).await
     }
 
+    /// Has a modern server tell about these resources.
+    pub(super) async fn watch(
+        &self,
+        uris: Vec<String>,
+        context: &CallContext,
+    ) -> Result<(), CallError> {
+        if !self.can_watch() {
+            let message = format!("`{}` does not tell when a resource changes", self.id());
+            return Err(CallError::new(ErrorCode::UnsupportedCapability, message));
+        }
+        let watched = tokio::select! {
+            watched = self.parts.client.watch_resources(uris, self.timeout(context)) => watched,
+            () = context.cancel.cancelled() => Err(ClientError::Cancelled),
+        };
+        match watched {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.explain(Operation::Resource, error).await),
+        }
+    }
+
+    /// Asks for one page of a list. Nothing that the server says meanwhile belongs to it: a listing
+    /// beside a call must not leave open whom a question of that call is for.
+    pub(super) async fn list(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        self.pass(method, params, context).await
+    }
+
     fn options(&self, context: &CallContext) -> RequestOptions {
         let timeout = self.timeout(context);
-        RequestOptions {
-            timeout,
+        let mut options = RequestOptions {
             max_timeout: timeout.saturating_mul(HARD_LIMIT),
             cancel: context.cancel.clone(),
-            on_progress: None,
-            events: None,
+            ..RequestOptions::within(timeout)
+        };
+        if self.is_modern() {
+            options.client = context.client.as_ref().map(|client| self.clients.hello(client));
+            let standing = || self.clients.level(context.client.as_ref());
+            options.log_level = context.log_level.clone().or_else(standing);
         }
+        options
+    }
+
+    /// Calls with the same number are made for the same client. A connection that declares no abilities of a client
+    /// may be shared by many, and then only the client that a call names tells.
+    fn group(&self, context: &CallContext) -> Option<u64> {
+        match &context.client {
+            Some(client) => u64::try_from(Arc::as_ptr(client).addr()).ok(),
+            None => (!self.parts.introduction.capabilities.is_empty()).then_some(0),
+        }
+    }
+
+    fn can_watch(&self) -> bool {
+        let facts = self.facts.lock();
+        let resources = facts.capabilities.get("resources");
+        let declared =
+            resources.and_then(|text| serde_json::from_str::<RawObject>(text.get()).ok());
+        declared.is_some_and(|one| one.get("subscribe").is_some_and(|text| text.get() == "true"))
     }
 
     async fn exchange(
@@ -216,22 +300,48 @@ impl Session {
             return Ok(());
         }
         tracing::info!(server = self.id(), "the server forgot the session; opening a new one");
-        let hello = self.initialize(self.parts.startup_timeout).await?;
-        *self.facts.lock() = self.scrubbed_facts(hello);
+        let era = match self.parts.era {
+            EraChoice::Auto if !self.is_modern() => EraChoice::LegacyFirst,
+            era => era,
+        };
+        self.introduce(era, self.parts.startup_timeout).await?;
         *handshakes += 1;
+        self.subscribe_again().await;
         // A server that forgot its sessions may be a new version of itself.
         self.parts.listener.notified("notifications/tools/list_changed", None);
         Ok(())
     }
 
-    async fn shake_hands(&self, timeout: Duration) -> Result<(), ClientError> {
-        let hello = self.initialize(timeout).await?;
+    /// Introduces us, in the era that the server speaks.
+    async fn introduce(&self, era: EraChoice, timeout: Duration) -> Result<(), ClientError> {
+        let introduction = self.parts.introduction.clone();
+        let hello = self.parts.client.connect(introduction, era, timeout).await?;
+        self.is_modern.store(hello.revision.era() == Era::Modern, Ordering::Relaxed);
         *self.facts.lock() = self.scrubbed_facts(hello);
         Ok(())
     }
 
-    async fn initialize(&self, timeout: Duration) -> Result<ServerHello, ClientError> {
-        self.parts.client.initialize(self.parts.introduction.clone(), timeout).await
+    /// Subscriptions end with a session; their owners do not know that there was one.
+    async fn subscribe_again(&self) {
+        let uris = self.subscriptions.uris();
+        let client = &self.parts.client;
+        let timeout = self.parts.startup_timeout;
+        let subscribing = async {
+            if self.is_modern() {
+                return client.watch_resources(uris, timeout).await;
+            }
+            for uri in uris {
+                let uri = to_raw_value(&uri).unwrap_or_else(|_| RawValue::NULL.to_owned());
+                let params = RawObject::from_iter([("uri".to_owned(), uri)]);
+                client.request(SUBSCRIBE, Some(params), RequestOptions::within(timeout)).await?;
+            }
+            Ok(())
+        };
+        if !self.subscriptions.uris().is_empty()
+            && !matches!(tokio::time::timeout(timeout, subscribing).await, Ok(Ok(())))
+        {
+            tracing::warn!(server = self.id(), "not every subscription could be renewed");
+        }
     }
 
     pub(super) async fn notify(&self, method: &str, params: Option<RawObject>) {
@@ -239,120 +349,5 @@ impl Session {
         if !matches!(sent.await, Ok(Ok(()))) {
             tracing::debug!(server = self.id(), method, "a notification could not be delivered");
         }
-    }
-
-    pub(super) fn ended(&self) -> Option<String> {
-        let reason = self.parts.client.ended()?;
-        let exit = self.parts.process.as_ref().and_then(Process::exit);
-        Some(self.last_words(exit.map_or(reason, describe)))
-    }
-
-    /// Waits until the connection and the process behind it are gone.
-    pub(super) async fn gone(&self) {
-        self.gone.cancelled().await;
-    }
-
-    /// Ends what is left when one part of the connection ends, or when it is told to.
-    async fn watch(self: Arc<Self>, stop: CancellationToken) {
-        let SessionParts { client, process, .. } = &self.parts;
-        match process {
-            None => {
-                tokio::select! {
-                    () = stop.cancelled() => {}
-                    () = client.wait_ended() => {}
-                }
-                client.close().await;
-            }
-            Some(process) => {
-                tokio::select! {
-                    () = stop.cancelled() => {}
-                    () = client.wait_ended() => {}
-                    // A descendant may hold the pipe open for ever; the server itself is gone.
-                    _ = process.exited() => {
-                        tokio::time::timeout(LAST_OUTPUT, client.wait_ended()).await.ok();
-                    }
-                }
-                client.close().await;
-                tokio::time::timeout(FAREWELL, process.exited()).await.ok();
-                process.kill().await;
-            }
-        }
-        self.gone.cancel();
-    }
-
-    /// Words an error, with the exit status and last lines of a process that is gone.
-    async fn explain(&self, operation: Operation<'_>, error: ClientError) -> CallError {
-        let process = self.parts.process.as_ref();
-        let closed = matches!(error, ClientError::Closed { .. });
-        let silent = matches!((&error, operation), (ClientError::Timeout { .. }, Operation::Start));
-        let mut call_error = call_error(self.id(), operation, error);
-        if let (true, Some(process)) = (closed, process) {
-            // The end of its output and the end of the process arrive in any order.
-            if let Ok(exit) = tokio::time::timeout(LAST_OUTPUT, process.gone()).await {
-                call_error.message = format!("`{}` {}", self.id(), describe(exit));
-            }
-        }
-        if (closed || silent) && process.is_some() {
-            call_error.message = self.last_words(call_error.message);
-        }
-        call_error.scrubbed(&self.parts.log_scrubber)
-    }
-
-    fn last_words(&self, message: String) -> String {
-        let text = self.parts.log.text();
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let last = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default();
-        let last = last.join(" | ");
-        if last.is_empty() {
-            return message;
-        }
-        let (_, last) =
-            last.split_at(last.ceil_char_boundary(last.len().saturating_sub(LAST_BYTES)));
-        format!("{message}; it last wrote: {last}")
-    }
-
-    /// A server may repeat a secret in its handshake too, and that is kept on disk.
-    fn scrubbed_facts(&self, hello: ServerHello) -> ServerFacts {
-        let facts = facts(hello);
-        if self.parts.result_scrubber.is_empty() {
-            return facts;
-        }
-        let text = serde_json::value::to_raw_value(&facts).map(|text| self.scrub(text));
-        text.and_then(|text| serde_json::from_str(text.get())).unwrap_or_default()
-    }
-
-    /// Passes a result on byte for byte, unless it repeats a secret that was given to the server.
-    fn scrub(&self, result: Box<RawValue>) -> Box<RawValue> {
-        let scrubber = &self.parts.result_scrubber;
-        if scrubber.is_empty() {
-            return result;
-        }
-        let scrubbed = match scrubber.text(result.get()) {
-            std::borrow::Cow::Borrowed(_) => return result,
-            std::borrow::Cow::Owned(text) => text,
-        };
-        RawValue::from_string(scrubbed).unwrap_or_else(|_| {
-            // The secret stood outside of any string, so that only a walk over the values is safe.
-            let mut value: Value = serde_json::from_str(result.get()).unwrap_or_default();
-            scrub_json(&mut value, scrubber);
-            serde_json::value::to_raw_value(&value).unwrap_or(result)
-        })
-    }
-}
-
-fn facts(hello: ServerHello) -> ServerFacts {
-    ServerFacts {
-        protocol_version: hello.revision.as_str().to_owned(),
-        capabilities: hello.capabilities,
-        server_info: hello.server_info,
-        instructions: hello.instructions,
-    }
-}
-
-fn describe(exit: Exit) -> String {
-    match (exit.code, exit.signal_name()) {
-        (Some(code), _) => format!("ended with exit code {code}"),
-        (None, Some(signal)) => format!("was ended by {signal}"),
-        (None, None) => "ended".to_owned(),
     }
 }

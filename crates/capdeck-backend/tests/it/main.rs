@@ -10,6 +10,7 @@ mod http_limits;
 mod mcp;
 mod mcp_faults;
 mod mcp_http;
+mod mcp_modern;
 mod people;
 mod secrets;
 mod setup;

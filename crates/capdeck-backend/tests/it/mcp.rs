@@ -43,7 +43,7 @@ pub(crate) fn answer(result: &Value) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
-fn object(text: &str) -> RawObject {
+pub(crate) fn object(text: &str) -> RawObject {
     serde_json::from_str(text).unwrap()
 }
 

@@ -5,9 +5,13 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::{sync::oneshot, time::Instant};
+use tokio_util::sync::CancellationToken;
 
-use super::{ClientError, ClientHandler, OnProgress, hub::Hub, transport::Transport};
-use crate::{RawObject, encode, raw};
+use super::{
+    ClientError, ClientHandler, OnProgress, RequestOptions, hub::Hub, request_head::RequestHead,
+    transport::Transport,
+};
+use crate::{RawObject, raw};
 
 pub(super) type Outcome = Result<Box<RawValue>, ClientError>;
 
@@ -16,6 +20,11 @@ pub(super) struct Call {
     pub(super) id: u64,
     pub(super) method: String,
     pub(super) events: Option<Arc<dyn ClientHandler>>,
+    /// Whom the call is made for, where that is known.
+    pub(super) group: Option<u64>,
+    /// Present in the modern era.
+    pub(super) head: Option<RequestHead>,
+    acknowledged: Option<CancellationToken>,
     on_progress: Option<OnProgress>,
     last_activity: Mutex<Instant>,
     /// Where the reading task leaves the answer, for transports that have one.
@@ -26,14 +35,18 @@ impl Call {
     pub(super) fn new(
         id: u64,
         method: &str,
-        on_progress: Option<OnProgress>,
-        events: Option<Arc<dyn ClientHandler>>,
+        options: &RequestOptions,
+        head: Option<RequestHead>,
+        acknowledged: Option<CancellationToken>,
     ) -> Self {
         Self {
             id,
             method: method.to_owned(),
-            events,
-            on_progress,
+            events: options.events.clone(),
+            group: options.group,
+            head,
+            acknowledged,
+            on_progress: options.on_progress.clone(),
             last_activity: Mutex::new(Instant::now()),
             waiter: Mutex::new(None),
         }
@@ -57,6 +70,13 @@ impl Call {
         *self.last_activity.lock() = Instant::now();
         if let Some(on_progress) = &self.on_progress {
             on_progress(params);
+        }
+    }
+
+    /// The server has agreed to a subscription.
+    pub(super) fn acknowledge(&self) {
+        if let Some(acknowledged) = &self.acknowledged {
+            acknowledged.cancel();
         }
     }
 
@@ -96,11 +116,11 @@ impl<'a> InFlight<'a> {
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.hub.remove_call(self.call.id);
-        // The protocol forbids cancelling the handshake.
+        // The protocol forbids cancelling the handshake, and a server that does not know the probe would be confused.
         if let Some(reason) = self.reason
-            && self.call.method != "initialize"
+            && !matches!(self.call.method.as_str(), "initialize" | "server/discover")
         {
-            self.transport.send_detached(encode::cancelled(&self.call.id.into(), reason));
+            self.transport.cancel(self.call, reason);
         }
     }
 }

@@ -27,6 +27,9 @@ pub enum ClientError {
     Unreachable { reason: String, sent: bool },
     #[error("the server broke the protocol: {message}")]
     Protocol { message: String },
+    /// The server needs an answer to go on, and whoever was asked gave none.
+    #[error("the server asked for `{method}` and got no answer: {}", error.message)]
+    Unanswered { method: String, error: RpcError },
     #[error("the server sent a message over the limit of {limit} bytes")]
     TooLarge { limit: usize },
 }

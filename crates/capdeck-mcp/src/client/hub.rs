@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -12,8 +12,13 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::{ClientError, ClientHandler, call::Call, transport::Transport};
-use crate::{Incoming, Malformed, Message, RawObject, RequestId, RpcError, encode, raw};
+use super::{
+    ClientError, ClientHandler, call::Call, tool_headers::ToolHeaders, transport::Transport,
+};
+use crate::{
+    Incoming, Malformed, Message, RawObject, RequestId, RpcError, encode, raw,
+    request_meta::SUBSCRIPTION_ID,
+};
 
 /// How many requests of a server are worked on at once; a flood of them is refused.
 const MAX_SERVER_REQUESTS: usize = 64;
@@ -29,6 +34,13 @@ pub(super) struct Hub {
     ended: OnceLock<String>,
     stop: CancellationToken,
     unreadable: AtomicU32,
+    next_id: AtomicU64,
+    /// True while the modern era is spoken.
+    modern: AtomicBool,
+    /// The request whose stream we listen to.
+    listening: AtomicU64,
+    /// What the lists of a modern server said about headers.
+    pub(super) tools: ToolHeaders,
 }
 
 /// Where a message came in.
@@ -51,7 +63,30 @@ impl Hub {
             ended: OnceLock::new(),
             stop: CancellationToken::new(),
             unreadable: AtomicU32::new(0),
+            next_id: AtomicU64::new(1),
+            modern: AtomicBool::new(false),
+            listening: AtomicU64::new(0),
+            tools: ToolHeaders::default(),
         })
+    }
+
+    /// An id that no other request of this connection has.
+    pub(super) fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Whoever owns the connection.
+    pub(super) fn owner(&self) -> &Arc<dyn ClientHandler> {
+        &self.handler
+    }
+
+    pub(super) fn is_modern(&self) -> bool {
+        self.modern.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn enter_modern(&self, modern: bool) {
+        self.modern.store(modern, Ordering::Relaxed);
+        self.tools.forget();
     }
 
     pub(super) fn add_call(&self, call: Arc<Call>) {
@@ -139,6 +174,25 @@ impl Hub {
     }
 
     fn receive_notification(&self, method: &str, params: Option<RawObject>, origin: Origin<'_>) {
+        let mut params = params;
+        if self.is_modern() {
+            let subscription = params.as_mut().and_then(take_subscription);
+            if method == "notifications/subscriptions/acknowledged" {
+                let call = subscription.and_then(|id| self.calls.lock().get(&id).cloned());
+                if let Some(call) = call {
+                    self.listening.store(call.id, Ordering::Relaxed);
+                    call.acknowledge();
+                }
+                return;
+            }
+            // For a moment there are two streams when one takes the place of another.
+            if subscription.is_some_and(|id| id != self.listening.load(Ordering::Relaxed)) {
+                return;
+            }
+            if method == "notifications/tools/list_changed" {
+                self.tools.forget();
+            }
+        }
         match method {
             "notifications/progress" => {
                 let Some(mut params) = params else { return };
@@ -171,12 +225,8 @@ impl Hub {
             Origin::Call(call) => call.events.clone(),
             Origin::Connection => {
                 let calls = self.calls.lock();
-                let mut candidates = calls.values().filter_map(|call| call.events.as_ref());
-                // With two candidates a guess could show one caller's question to another.
-                match (candidates.next(), candidates.next()) {
-                    (Some(only), None) => Some(Arc::clone(only)),
-                    _ => None,
-                }
+                let candidates = calls.values().filter(|call| call.events.is_some());
+                newest_of_one(candidates).and_then(|call| call.events.clone())
             }
         };
         of_call.unwrap_or_else(|| Arc::clone(&self.handler))
@@ -192,6 +242,13 @@ impl Hub {
     ) {
         if method == "ping" {
             transport.send_detached(encode::response(&id, &Ok(raw::empty_object())));
+            return;
+        }
+        // A modern server asks by its answers.
+        if self.is_modern() {
+            tracing::debug!(method, "a request of a modern server was refused");
+            let error = RpcError::method_not_found(&method);
+            transport.send_detached(encode::failure(Some(&id), &error));
             return;
         }
         let params = match raw::parse_params(params.as_deref()) {
@@ -220,7 +277,7 @@ impl Hub {
             };
             hub.server_requests.lock().remove(&id);
             if let Some(outcome) = outcome {
-                let reply = transport.send(encode::response(&id, &outcome)).await;
+                let reply = transport.send(None, encode::response(&id, &outcome)).await;
                 if let Err(error) = reply {
                     tracing::debug!(%error, "a reply to the server could not be sent");
                 }
@@ -235,6 +292,33 @@ impl Hub {
             tracing::warn!(%error, excerpt, "the server sent something that is no message");
         }
     }
+}
+
+/// The only candidate, or the newest when all are made for the same person. Among several people a guess could show
+/// one's question to another.
+fn newest_of_one<'a>(mut candidates: impl Iterator<Item = &'a Arc<Call>>) -> Option<&'a Arc<Call>> {
+    let mut newest = candidates.next()?;
+    for call in candidates {
+        if call.group.is_none() || call.group != newest.group {
+            return None;
+        }
+        if call.id > newest.id {
+            newest = call;
+        }
+    }
+    Some(newest)
+}
+
+/// Takes the mark out that says for which of our requests a notification was sent.
+fn take_subscription(params: &mut RawObject) -> Option<u64> {
+    let mut meta = raw::object_member(params, "_meta")?;
+    let id: RequestId = serde_json::from_str(meta.shift_remove(SUBSCRIPTION_ID)?.get()).ok()?;
+    if meta.is_empty() {
+        params.shift_remove("_meta");
+    } else {
+        params.insert("_meta".to_owned(), raw::raw(&meta));
+    }
+    id.as_counter()
 }
 
 /// Changes of what a server offers are for everyone, also when they arrive during one call.

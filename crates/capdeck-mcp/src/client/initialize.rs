@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::{Client, ClientError, RequestOptions};
-use crate::{RawObject, Revision, raw};
+use crate::{Era, RawObject, Revision, raw};
 
 /// How we introduce ourselves.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +15,7 @@ pub struct ClientHello {
     pub capabilities: RawObject,
 }
 
-/// What the server said about itself.
+/// What the server said about itself, in the handshake or when it was asked.
 #[derive(Debug, Clone)]
 pub struct ServerHello {
     pub revision: Revision,
@@ -28,11 +28,12 @@ pub struct ServerHello {
 
 impl Client {
     /// Opens the session. May be called again when the server has forgotten it.
-    pub async fn initialize(
+    pub(super) async fn initialize(
         &self,
-        hello: ClientHello,
+        hello: &ClientHello,
         timeout: Duration,
     ) -> Result<ServerHello, ClientError> {
+        self.inner.leave();
         let transport = &self.inner.transport;
         transport.reset();
         let params = [
@@ -61,7 +62,8 @@ fn read_hello(raw: Box<RawValue>) -> Result<ServerHello, ClientError> {
     let Some(version) = raw::text_member(&result, "protocolVersion") else {
         return Err(ClientError::protocol("the answer to `initialize` has no `protocolVersion`"));
     };
-    let revision = Revision::parse(&version).ok_or_else(|| {
+    let known = Revision::parse(&version).filter(|revision| revision.era() == Era::Legacy);
+    let revision = known.ok_or_else(|| {
         ClientError::protocol(format!("the server speaks an unknown protocol version: `{version}`"))
     })?;
     Ok(ServerHello {

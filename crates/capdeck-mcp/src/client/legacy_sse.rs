@@ -133,7 +133,7 @@ impl Transport for LegacySse {
         let outcome = call.outcome();
         tokio::pin!(outcome);
         // The answer may overtake the receipt of the post.
-        let sent = self.send(body);
+        let sent = self.send(None, body);
         tokio::pin!(sent);
         tokio::select! {
             biased;
@@ -143,7 +143,7 @@ impl Transport for LegacySse {
         outcome.await.unwrap_or_else(|_| Err(self.hub.closed_error()))
     }
 
-    async fn send(&self, body: Vec<u8>) -> Result<(), ClientError> {
+    async fn send(&self, _method: Option<&str>, body: Vec<u8>) -> Result<(), ClientError> {
         let response = self.target.send(self.post(body)).await.map_err(ClientError::unreachable)?;
         check_status(response).await.map(drop)
     }

@@ -84,11 +84,11 @@ impl Transport for Stdio {
         body: Vec<u8>,
     ) -> Result<Box<RawValue>, ClientError> {
         let outcome = call.outcome();
-        self.send(body).await?;
+        self.send(None, body).await?;
         outcome.await.unwrap_or_else(|_| Err(self.hub.closed_error()))
     }
 
-    async fn send(&self, mut body: Vec<u8>) -> Result<(), ClientError> {
+    async fn send(&self, _method: Option<&str>, mut body: Vec<u8>) -> Result<(), ClientError> {
         body.push(b'\n');
         self.lines.send(body).await.map_err(|_| self.gone())
     }

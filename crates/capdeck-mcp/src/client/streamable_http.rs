@@ -16,13 +16,18 @@ use parking_lot::Mutex;
 use reqwest::RequestBuilder;
 use serde_json::value::RawValue;
 
-use super::{ClientError, HttpTarget, call::Call, hub::Hub, transport::Transport};
-use crate::Revision;
+use super::{
+    ClientError, HttpTarget,
+    call::Call,
+    hub::Hub,
+    request_head::{METHOD, PROTOCOL_VERSION},
+    transport::Transport,
+};
+use crate::{Revision, encode};
 
 pub(super) use response::check_status;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// How long a message nobody waits for may take.
@@ -87,6 +92,19 @@ impl StreamableHttp {
             .body(Bytes::from(body))
     }
 
+    /// A request of either era: a modern one stands alone, a legacy one belongs to the session.
+    fn post_call(&self, call: &Call, body: Vec<u8>) -> RequestBuilder {
+        let Some(head) = &call.head else { return self.post(body) };
+        self.target
+            .http
+            .post(self.target.url.clone())
+            .headers(self.target.headers.clone())
+            .headers(head.headers(&call.method))
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream")
+            .body(Bytes::from(body))
+    }
+
     fn has_session(&self) -> bool {
         self.session.lock().id.is_some()
     }
@@ -103,8 +121,9 @@ impl Transport for StreamableHttp {
         call: &Arc<Call>,
         body: Vec<u8>,
     ) -> Result<Box<RawValue>, ClientError> {
-        let had_session = self.has_session();
-        let response = self.target.send(self.post(body)).await.map_err(ClientError::unreachable)?;
+        let had_session = call.head.is_none() && self.has_session();
+        let request = self.post_call(call, body);
+        let response = self.target.send(request).await.map_err(ClientError::unreachable)?;
         if response.status() == StatusCode::NOT_FOUND && had_session {
             return Err(ClientError::SessionExpired);
         }
@@ -114,9 +133,13 @@ impl Transport for StreamableHttp {
         self.read_answer(call, response).await
     }
 
-    async fn send(&self, body: Vec<u8>) -> Result<(), ClientError> {
+    async fn send(&self, method: Option<&str>, body: Vec<u8>) -> Result<(), ClientError> {
         let had_session = self.has_session();
-        let response = self.target.send(self.post(body)).await.map_err(ClientError::unreachable)?;
+        let mut request = self.post(body);
+        if let (Some(method), true) = (method, self.hub.is_modern()) {
+            request = request.header(METHOD, method);
+        }
+        let response = self.target.send(request).await.map_err(ClientError::unreachable)?;
         if response.status() == StatusCode::NOT_FOUND && had_session {
             return Err(ClientError::SessionExpired);
         }
@@ -124,7 +147,21 @@ impl Transport for StreamableHttp {
     }
 
     fn send_detached(&self, body: Vec<u8>) {
-        deliver_detached(self.target.clone(), self.post(body));
+        // A modern server is not answered: it has no requests to make.
+        if !self.hub.is_modern() {
+            deliver_detached(self.target.clone(), self.post(body));
+        }
+    }
+
+    /// To a modern server the closed connection says it all.
+    fn cancel(&self, call: &Call, reason: &str) {
+        if call.head.is_none() {
+            self.send_detached(encode::cancelled(&call.id.into(), reason));
+        }
+    }
+
+    fn has_headers(&self) -> bool {
+        true
     }
 
     fn reset(&self) {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::value::RawValue;
 
 use super::{ClientError, call::Call};
-use crate::Revision;
+use crate::{Revision, encode};
 
 /// Moves messages. Implemented once per transport; called by the client and by the reading task for replies.
 #[async_trait]
@@ -15,11 +15,21 @@ pub(super) trait Transport: Send + Sync {
     async fn exchange(&self, call: &Arc<Call>, body: Vec<u8>)
     -> Result<Box<RawValue>, ClientError>;
 
-    /// Sends a notification or a response.
-    async fn send(&self, body: Vec<u8>) -> Result<(), ClientError>;
+    /// Sends a notification of this method, or a response.
+    async fn send(&self, method: Option<&str>, body: Vec<u8>) -> Result<(), ClientError>;
 
     /// Sends as far as that goes without waiting for it.
     fn send_detached(&self, body: Vec<u8>);
+
+    /// Nobody waits for a call any more.
+    fn cancel(&self, call: &Call, reason: &str) {
+        self.send_detached(encode::cancelled(&call.id.into(), reason));
+    }
+
+    /// True when a request has headers beside its body.
+    fn has_headers(&self) -> bool {
+        false
+    }
 
     /// A handshake is about to start; any earlier session is forgotten.
     fn reset(&self) {}

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use capdeck_mcp::{
     Revision,
-    client::{Client, ClientError, RequestOptions},
+    client::{Client, ClientError, EraChoice, RequestOptions},
     server::HttpOptions,
 };
 use parking_lot::Mutex;
@@ -33,7 +33,7 @@ async fn over_http() -> Pair {
 }
 
 async fn introduce(pair: Pair) -> Pair {
-    let greeting = pair.client.initialize(hello(), PLENTY).await.unwrap();
+    let greeting = pair.client.connect(hello(), EraChoice::Legacy, PLENTY).await.unwrap();
     assert_eq!(greeting.revision, Revision::LATEST_LEGACY);
     assert_eq!(greeting.instructions.as_deref(), Some("be kind"));
     assert!(greeting.raw.get().starts_with(r#"{"protocolVersion":"2025-11-25","capabilities":"#));

@@ -10,7 +10,7 @@ use axum::{
     routing::{get, post},
 };
 use bytes::Bytes;
-use capdeck_mcp::client::{Client, ClientError, RequestOptions};
+use capdeck_mcp::client::{Client, ClientError, EraChoice, RequestOptions};
 use futures_util::StreamExt;
 use http::HeaderMap;
 use tokio::sync::{Mutex, mpsc};
@@ -86,7 +86,7 @@ async fn a_whole_session() {
         server.send(r#"{"id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{}}}"#);
         assert_eq!(server.posted().await["method"], "notifications/initialized");
     };
-    let (greeting, ()) = tokio::join!(client.initialize(hello(), PLENTY), serving);
+    let (greeting, ()) = tokio::join!(client.connect(hello(), EraChoice::Legacy, PLENTY), serving);
     assert_eq!(greeting.unwrap().revision.as_str(), "2024-11-05");
 
     let events = Recorder::new();

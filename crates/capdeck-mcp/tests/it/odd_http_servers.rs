@@ -4,7 +4,7 @@ use std::{convert::Infallible, time::Duration};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use capdeck_mcp::client::{Client, ClientError, RequestOptions};
+use capdeck_mcp::client::{Client, ClientError, EraChoice, RequestOptions};
 use futures_util::StreamExt;
 use http::Method;
 
@@ -43,7 +43,7 @@ async fn scripted(responses: impl IntoIterator<Item = Response>) -> (Client, Scr
 async fn introduced(responses: Vec<Response>) -> (Client, Scripted) {
     let script = [greeting(), accepted()].into_iter().chain(responses);
     let (client, server) = scripted(script.collect::<Vec<_>>()).await;
-    client.initialize(hello(), PLENTY).await.unwrap();
+    client.connect(hello(), EraChoice::Legacy, PLENTY).await.unwrap();
     let first = server.asked().await;
     assert!(!first.headers.contains_key("mcp-protocol-version"));
     assert_eq!(first.headers["authorization"], "Bearer canary");
@@ -114,7 +114,7 @@ async fn a_forgotten_session_is_told_apart_and_can_be_opened_again() {
     .await;
     assert!(matches!(ask(&client, "m", None).await, Err(ClientError::SessionExpired)));
     server.asked().await;
-    client.initialize(hello(), PLENTY).await.unwrap();
+    client.connect(hello(), EraChoice::Legacy, PLENTY).await.unwrap();
     let handshake = server.asked().await;
     assert!(!handshake.headers.contains_key("mcp-session-id"));
     server.asked().await;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_mcp::client::{Client, ClientError, RequestOptions};
+use capdeck_mcp::client::{Client, ClientError, EraChoice, RequestOptions};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 
 use crate::support::*;
@@ -109,7 +109,7 @@ async fn silence_ends_at_the_deadline_and_a_late_answer_is_dropped() {
 #[tokio::test]
 async fn a_handshake_is_not_cancelled() {
     let (client, mut server, _) = pair();
-    let outcome = client.initialize(hello(), Duration::from_millis(30)).await;
+    let outcome = client.connect(hello(), EraChoice::Legacy, Duration::from_millis(30)).await;
     assert!(matches!(outcome, Err(ClientError::Timeout { .. })));
     assert_eq!(server.read().await["method"], "initialize");
     client.notify("after", None).await.unwrap();
@@ -236,7 +236,8 @@ async fn an_unknown_protocol_version_is_refused() {
             let id = server.read().await["id"].clone();
             server.write(&format!("{{\"id\":{id},\"result\":{result}}}\n")).await;
         };
-        let (outcome, ()) = tokio::join!(client.initialize(hello(), PLENTY), serving);
+        let (outcome, ()) =
+            tokio::join!(client.connect(hello(), EraChoice::Legacy, PLENTY), serving);
         let error = outcome.unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     }

@@ -8,7 +8,7 @@ use reqwest::Response;
 use url::Url;
 
 use crate::{
-    MAX_MESSAGE_BYTES, Message,
+    MAX_MESSAGE_BYTES, Malformed, Message, RpcError,
     client::{ClientError, credentials::challenge, hub::excerpt},
 };
 
@@ -53,8 +53,14 @@ pub(in crate::client) async fn check_status(response: Response) -> Result<Respon
     let body = read_head(response, ERROR_BODY).await;
     let is_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     // Some servers put the JSON-RPC error of a request under an HTTP error status.
-    if !is_login && let Ok(Message::Response { outcome: Err(error), .. }) = Message::parse(&body) {
-        return Err(ClientError::Rpc(error));
+    match Message::parse(&body) {
+        _ if is_login => {}
+        Ok(Message::Response { outcome: Err(error), .. }) => return Err(ClientError::Rpc(error)),
+        // A modern server that could not read whose request it refuses.
+        Err(Malformed { id: None, error }) if RpcError::is_of_modern_protocol(error.code) => {
+            return Err(ClientError::Rpc(error));
+        }
+        _ => {}
     }
     Err(ClientError::Http { status: status.as_u16(), excerpt: excerpt(&body), www_authenticate })
 }

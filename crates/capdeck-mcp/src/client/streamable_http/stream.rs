@@ -96,7 +96,9 @@ impl StreamableHttp {
                 Reading::Ended(true) => fruitless = 0,
                 Reading::Ended(false) => fruitless += 1,
             }
-            let Some(last_event) = position.last_event.clone() else {
+            // A modern request is not taken up again: its server has seen the connection close and given up.
+            let resumable = position.last_event.clone().filter(|_| call.head.is_none());
+            let Some(last_event) = resumable else {
                 return Err(ClientError::protocol(format!(
                     "the event stream ended before the answer to `{}`",
                     call.method

@@ -1,0 +1,109 @@
+//! How a session ends, and what is said about it.
+
+use std::{sync::Arc, time::Duration};
+
+use capdeck_mcp::client::ClientError;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    super::failure::{Operation, call_error},
+    Session, SessionParts,
+};
+use crate::{
+    CallError,
+    process::{Exit, Process},
+};
+
+/// How long the pipes of an ended process may hold unread output.
+const LAST_OUTPUT: Duration = Duration::from_millis(500);
+
+/// How long a server may take to end by itself once its input is closed.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How much of a dead server's last words an error repeats.
+const LAST_LINES: usize = 5;
+const LAST_BYTES: usize = 1000;
+
+impl Session {
+    pub(in crate::mcp) fn ended(&self) -> Option<String> {
+        let reason = self.parts.client.ended()?;
+        let exit = self.parts.process.as_ref().and_then(Process::exit);
+        Some(self.last_words(exit.map_or(reason, describe)))
+    }
+
+    /// Waits until the connection and the process behind it are gone.
+    pub(in crate::mcp) async fn gone(&self) {
+        self.gone.cancelled().await;
+    }
+
+    /// Ends what is left when one part of the connection ends, or when it is told to.
+    pub(super) async fn watch_end(self: Arc<Self>, stop: CancellationToken) {
+        let SessionParts { client, process, .. } = &self.parts;
+        match process {
+            None => {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = client.wait_ended() => {}
+                }
+                client.close().await;
+            }
+            Some(process) => {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = client.wait_ended() => {}
+                    // A descendant may hold the pipe open for ever; the server itself is gone.
+                    _ = process.exited() => {
+                        tokio::time::timeout(LAST_OUTPUT, client.wait_ended()).await.ok();
+                    }
+                }
+                client.close().await;
+                tokio::time::timeout(FAREWELL, process.exited()).await.ok();
+                process.kill().await;
+            }
+        }
+        self.gone.cancel();
+    }
+
+    /// Words an error, with the exit status and last lines of a process that is gone.
+    pub(in crate::mcp) async fn explain(
+        &self,
+        operation: Operation<'_>,
+        error: ClientError,
+    ) -> CallError {
+        let process = self.parts.process.as_ref();
+        let closed = matches!(error, ClientError::Closed { .. });
+        let silent = matches!((&error, operation), (ClientError::Timeout { .. }, Operation::Start));
+        let mut call_error = call_error(self.id(), operation, error);
+        if let (true, Some(process)) = (closed, process) {
+            // The end of its output and the end of the process arrive in any order.
+            if let Ok(exit) = tokio::time::timeout(LAST_OUTPUT, process.gone()).await {
+                call_error.message = format!("`{}` {}", self.id(), describe(exit));
+            }
+        }
+        if (closed || silent) && process.is_some() {
+            call_error.message = self.last_words(call_error.message);
+        }
+        call_error.scrubbed(&self.parts.log_scrubber)
+    }
+
+    fn last_words(&self, message: String) -> String {
+        let text = self.parts.log.text();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default();
+        let last = last.join(" | ");
+        if last.is_empty() {
+            return message;
+        }
+        let (_, last) =
+            last.split_at(last.ceil_char_boundary(last.len().saturating_sub(LAST_BYTES)));
+        format!("{message}; it last wrote: {last}")
+    }
+}
+
+fn describe(exit: Exit) -> String {
+    match (exit.code, exit.signal_name()) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was ended by {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}

@@ -1,0 +1,59 @@
+//! How much a server should say about what it does: once and for all to a legacy one, with each request to a modern one.
+
+use capdeck_catalog::RawObject;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::{super::subscriptions::nothing, Session};
+use crate::{CallContext, CallError, ErrorCode};
+
+const SET_LEVEL: &str = "logging/setLevel";
+
+/// The levels there are, least severe first.
+const LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+impl Session {
+    /// Takes a client's wish. A legacy server is told; for a modern one it is kept for the client's later requests.
+    pub(super) async fn set_level(
+        &self,
+        params: Option<RawObject>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let level = params
+            .as_ref()
+            .and_then(|params| serde_json::from_str::<String>(params.get("level")?.get()).ok());
+        if !self.is_modern() {
+            let mut told = self.told_level.lock().await;
+            let answer = self.pass(SET_LEVEL, params, context).await?;
+            *told = level;
+            return Ok(answer);
+        }
+        match level.filter(|level| LEVELS.contains(&level.as_str())) {
+            Some(level) => {
+                self.clients.set_level(context.client.as_ref(), level);
+                Ok(nothing())
+            }
+            None => Err(CallError::new(ErrorCode::RequestInvalid, "there is no such log level")
+                .hint(format!("choose one of {}", LEVELS.join(", ")))),
+        }
+    }
+
+    /// Tells a legacy server the level that a call wants, when it was last told another. A server that refuses says no
+    /// less for it, so the call goes on.
+    pub(super) async fn tell_level(&self, context: &CallContext) {
+        let Some(level) = &context.log_level else { return };
+        if self.is_modern() || !self.facts.lock().capabilities.contains_key("logging") {
+            return;
+        }
+        let mut told = self.told_level.lock().await;
+        if told.as_ref() == Some(level) {
+            return;
+        }
+        let text = to_raw_value(level).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        let params = RawObject::from_iter([("level".to_owned(), text)]);
+        match self.pass(SET_LEVEL, Some(params), context).await {
+            Ok(_) => *told = Some(level.clone()),
+            Err(error) => tracing::debug!(server = self.id(), %error, "the log level was refused"),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Which resources the callers of one connection want to hear about.
+//!
+//! The server is told of the first who wants a resource and of the last who no longer does. A legacy server gets a
+//! request each time; a modern one is listened to with another filter.
+
+use std::collections::BTreeMap;
+
+use capdeck_catalog::RawObject;
+use capdeck_mcp::client::ClientError;
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+
+use super::{failure::Operation, session::Session};
+use crate::{CallContext, CallError, ErrorCode};
+
+/// How many resources of one server may be watched.
+const MAX_WATCHED: usize = 10_000;
+
+pub(super) const SUBSCRIBE: &str = "resources/subscribe";
+pub(super) const UNSUBSCRIBE: &str = "resources/unsubscribe";
+
+/// How many callers want each resource.
+#[derive(Default)]
+pub(super) struct Subscriptions {
+    counts: Mutex<BTreeMap<String, usize>>,
+    /// Held while the server is told, so that it hears of changes in the order they were made.
+    telling: tokio::sync::Mutex<()>,
+}
+
+impl Subscriptions {
+    pub(super) fn uris(&self) -> Vec<String> {
+        self.counts.lock().keys().cloned().collect()
+    }
+
+    /// Adds or removes a wish, and tells the server if that makes a difference to it.
+    pub(super) async fn change(
+        &self,
+        session: &Session,
+        method: &str,
+        params: Option<RawObject>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let Some(uri) = params.as_ref().and_then(uri_of) else {
+            // A legacy server may know members that this host does not.
+            if !session.is_modern() {
+                return session.pass(method, params, context).await;
+            }
+            let message = format!("`{method}` needs the `uri` of a resource");
+            return Err(CallError::new(ErrorCode::RequestInvalid, message));
+        };
+        let _order = tokio::select! {
+            order = self.telling.lock() => order,
+            () = context.cancel.cancelled() => {
+                return Err(CallError::new(ErrorCode::Cancelled, "the call was cancelled"));
+            }
+            () = tokio::time::sleep(session.timeout(context)) => {
+                let after = session.timeout(context);
+                let error = ClientError::Timeout { method: method.to_owned(), after };
+                return Err(session.explain(Operation::of(method), error).await);
+            }
+        };
+        let count = self.counts.lock().get(&uri).copied().unwrap_or(0);
+        if method == SUBSCRIBE {
+            if count == 0 {
+                self.tell(session, method, &uri, params, context).await?;
+            }
+            *self.counts.lock().entry(uri).or_default() += 1;
+        } else if count > 1 {
+            self.counts.lock().insert(uri, count - 1);
+        } else {
+            // Whatever the server says to it, nobody here wants the resource any more.
+            self.counts.lock().remove(&uri);
+            self.tell(session, method, &uri, params, context).await?;
+        }
+        Ok(nothing())
+    }
+
+    async fn tell(
+        &self,
+        session: &Session,
+        method: &str,
+        uri: &str,
+        params: Option<RawObject>,
+        context: &CallContext,
+    ) -> Result<(), CallError> {
+        let mut uris = self.uris();
+        if method == SUBSCRIBE {
+            if uris.len() >= MAX_WATCHED {
+                let message = format!("more than {MAX_WATCHED} resources of `{}`", session.id());
+                return Err(CallError::new(ErrorCode::RequestInvalid, message)
+                    .hint("unsubscribe from some of them first"));
+            }
+            uris.push(uri.to_owned());
+        }
+        if !session.is_modern() {
+            return session.pass(method, params, context).await.map(drop);
+        }
+        session.watch(uris, context).await
+    }
+}
+
+fn uri_of(params: &RawObject) -> Option<String> {
+    serde_json::from_str(params.get("uri")?.get()).ok()
+}
+
+/// `{}`, the answer that says only "done".
+pub(super) fn nothing() -> Box<RawValue> {
+    RawValue::from_string("{}".to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}

@@ -1,0 +1,180 @@
+//! The way in: which era a server speaks is asked once, then the era's own introduction follows.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::{Client, ClientError, ClientHello, ServerHello, exchange::later, modern::Modern};
+use crate::{Era, RawObject, Revision, RpcError, raw, request_meta};
+
+/// How long a server may take to say that it speaks the modern era. Legacy servers refuse at once; those that
+/// stay silent are few, and those that are only slow to start are asked again if they refuse the handshake.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// How often one probe names another revision because the server asks for it.
+const PROBE_TRIES: usize = 3;
+
+/// Which era to speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EraChoice {
+    /// The modern one when the server speaks it, else the legacy one.
+    Auto,
+    /// As `Auto`, for a server that is known to speak the legacy one: the handshake is tried first.
+    LegacyFirst,
+    Legacy,
+    Modern,
+}
+
+/// What came of asking a server for the modern era.
+enum Probe {
+    Modern(Box<ServerHello>),
+    /// It does not speak it, or not to us; this is what happened.
+    Not(ClientError),
+}
+
+impl Client {
+    /// Introduces us. May be called again when the server has forgotten us or changed its era.
+    pub async fn connect(
+        &self,
+        hello: ClientHello,
+        choice: EraChoice,
+        timeout: Duration,
+    ) -> Result<ServerHello, ClientError> {
+        let end = later(Instant::now(), timeout);
+        let hello = Arc::new(hello);
+        match choice {
+            EraChoice::Legacy => self.initialize(&hello, timeout).await,
+            EraChoice::Modern => match self.probe(&hello, timeout).await? {
+                Probe::Modern(found) => Ok(*found),
+                Probe::Not(why) => Err(why),
+            },
+            EraChoice::LegacyFirst => match self.initialize(&hello, timeout).await {
+                Ok(found) => Ok(found),
+                Err(error) => self.probe_after(error, &hello, end).await,
+            },
+            EraChoice::Auto => {
+                let silent = match self.probe(&hello, PROBE_TIMEOUT.min(timeout / 2)).await? {
+                    Probe::Modern(found) => return Ok(*found),
+                    Probe::Not(why) => matches!(why, ClientError::Timeout { .. }),
+                };
+                match self.initialize(&hello, remaining(end)).await {
+                    // A slow modern server has both messages before it and refuses the second.
+                    Err(error) if silent => self.probe_after(error, &hello, end).await,
+                    outcome => outcome,
+                }
+            }
+        }
+    }
+
+    /// A second look at a server that refused the handshake.
+    async fn probe_after(
+        &self,
+        error: ClientError,
+        hello: &Arc<ClientHello>,
+        end: Instant,
+    ) -> Result<ServerHello, ClientError> {
+        let refused = matches!(
+            error,
+            ClientError::Rpc(_)
+                | ClientError::Http { status: 400 | 404 | 405, .. }
+                | ClientError::Protocol { .. }
+        );
+        if !refused {
+            return Err(error);
+        }
+        match self.probe(hello, remaining(end)).await {
+            Ok(Probe::Modern(found)) => Ok(*found),
+            Ok(Probe::Not(_)) | Err(_) => Err(error),
+        }
+    }
+
+    async fn probe(
+        &self,
+        hello: &Arc<ClientHello>,
+        timeout: Duration,
+    ) -> Result<Probe, ClientError> {
+        let end = later(Instant::now(), timeout);
+        let inner = &self.inner;
+        inner.leave();
+        inner.transport.reset();
+        let mut revision = Revision::LATEST;
+        for _ in 0..PROBE_TRIES {
+            let modern = Modern::new(inner, revision, Arc::clone(hello));
+            match modern.discover(end).await {
+                Ok(answer) => {
+                    return match read_discovery(answer, revision) {
+                        Ok(found) => {
+                            inner.enter(Arc::new(modern), &found);
+                            Ok(Probe::Modern(Box::new(found)))
+                        }
+                        Err(why) => Ok(Probe::Not(why)),
+                    };
+                }
+                Err(ClientError::Rpc(error)) => match offered(&error) {
+                    Some(other) => revision = other,
+                    None => return Ok(Probe::Not(ClientError::Rpc(error))),
+                },
+                Err(error) if ends_connecting(&error) => return Err(error),
+                Err(error) => return Ok(Probe::Not(error)),
+            }
+        }
+        let message = "the server refuses each protocol version that it asks for";
+        Ok(Probe::Not(ClientError::protocol(message)))
+    }
+}
+
+/// The modern revision that a server offers in place of the one it refused.
+pub(super) fn offered(error: &RpcError) -> Option<Revision> {
+    if error.code != RpcError::UNSUPPORTED_VERSION {
+        return None;
+    }
+    let data: RawObject = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
+    newest_modern(&data, "supported")
+}
+
+/// The newest modern revision in a list of them that is spoken here.
+fn newest_modern(object: &RawObject, key: &str) -> Option<Revision> {
+    let versions: Vec<String> = serde_json::from_str(object.get(key)?.get()).ok()?;
+    let known = versions.iter().filter_map(|version| Revision::parse(version));
+    known.filter(|revision| revision.era() == Era::Modern).max()
+}
+
+/// Failures that a handshake would only repeat.
+fn ends_connecting(error: &ClientError) -> bool {
+    match error {
+        ClientError::Closed { .. } | ClientError::Cancelled | ClientError::Unreachable { .. } => {
+            true
+        }
+        ClientError::Http { status, .. } => matches!(status, 300..=399 | 401 | 403),
+        _ => false,
+    }
+}
+
+fn read_discovery(raw: Box<RawValue>, asked: Revision) -> Result<ServerHello, ClientError> {
+    let result: RawObject = serde_json::from_str(raw.get())
+        .map_err(|_| ClientError::protocol("the answer to `server/discover` is not an object"))?;
+    // Some legacy servers answer `{}` to anything.
+    if !result.contains_key("supportedVersions") {
+        let message = "the answer to `server/discover` has no `supportedVersions`";
+        return Err(ClientError::protocol(message));
+    }
+    let Some(newest) = newest_modern(&result, "supportedVersions") else {
+        let message = format!("the server does not speak protocol version `{asked}`");
+        return Err(ClientError::protocol(message));
+    };
+    let server_info = raw::object_member(&result, "_meta")
+        .and_then(|meta| raw::object_member(&meta, request_meta::SERVER_INFO))
+        .or_else(|| raw::object_member(&result, "serverInfo"));
+    Ok(ServerHello {
+        revision: newest,
+        capabilities: raw::object_member(&result, "capabilities").unwrap_or_default(),
+        server_info: server_info.unwrap_or_default(),
+        instructions: raw::text_member(&result, "instructions"),
+        raw,
+    })
+}
+
+fn remaining(end: Instant) -> Duration {
+    end.saturating_duration_since(Instant::now())
+}

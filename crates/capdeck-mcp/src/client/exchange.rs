@@ -1,0 +1,80 @@
+//! One request out, one answer back, within its deadlines.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    ClientError, RequestOptions,
+    call::{self, Call, InFlight, Outcome},
+    hub::Hub,
+    request_head::RequestHead,
+    transport::Transport,
+};
+use crate::{RawObject, encode};
+
+/// A request to send.
+pub(super) struct Outgoing<'a> {
+    pub(super) method: &'a str,
+    /// Stays with the caller, who may have to send it again; our progress token is put in.
+    pub(super) params: &'a mut Option<RawObject>,
+    /// Present in the modern era.
+    pub(super) head: Option<RequestHead>,
+    /// Cancelled when the server acknowledges a subscription.
+    pub(super) acknowledged: Option<CancellationToken>,
+}
+
+/// Sends a request and waits for its answer, no longer than the options allow and never beyond `hard_end`.
+pub(super) async fn exchange(
+    hub: &Arc<Hub>,
+    transport: &Arc<dyn Transport>,
+    outgoing: Outgoing<'_>,
+    options: &RequestOptions,
+    hard_end: Instant,
+) -> Outcome {
+    let Outgoing { method, params, head, acknowledged } = outgoing;
+    let id = hub.next_id();
+    if options.on_progress.is_some() {
+        *params = Some(call::with_progress_token(params.take().unwrap_or_default(), id));
+    }
+    let body = encode::request(&id.into(), method, params.as_ref());
+    let call = Arc::new(Call::new(id, method, options, head, acknowledged));
+    let mut in_flight = InFlight::start(hub, transport, &call);
+
+    let started = Instant::now();
+    let exchange = transport.exchange(&call, body);
+    tokio::pin!(exchange);
+    loop {
+        let deadline = later(call.last_activity(), options.timeout).min(hard_end);
+        tokio::select! {
+            biased;
+            outcome = &mut exchange => {
+                in_flight.finish();
+                return outcome;
+            }
+            () = options.cancel.cancelled() => {
+                in_flight.abandon("cancelled by the caller");
+                return Err(ClientError::Cancelled);
+            }
+            () = hub.stopped() => {
+                in_flight.finish();
+                return Err(hub.closed_error());
+            }
+            () = sleep_until(deadline) => {
+                let moved = later(call.last_activity(), options.timeout).min(hard_end);
+                if moved <= deadline {
+                    in_flight.abandon("no answer in time");
+                    let after = started.elapsed();
+                    return Err(ClientError::Timeout { method: method.to_owned(), after });
+                }
+            }
+        }
+    }
+}
+
+/// `start + delay`, or a far day when that does not fit.
+pub(super) fn later(start: Instant, delay: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+    start.checked_add(delay.min(FAR)).unwrap_or(start)
+}

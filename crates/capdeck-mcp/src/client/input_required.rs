@@ -1,0 +1,116 @@
+//! Answers what a modern server needs to know before it can answer us.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::try_join_all;
+use indexmap::IndexMap;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{ClientError, ClientHandler};
+use crate::{RawObject, raw};
+
+/// How often one request may be sent again with more answers.
+pub(super) const MAX_ROUNDS: u32 = 16;
+
+/// How many questions one answer may hold.
+const MAX_QUESTIONS: usize = 64;
+
+/// The first wait before a request is sent again that the server only asks to repeat; it doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// An `input_required` result.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct InputRequired {
+    #[serde(default)]
+    input_requests: IndexMap<String, Question>,
+    /// Opaque, to be sent back as it is.
+    #[serde(default)]
+    request_state: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Question {
+    method: String,
+    #[serde(default)]
+    params: Option<RawObject>,
+}
+
+impl InputRequired {
+    /// Reads the result of a request that may ask.
+    pub(super) fn read(method: &str, result: &RawValue) -> Result<Self, ClientError> {
+        if !matches!(method, "tools/call" | "prompts/get" | "resources/read") {
+            let message = format!("`{method}` was answered with `input_required`, which it cannot");
+            return Err(ClientError::Protocol { message });
+        }
+        let asked: Self = serde_json::from_str(result.get()).map_err(|error| {
+            ClientError::protocol(format!("an `input_required` result cannot be read: {error}"))
+        })?;
+        if asked.input_requests.len() > MAX_QUESTIONS {
+            let message = format!(
+                "{} questions at once, more than {MAX_QUESTIONS}",
+                asked.input_requests.len()
+            );
+            return Err(ClientError::Protocol { message });
+        }
+        if asked.input_requests.is_empty() && asked.request_state.is_none() {
+            let message = "an `input_required` result asks nothing and has no `requestState`";
+            return Err(ClientError::protocol(message));
+        }
+        Ok(asked)
+    }
+
+    /// Asks all questions at once and puts the answers into the request's params. `round` counts from zero.
+    pub(super) async fn answer(
+        self,
+        params: &mut RawObject,
+        handler: &Arc<dyn ClientHandler>,
+        round: u32,
+    ) -> Result<(), ClientError> {
+        params.shift_remove("inputResponses");
+        if self.input_requests.is_empty() {
+            let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(round));
+            tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
+        } else {
+            let questions = self.input_requests.into_iter().map(|(key, question)| async move {
+                question.ask(handler).await.map(|answer| (key, answer))
+            });
+            let answers: RawObject = try_join_all(questions).await?.into_iter().collect();
+            params.insert("inputResponses".to_owned(), raw::raw(&answers));
+        }
+        match self.request_state {
+            Some(state) => params.insert("requestState".to_owned(), state),
+            None => params.shift_remove("requestState"),
+        };
+        Ok(())
+    }
+}
+
+impl Question {
+    async fn ask(self, handler: &Arc<dyn ClientHandler>) -> Result<Box<RawValue>, ClientError> {
+        let Self { method, mut params } = self;
+        if method == "elicitation/create"
+            && let Some(params) = &mut params
+        {
+            name_page(params);
+        }
+        let answer = handler.request(&method, params).await;
+        answer.map_err(|error| ClientError::Unanswered { method, error })
+    }
+}
+
+/// Legacy clients know a page to visit by an id, which modern servers no longer give.
+fn name_page(params: &mut RawObject) {
+    if raw::text_member(params, "mode").as_deref() != Some("url")
+        || params.contains_key("elicitationId")
+    {
+        return;
+    }
+    let mut bytes = [0; 16];
+    // Without randomness a client shows the page all the same; it only cannot be told apart from another.
+    getrandom::fill(&mut bytes).ok();
+    let id = format!("{:032x}", u128::from_be_bytes(bytes));
+    params.insert("elicitationId".to_owned(), raw::raw(&id));
+}

@@ -1,0 +1,271 @@
+//! The stream on which a modern server speaks without being asked: `subscriptions/listen`.
+//!
+//! One task holds one stream. It opens a new one when it should hear of other things, before it lets go of the old,
+//! and takes a stream up again that ended.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Serialize;
+use tokio::{
+    sync::{oneshot, watch},
+    time::Instant,
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{
+    ClientError, ClientHello, RequestOptions,
+    call::Outcome,
+    exchange::{Outgoing, exchange, later},
+    hub::Hub,
+    request_head::RequestHead,
+    transport::Transport,
+};
+use crate::{RawObject, Revision, RpcError, raw, request_meta::RequestMeta};
+
+const METHOD: &str = "subscriptions/listen";
+
+/// How long a server may take to acknowledge a stream.
+const ACKNOWLEDGE: Duration = Duration::from_secs(10);
+
+/// The wait before a stream is opened again; it doubles while that fails.
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+const LONGEST_DELAY: Duration = Duration::from_secs(60);
+
+/// A stream that lasted this long was a good one.
+const LASTING: Duration = Duration::from_secs(10);
+
+/// What to hear about, as it is sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Filter {
+    #[serde(skip_serializing_if = "is_false")]
+    tools_list_changed: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    prompts_list_changed: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    resources_list_changed: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    resource_subscriptions: Vec<String>,
+}
+
+/// Asks the task for things; it ends when this is dropped.
+pub(super) struct Listening {
+    wanted: watch::Sender<Wanted>,
+    granted: watch::Receiver<Granted>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Wanted {
+    /// Counts the changes of the filter.
+    number: u64,
+    filter: Filter,
+}
+
+/// What came of the filter with this number.
+#[derive(Debug, Clone)]
+struct Granted {
+    number: u64,
+    outcome: Result<(), ClientError>,
+}
+
+struct Listener {
+    hub: Arc<Hub>,
+    transport: Arc<dyn Transport>,
+    revision: Revision,
+    hello: Arc<ClientHello>,
+    wanted: watch::Receiver<Wanted>,
+    granted: watch::Sender<Granted>,
+}
+
+/// One stream. Dropping it ends it.
+struct Stream {
+    acknowledged: CancellationToken,
+    ended: oneshot::Receiver<Outcome>,
+    _cancel: DropGuard,
+}
+
+impl Listening {
+    /// Starts the task. A server that declares nothing to listen to is left alone until there is something.
+    pub(super) fn start(
+        hub: &Arc<Hub>,
+        transport: &Arc<dyn Transport>,
+        revision: Revision,
+        hello: &Arc<ClientHello>,
+        capabilities: &RawObject,
+    ) -> Self {
+        let filter = Filter::of(capabilities);
+        let (wanted, wants) = watch::channel(Wanted { number: 1, filter });
+        let (grants, granted) = watch::channel(Granted { number: 0, outcome: Ok(()) });
+        let listener = Listener {
+            hub: Arc::clone(hub),
+            transport: Arc::clone(transport),
+            revision,
+            hello: Arc::clone(hello),
+            wanted: wants,
+            granted: grants,
+        };
+        tokio::spawn(listener.run());
+        Self { wanted, granted }
+    }
+
+    /// Hears about these resources from now on, and waits until the server agrees.
+    pub(super) async fn watch_resources(&self, uris: Vec<String>) -> Result<(), ClientError> {
+        let mut number = 0;
+        self.wanted.send_modify(|wanted| {
+            wanted.filter.resource_subscriptions = uris;
+            wanted.number += 1;
+            number = wanted.number;
+        });
+        let mut granted = self.granted.clone();
+        match granted.wait_for(|granted| granted.number >= number).await {
+            Ok(granted) => granted.outcome.clone(),
+            Err(_) => Err(ClientError::Closed { reason: "the connection is closed".to_owned() }),
+        }
+    }
+}
+
+impl Listener {
+    async fn run(mut self) {
+        let hub = Arc::clone(&self.hub);
+        tokio::select! {
+            () = self.hold() => {}
+            () = hub.stopped() => {}
+        }
+    }
+
+    /// Holds a stream for as long as anyone asks for one.
+    async fn hold(&mut self) {
+        let mut failures = 0_u32;
+        let mut current: Option<Stream> = None;
+        loop {
+            let Wanted { number, filter } = self.wanted.borrow_and_update().clone();
+            if filter == Filter::default() {
+                current = None;
+                self.grant(number, Ok(()));
+                if self.wanted.changed().await.is_err() {
+                    return;
+                }
+                continue;
+            }
+            let mut stream = self.open(&filter);
+            let started = Instant::now();
+            let outcome = stream.opened().await;
+            let is_open = outcome.is_ok();
+            let is_final = outcome.as_ref().is_err_and(is_final);
+            if is_open {
+                // The old stream is let go before anyone relies on the new one.
+                let held = current.insert(stream);
+                self.grant(number, outcome);
+                tokio::select! {
+                    _ = &mut held.ended => {}
+                    changed = self.wanted.changed() => match changed {
+                        Ok(()) => continue,
+                        Err(_) => return,
+                    },
+                }
+            } else {
+                self.grant(number, outcome);
+            }
+            current = None;
+            failures =
+                if is_open && started.elapsed() > LASTING { 0 } else { failures.saturating_add(1) };
+            let delay = FIRST_DELAY.saturating_mul(2_u32.saturating_pow(failures.min(8)));
+            let delay = if is_final { None } else { Some(delay.min(LONGEST_DELAY)) };
+            tokio::select! {
+                () = pause(delay) => {}
+                changed = self.wanted.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+
+    fn grant(&self, number: u64, outcome: Result<(), ClientError>) {
+        if let Err(error) = &outcome {
+            tracing::debug!(%error, "the server offers no stream to listen on");
+        }
+        self.granted.send_replace(Granted { number, outcome });
+    }
+
+    /// Starts a stream in a task of its own.
+    fn open(&self, filter: &Filter) -> Stream {
+        let mut params = RawObject::from_iter([("notifications".to_owned(), raw::raw(filter))]);
+        let ClientHello { info, capabilities } = &*self.hello;
+        RequestMeta::put(&mut params, self.revision, capabilities, info, None);
+        let head = RequestHead::of(self.revision, METHOD, &params, Vec::new());
+        let acknowledged = CancellationToken::new();
+        let cancel = CancellationToken::new();
+        let options =
+            RequestOptions { cancel: cancel.clone(), ..RequestOptions::within(Duration::MAX) };
+        let (report, ended) = oneshot::channel();
+        let (hub, transport) = (Arc::clone(&self.hub), Arc::clone(&self.transport));
+        let heard = acknowledged.clone();
+        tokio::spawn(async move {
+            let mut params = Some(params);
+            let outgoing = Outgoing {
+                method: METHOD,
+                params: &mut params,
+                head: Some(head),
+                acknowledged: Some(heard),
+            };
+            let never = later(Instant::now(), Duration::MAX);
+            report.send(exchange(&hub, &transport, outgoing, &options, never).await).ok();
+        });
+        Stream { acknowledged, ended, _cancel: cancel.drop_guard() }
+    }
+}
+
+impl Stream {
+    /// Waits for the server's first word.
+    async fn opened(&mut self) -> Result<(), ClientError> {
+        tokio::select! {
+            biased;
+            () = self.acknowledged.cancelled() => Ok(()),
+            ended = &mut self.ended => match ended {
+                Ok(Err(error)) => Err(error),
+                _ => Err(ClientError::protocol("the stream ended before it was acknowledged")),
+            },
+            () = tokio::time::sleep(ACKNOWLEDGE) => {
+                Err(ClientError::Timeout { method: METHOD.to_owned(), after: ACKNOWLEDGE })
+            }
+        }
+    }
+}
+
+impl Filter {
+    /// Everything that a server with these capabilities can tell.
+    fn of(capabilities: &RawObject) -> Self {
+        let changes = |kind: &str| {
+            let declared = raw::object_member(capabilities, kind);
+            declared.and_then(|kind| Some(kind.get("listChanged")?.get() == "true")) == Some(true)
+        };
+        Self {
+            tools_list_changed: changes("tools"),
+            prompts_list_changed: changes("prompts"),
+            resources_list_changed: changes("resources"),
+            resource_subscriptions: Vec::new(),
+        }
+    }
+}
+
+/// A refusal that asking again would only repeat.
+fn is_final(error: &ClientError) -> bool {
+    match error {
+        ClientError::Rpc(error) => {
+            matches!(error.code, RpcError::METHOD_NOT_FOUND | RpcError::INVALID_PARAMS)
+        }
+        ClientError::Http { status, .. } => matches!(status, 400..=405),
+        _ => false,
+    }
+}
+
+/// Waits this long, or for ever.
+async fn pause(delay: Option<Duration>) {
+    match delay {
+        Some(delay) => tokio::time::sleep(delay).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}

@@ -1,0 +1,277 @@
+//! Requests of the modern era: each says who sends it, and is sent again when the server needs input first.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::{
+    ClientError, ClientHello, Inner, OnInputRequired, RequestOptions, ServerHello,
+    call::Outcome,
+    connect::offered,
+    exchange::{Outgoing, exchange, later},
+    hub::Hub,
+    input_required::{InputRequired, MAX_ROUNDS},
+    listening::Listening,
+    request_head::RequestHead,
+    result_type::{ResultType, result_type},
+    transport::Transport,
+};
+use crate::{ParamHeader, RawObject, Revision, RpcError, request_meta::RequestMeta};
+
+/// No honest list is longer.
+const MAX_PAGES: usize = 1000;
+
+/// How a modern server is spoken to.
+pub(super) struct Modern {
+    hub: Arc<Hub>,
+    transport: Arc<dyn Transport>,
+    revision: Mutex<Revision>,
+    /// Who we are when a request does not say otherwise.
+    hello: Arc<ClientHello>,
+    listening: OnceLock<Listening>,
+}
+
+/// What goes wrong once and is mended by sending the request again.
+#[derive(Default)]
+struct Mended {
+    version: bool,
+    headers: bool,
+}
+
+impl Modern {
+    pub(super) fn new(inner: &Inner, revision: Revision, hello: Arc<ClientHello>) -> Self {
+        Self {
+            hub: Arc::clone(&inner.hub),
+            transport: Arc::clone(&inner.transport),
+            revision: Mutex::new(revision),
+            hello,
+            listening: OnceLock::new(),
+        }
+    }
+
+    /// Asks what the server is.
+    pub(super) async fn discover(&self, end: Instant) -> Outcome {
+        let options = RequestOptions::within(end.saturating_duration_since(Instant::now()));
+        self.send("server/discover", &mut RawObject::new(), Vec::new(), &options, end).await
+    }
+
+    /// Takes the server at its word: the newest revision it has, and a stream if it has anything to say on it.
+    pub(super) fn settle(&self, found: &ServerHello) {
+        *self.revision.lock() = found.revision;
+        let listening = Listening::start(
+            &self.hub,
+            &self.transport,
+            found.revision,
+            &self.hello,
+            &found.capabilities,
+        );
+        self.listening.set(listening).ok();
+    }
+
+    /// The stream on which the server speaks without being asked.
+    pub(super) fn listening(&self) -> Option<&Listening> {
+        self.listening.get()
+    }
+
+    /// Sends a request for as often as it takes to get its result.
+    pub(super) async fn request(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+        options: &RequestOptions,
+    ) -> Outcome {
+        let hard_end = later(Instant::now(), options.max_timeout);
+        let mut params = params.unwrap_or_default();
+        let mut mended = Mended::default();
+        let mut round = 0;
+        loop {
+            let headers = self.param_headers(method, &params, options, hard_end).await?;
+            let result = match self.send(method, &mut params, headers, options, hard_end).await {
+                Ok(result) => result,
+                Err(error) => {
+                    self.mend(error, &mut mended)?;
+                    continue;
+                }
+            };
+            match result_type(&result) {
+                ResultType::Answer if method == "tools/list" && self.transport.has_headers() => {
+                    let is_first = !params.contains_key("cursor");
+                    return Ok(self.hub.tools.learn(is_first, result).0);
+                }
+                ResultType::Answer => return Ok(result),
+                ResultType::InputRequired
+                    if options.input_required == OnInputRequired::HandBack =>
+                {
+                    return Ok(result);
+                }
+                ResultType::InputRequired => {
+                    if round == MAX_ROUNDS {
+                        return Err(ClientError::protocol(format!(
+                            "the server still needs input for `{method}` after {MAX_ROUNDS} rounds"
+                        )));
+                    }
+                    let asked = InputRequired::read(method, &result)?;
+                    self.answer(asked, method, &mut params, options, round, hard_end).await?;
+                    round += 1;
+                }
+                ResultType::Unknown(kind) => {
+                    let message = format!("`{method}` has a result of the unknown type `{kind}`");
+                    return Err(ClientError::Protocol { message });
+                }
+            }
+        }
+    }
+
+    /// Sends a request once, with everything it says about its sender.
+    async fn send(
+        &self,
+        method: &str,
+        params: &mut RawObject,
+        headers: Vec<ParamHeader>,
+        options: &RequestOptions,
+        hard_end: Instant,
+    ) -> Outcome {
+        let revision = *self.revision.lock();
+        let sender = options.client.as_ref().unwrap_or(&self.hello);
+        let level = options.log_level.as_deref();
+        RequestMeta::put(params, revision, &sender.capabilities, &sender.info, level);
+        let head = if self.transport.has_headers() {
+            RequestHead::of(revision, method, params, headers)
+        } else {
+            RequestHead::bare(revision)
+        };
+        let mut sent = Some(std::mem::take(params));
+        let outgoing = Outgoing { method, params: &mut sent, head: Some(head), acknowledged: None };
+        let outcome = exchange(&self.hub, &self.transport, outgoing, options, hard_end).await;
+        *params = sent.unwrap_or_default();
+        outcome
+    }
+
+    /// Makes good what can be made good by asking again; anything else is the outcome.
+    fn mend(&self, error: ClientError, mended: &mut Mended) -> Result<(), ClientError> {
+        let ClientError::Rpc(refusal) = &error else { return Err(error) };
+        match refusal.code {
+            RpcError::UNSUPPORTED_VERSION => match offered(refusal) {
+                Some(other) if !std::mem::replace(&mut mended.version, true) => {
+                    *self.revision.lock() = other;
+                    Ok(())
+                }
+                Some(_) => Err(error),
+                // It has left the era; whoever owns the connection introduces us anew.
+                None => Err(ClientError::SessionExpired),
+            },
+            // The tool's annotations are not what they were when the list was read.
+            RpcError::HEADER_MISMATCH if !std::mem::replace(&mut mended.headers, true) => {
+                self.hub.tools.forget();
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Puts the answers to a server's questions into the params of the request that has to be sent again.
+    async fn answer(
+        &self,
+        asked: InputRequired,
+        method: &str,
+        params: &mut RawObject,
+        options: &RequestOptions,
+        round: u32,
+        hard_end: Instant,
+    ) -> Result<(), ClientError> {
+        let handler = options.events.as_ref().unwrap_or_else(|| self.hub.owner());
+        let started = Instant::now();
+        tokio::select! {
+            biased;
+            answered = asked.answer(params, handler, round) => answered,
+            () = options.cancel.cancelled() => Err(ClientError::Cancelled),
+            () = self.hub.stopped() => Err(self.hub.closed_error()),
+            // A person may take longer than a server: only the end of all time for the request counts.
+            () = tokio::time::sleep_until(hard_end) => {
+                let after = started.elapsed();
+                Err(ClientError::Timeout { method: method.to_owned(), after })
+            }
+        }
+    }
+
+    /// The headers made of a call's arguments. Without a list that says which, the list is read first.
+    async fn param_headers(
+        &self,
+        method: &str,
+        params: &RawObject,
+        options: &RequestOptions,
+        hard_end: Instant,
+    ) -> Result<Vec<ParamHeader>, ClientError> {
+        if method != "tools/call" || !self.transport.has_headers() {
+            return Ok(Vec::new());
+        }
+        let tools = &self.hub.tools;
+        if !tools.is_listed() {
+            let _one_reader = tokio::select! {
+                reader = tools.listing.lock() => reader,
+                () = options.cancel.cancelled() => return Err(ClientError::Cancelled),
+                () = tokio::time::sleep(options.timeout) => {
+                    let after = options.timeout;
+                    return Err(ClientError::Timeout { method: method.to_owned(), after });
+                }
+            };
+            if !tools.is_listed() {
+                self.read_tools(options, hard_end).await?;
+            }
+        }
+        Ok(tools.of_call(params))
+    }
+
+    /// Reads the list of tools only for what it says about headers.
+    async fn read_tools(
+        &self,
+        options: &RequestOptions,
+        hard_end: Instant,
+    ) -> Result<(), ClientError> {
+        let quiet = RequestOptions {
+            cancel: options.cancel.clone(),
+            client: options.client.clone(),
+            ..RequestOptions::within(options.timeout)
+        };
+        let tools = &self.hub.tools;
+        let mut cursor: Option<Box<RawValue>> = None;
+        for _ in 0..MAX_PAGES {
+            let is_first = cursor.is_none();
+            let mut params = RawObject::new();
+            if let Some(cursor) = cursor.take() {
+                params.insert("cursor".to_owned(), cursor);
+            }
+            match self.send("tools/list", &mut params, Vec::new(), &quiet, hard_end).await {
+                Ok(page) => cursor = tools.learn(is_first, page).1,
+                Err(ClientError::Rpc(error)) => {
+                    tracing::debug!(%error, "the server does not list its tools");
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+            if cursor.is_none() {
+                return Ok(());
+            }
+        }
+        tools.give_up();
+        Ok(())
+    }
+
+    /// Says which resources to hear about, and waits until the server agrees.
+    pub(super) async fn watch_resources(
+        &self,
+        uris: Vec<String>,
+        timeout: Duration,
+    ) -> Result<(), ClientError> {
+        let Some(listening) = self.listening() else { return Err(self.hub.closed_error()) };
+        let method = "subscriptions/listen";
+        tokio::time::timeout(timeout, listening.watch_resources(uris)).await.unwrap_or_else(|_| {
+            Err(ClientError::Timeout { method: method.to_owned(), after: timeout })
+        })
+    }
+}

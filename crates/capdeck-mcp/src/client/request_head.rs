@@ -1,0 +1,62 @@
+//! What an HTTP request of the modern era says in its headers, so that nobody on the way has to open its body.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::{ParamHeader, RawObject, Revision, header_params, raw};
+
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// The head of one modern request. Transports without headers only see by it that the request is modern.
+#[derive(Debug, Clone)]
+pub(super) struct RequestHead {
+    revision: Revision,
+    name: Option<String>,
+    params: Vec<ParamHeader>,
+}
+
+impl RequestHead {
+    /// The head of a request for which no headers are sent.
+    pub(super) fn bare(revision: Revision) -> Self {
+        Self { revision, name: None, params: Vec::new() }
+    }
+
+    /// The head of this request; `params` are the headers made of a tool's arguments.
+    pub(super) fn of(
+        revision: Revision,
+        method: &str,
+        request: &RawObject,
+        params: Vec<ParamHeader>,
+    ) -> Self {
+        let key = match method {
+            "tools/call" | "prompts/get" => Some("name"),
+            "resources/read" => Some("uri"),
+            "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
+            _ => None,
+        };
+        let name = key.and_then(|key| raw::text_member(request, key));
+        Self { revision, name, params }
+    }
+
+    /// The headers as they are sent. What cannot stand in a header is left to the server to miss.
+    pub(super) fn headers(&self, method: &str) -> HeaderMap {
+        let mut headers = HeaderMap::with_capacity(self.params.len() + 3);
+        headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(self.revision.as_str()));
+        if let Ok(method) = HeaderValue::from_str(method) {
+            headers.insert(METHOD, method);
+        }
+        let name = self.name.as_deref().map(header_params::encode);
+        if let Some(Ok(name)) = name.map(|name| HeaderValue::from_str(&name)) {
+            headers.insert(NAME, name);
+        }
+        for param in &self.params {
+            let name = HeaderName::try_from(param.name.as_str());
+            let value = param.value.as_deref().map(HeaderValue::from_str);
+            if let (Ok(name), Some(Ok(value))) = (name, value) {
+                headers.insert(name, value);
+            }
+        }
+        headers
+    }
+}

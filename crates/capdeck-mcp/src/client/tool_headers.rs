@@ -1,0 +1,193 @@
+//! Which tools of a server have parameters that travel as headers, learned from its lists.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{HeaderParams, ParamHeader, RawObject, raw};
+
+/// How many annotated tools of one server are remembered.
+const MAX_TOOLS: usize = 10_000;
+
+/// What is known of a server's tools.
+#[derive(Default)]
+pub(super) struct ToolHeaders {
+    /// Counts the changes of the list that we heard of.
+    changes: AtomicU64,
+    known: Mutex<Known>,
+    /// Held while the list is read only for its headers, so that ten first calls read it once.
+    pub(super) listing: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// The number of changes after which the list was read to its end.
+    listed: Option<u64>,
+    /// Only tools that have such parameters.
+    annotated: HashMap<String, Arc<HeaderParams>>,
+}
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(borrow, default)]
+    tools: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "nextCursor")]
+    next_cursor: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Tool<'a> {
+    name: String,
+    #[serde(borrow, default, rename = "inputSchema")]
+    input_schema: Option<&'a RawValue>,
+}
+
+impl ToolHeaders {
+    /// The list is no longer what it was.
+    pub(super) fn forget(&self) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// True when calls can be told which headers they need.
+    pub(super) fn is_listed(&self) -> bool {
+        self.known.lock().listed == Some(self.changes.load(Ordering::Relaxed))
+    }
+
+    /// The server has no list to read; calls go without.
+    pub(super) fn give_up(&self) {
+        self.known.lock().listed = Some(self.changes.load(Ordering::Relaxed));
+    }
+
+    /// The headers of a call.
+    pub(super) fn of_call(&self, params: &RawObject) -> Vec<ParamHeader> {
+        if self.known.lock().annotated.is_empty() {
+            return Vec::new();
+        }
+        let name = raw::text_member(params, "name").unwrap_or_default();
+        let tool = self.known.lock().annotated.get(&name).cloned();
+        let arguments = params.get("arguments").map(AsRef::as_ref);
+        tool.map(|tool| tool.headers(arguments)).unwrap_or_default()
+    }
+
+    /// Learns from one page of the list, and takes tools out that break the rules; the rest stays as it was written.
+    /// Gives the cursor of the next page, too.
+    pub(super) fn learn(
+        &self,
+        is_first: bool,
+        answer: Box<RawValue>,
+    ) -> (Box<RawValue>, Option<Box<RawValue>>) {
+        let Ok(page) = serde_json::from_str::<Page<'_>>(answer.get()) else {
+            return (answer, None);
+        };
+        let tools = page.tools.map(RawValue::get).unwrap_or_default();
+        let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(tools) else {
+            return (answer, None);
+        };
+        let next = page.next_cursor.filter(|cursor| cursor.get() != "null").map(ToOwned::to_owned);
+        let mut kept = Vec::with_capacity(items.len());
+        {
+            let mut known = self.known.lock();
+            if is_first {
+                known.annotated.clear();
+            }
+            kept.extend(items.iter().copied().filter(|item| known.learn(item)));
+            if next.is_none() {
+                known.listed = Some(self.changes.load(Ordering::Relaxed));
+            }
+        }
+        if kept.len() == items.len() {
+            return (answer, next);
+        }
+        (without(&answer, tools, &kept).unwrap_or(answer), next)
+    }
+}
+
+impl Known {
+    /// Learns from one tool. False when it must not be offered.
+    fn learn(&mut self, item: &RawValue) -> bool {
+        let Ok(Tool { name, input_schema: Some(schema) }) = serde_json::from_str(item.get()) else {
+            return true;
+        };
+        match HeaderParams::of(schema) {
+            Ok(params) if params.is_empty() => true,
+            Ok(params) => {
+                if self.annotated.len() < MAX_TOOLS {
+                    self.annotated.insert(name, Arc::new(params));
+                }
+                true
+            }
+            Err(error) => {
+                tracing::warn!(tool = name, %error, "a tool of the server is left out");
+                false
+            }
+        }
+    }
+}
+
+/// The answer with fewer tools in the place of its list, which is a part of its own text.
+fn without(answer: &RawValue, tools: &str, kept: &[&RawValue]) -> Option<Box<RawValue>> {
+    let text = answer.get();
+    let start = (tools.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
+    let (head, rest) = text.split_at_checked(start)?;
+    let (_, tail) = rest.split_at_checked(tools.len())?;
+    let mut shorter = String::with_capacity(text.len());
+    shorter.push_str(head);
+    shorter.push('[');
+    for (place, tool) in kept.iter().enumerate() {
+        if place > 0 {
+            shorter.push(',');
+        }
+        shorter.push_str(tool.get());
+    }
+    shorter.push(']');
+    shorter.push_str(tail);
+    RawValue::from_string(shorter).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learn(tools: &ToolHeaders, text: &str) -> (String, Option<String>) {
+        let raw = RawValue::from_string(text.to_owned()).unwrap();
+        let (answer, next) = tools.learn(true, raw);
+        (answer.get().to_owned(), next.map(|next| next.get().to_owned()))
+    }
+
+    #[test]
+    fn broken_tools_go_and_the_rest_stays_byte_for_byte() {
+        let good = r#"{ "name":"good" , "inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}"#;
+        let bad = r#"{"name":"bad","inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}}"#;
+        let plain = r#"{"name":"plain","x":1.50}"#;
+        let list = format!("{{\"x\": 1,\"tools\" : [{good}, {bad} ,{plain}], \"y\":[ ]}}");
+        let tools = ToolHeaders::default();
+        let (shorter, next) = learn(&tools, &list);
+        assert_eq!(shorter, format!("{{\"x\": 1,\"tools\" : [{good},{plain}], \"y\":[ ]}}"));
+        assert!(next.is_none() && tools.is_listed());
+        let call = |name: &str| {
+            let params = format!(r#"{{"name":"{name}","arguments":{{"a":"v"}}}}"#);
+            tools.of_call(&serde_json::from_str(&params).unwrap())
+        };
+        assert_eq!((call("good").len(), call("plain").len()), (1, 0));
+        tools.forget();
+        assert!(!tools.is_listed());
+    }
+
+    #[test]
+    fn a_list_without_faults_is_given_back_as_it_came() {
+        let tools = ToolHeaders::default();
+        for odd in [r#"{"tools": [ {"name":"a"} , 7]}"#, r#"{"tools":{}}"#, "[]", "7"] {
+            assert_eq!(learn(&tools, odd).0, odd);
+        }
+        let (_, next) = learn(&ToolHeaders::default(), r#"{"tools":[],"nextCursor":"x"}"#);
+        assert_eq!(next.as_deref(), Some(r#""x""#));
+    }
+}
