@@ -7,7 +7,7 @@ use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
 use crate::{
-    mcp::{PLENTY, answer, connect_heard},
+    mcp::{PLENTY, answer, connect_heard, object},
     people::Person,
     support::{Deck, call, context},
 };
@@ -103,12 +103,21 @@ async fn a_forgotten_session_is_opened_again_without_a_failed_call() {
     let listener = Person::new();
     let deck = Deck::new(&[]);
     let connection = connect_heard(&deck, remote(Some("http"), &fake.url), &listener).await;
+    let note = Some(object(r#"{"uri":"fake://note"}"#));
+    connection.request("resources/subscribe", note, &context(PLENTY)).await.unwrap();
     for number in 0..20 {
         let result =
             call(&connection, "echo", json!({"n": number}), &context(PLENTY)).await.unwrap();
         assert_eq!(answer(&result), json!({"n": number}));
     }
     assert_eq!(listener.next().await, "notifications/tools/list_changed");
+    let received = call(&connection, "received", json!({}), &context(PLENTY)).await.unwrap();
+    let count = |method: &str| {
+        let messages = answer(&received);
+        let messages = messages.as_array().unwrap();
+        messages.iter().filter(|message| message["method"] == method).count()
+    };
+    assert_eq!(count("resources/subscribe"), count("initialize"), "each session has it");
 }
 
 #[tokio::test]

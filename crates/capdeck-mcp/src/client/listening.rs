@@ -133,15 +133,22 @@ impl Listener {
         }
     }
 
-    /// Holds a stream for as long as anyone asks for one.
+    /// Holds a stream for as long as anyone asks for one. A filter that is refused does not cost the stream that is held.
     async fn hold(&mut self) {
         let mut failures = 0_u32;
         let mut current: Option<Stream> = None;
+        let mut good = Filter::default();
+        let mut refused = None;
         loop {
-            let Wanted { number, filter } = self.wanted.borrow_and_update().clone();
+            let wanted = self.wanted.borrow_and_update().clone();
+            let is_new = refused != Some(wanted.number);
+            let filter = if is_new { wanted.filter } else { good.clone() };
             if filter == Filter::default() {
                 current = None;
-                self.grant(number, Ok(()));
+                good = filter;
+                if is_new {
+                    self.grant(wanted.number, Ok(()));
+                }
                 if self.wanted.changed().await.is_err() {
                     return;
                 }
@@ -149,13 +156,25 @@ impl Listener {
             }
             let mut stream = self.open(&filter);
             let started = Instant::now();
-            let outcome = stream.opened().await;
-            let is_open = outcome.is_ok();
-            let is_final = outcome.as_ref().is_err_and(is_final);
-            if is_open {
-                // The old stream is let go before anyone relies on the new one.
-                let held = current.insert(stream);
-                self.grant(number, outcome);
+            match stream.opened().await {
+                Ok(()) => {
+                    // The old stream is let go before anyone relies on the new one.
+                    current = Some(stream);
+                    good = filter;
+                    if is_new {
+                        self.grant(wanted.number, Ok(()));
+                    }
+                }
+                Err(error) => {
+                    if current.is_some() || is_final(&error) {
+                        refused = Some(wanted.number);
+                    }
+                    if is_new {
+                        self.grant(wanted.number, Err(error));
+                    }
+                }
+            }
+            if let Some(held) = &mut current {
                 tokio::select! {
                     _ = &mut held.ended => {}
                     changed = self.wanted.changed() => match changed {
@@ -163,16 +182,13 @@ impl Listener {
                         Err(_) => return,
                     },
                 }
-            } else {
-                self.grant(number, outcome);
+                current = None;
             }
-            current = None;
-            failures =
-                if is_open && started.elapsed() > LASTING { 0 } else { failures.saturating_add(1) };
+            let lasted = started.elapsed() > LASTING;
+            failures = if lasted { 0 } else { failures.saturating_add(1) };
             let delay = FIRST_DELAY.saturating_mul(2_u32.saturating_pow(failures.min(8)));
-            let delay = if is_final { None } else { Some(delay.min(LONGEST_DELAY)) };
             tokio::select! {
-                () = pause(delay) => {}
+                () = tokio::time::sleep(delay.min(LONGEST_DELAY)) => {}
                 changed = self.wanted.changed() => if changed.is_err() { return },
             }
         }
@@ -254,14 +270,6 @@ fn is_final(error: &ClientError) -> bool {
         }
         ClientError::Http { status, .. } => matches!(status, 400..=405),
         _ => false,
-    }
-}
-
-/// Waits this long, or for ever.
-async fn pause(delay: Option<Duration>) {
-    match delay {
-        Some(delay) => tokio::time::sleep(delay).await,
-        None => std::future::pending().await,
     }
 }
 

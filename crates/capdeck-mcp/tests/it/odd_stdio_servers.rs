@@ -3,41 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use capdeck_mcp::client::{Client, ClientError, EraChoice, RequestOptions};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::io::AsyncWriteExt;
 
 use crate::support::*;
-
-/// The server's end of the pipes, driven by hand.
-struct Server {
-    lines: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
-    writer: WriteHalf<DuplexStream>,
-}
-
-impl Server {
-    async fn read(&mut self) -> serde_json::Value {
-        let line = soon(self.lines.next_line()).await.unwrap().expect("the client hung up");
-        serde_json::from_str(&line).unwrap()
-    }
-
-    async fn write(&mut self, text: &str) {
-        self.writer.write_all(text.as_bytes()).await.unwrap();
-    }
-}
-
-fn pair() -> (Client, Server, Arc<Recorder>) {
-    let (ours, theirs) = tokio::io::duplex(64 * 1024);
-    let (reader, writer) = tokio::io::split(theirs);
-    let server = Server { lines: BufReader::new(reader).lines(), writer };
-    let (reader, writer) = tokio::io::split(ours);
-    let owner = Recorder::new();
-    (Client::stdio_with_limit(reader, writer, owner.clone(), 1_000_000), server, owner)
-}
 
 /// One call, with the server's side of it written out.
 async fn call(
     client: &Client,
-    server: &mut Server,
-    script: impl AsyncFn(&mut Server, u64),
+    server: &mut PipedServer,
+    script: impl AsyncFn(&mut PipedServer, u64),
 ) -> Result<String, ClientError> {
     let serving = async {
         let id = server.read().await["id"].as_u64().unwrap();
@@ -222,6 +196,36 @@ async fn with_two_callers_a_question_goes_to_neither() {
     let ((a, b, c), ()) = soon(async { tokio::join!(calls, serving) }).await;
     assert!(a.is_ok() && b.is_ok() && c.is_ok());
     assert!(one.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn with_two_calls_of_one_person_a_question_goes_to_the_newest() {
+    let (client, mut server, owner) = pair();
+    let (one, two) = (Recorder::new(), Recorder::new());
+    let options = |events: &Arc<Recorder>| RequestOptions {
+        events: Some(events.clone()),
+        group: Some(7),
+        ..RequestOptions::within(PLENTY)
+    };
+    let calls = async {
+        tokio::join!(
+            client.request("a", None, options(&one)),
+            client.request("b", None, options(&two)),
+        )
+    };
+    let serving = async {
+        let newest = [server.read().await, server.read().await]
+            .into_iter()
+            .max_by_key(|request| request["id"].as_u64())
+            .unwrap();
+        server.write("{\"id\":1,\"method\":\"elicitation/create\"}\n").await;
+        server.read().await;
+        let asked = if newest["method"] == "a" { &one } else { &two };
+        assert_eq!(asked.next().await, "elicitation/create");
+        server.write("{\"id\":1,\"result\":1}\n{\"id\":2,\"result\":1}\n").await;
+    };
+    soon(async { tokio::join!(calls, serving) }).await;
+    assert!(owner.rest().await.is_empty());
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 mod fixture;
 mod http;
 mod modern_talk;
+mod pipes;
 mod recorder;
 
 use std::{sync::Arc, time::Duration};
@@ -17,6 +18,7 @@ use serde_json::value::RawValue;
 pub(crate) use fixture::{Fixture, Happening};
 pub(crate) use http::{Scripted, connect, http_client, serve_endpoint, serve_router, target};
 pub(crate) use modern_talk::{META, ModernTalk, outcome};
+pub(crate) use pipes::{PipedServer, pair};
 pub(crate) use recorder::Recorder;
 
 /// Longer than any test needs; reached only when something hangs.
