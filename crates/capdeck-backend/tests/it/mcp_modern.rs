@@ -142,7 +142,8 @@ impl Caller for Modern {
         method: &str,
         _params: Option<RawObject>,
     ) -> Result<Box<RawValue>, CallError> {
-        panic!("`{method}` was asked, not handed back")
+        let message = format!("`{method}` was asked, not handed back");
+        Err(CallError::new(ErrorCode::InternalError, message))
     }
 
     fn takes_input_required(&self) -> bool {

@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use capdeck_mcp::client::{Client, ClientError, EraChoice, RequestOptions};
-use tokio::io::AsyncWriteExt;
 
 use crate::support::*;
 
@@ -224,7 +223,8 @@ async fn with_two_calls_of_one_person_a_question_goes_to_the_newest() {
         assert_eq!(asked.next().await, "elicitation/create");
         server.write("{\"id\":1,\"result\":1}\n{\"id\":2,\"result\":1}\n").await;
     };
-    soon(async { tokio::join!(calls, serving) }).await;
+    let ((a, b), ()) = soon(async { tokio::join!(calls, serving) }).await;
+    assert!(a.is_ok() && b.is_ok());
     assert!(owner.rest().await.is_empty());
 }
 
