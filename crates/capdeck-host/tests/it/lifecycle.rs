@@ -57,8 +57,11 @@ async fn repeated_failures_back_off_and_a_check_tries_at_once() {
     let script = format!("echo x >> {}; exec \"$0\" \"$@\"", starts.display());
     let mut args = vec!["-c".to_owned(), script, program.display().to_string()];
     args.extend(arguments);
-    let entry =
-        json!({"name": "Fake", "description": "A broken server", "command": "sh", "args": args});
+    // With an unknown era a program that ends is started once more, in case it ended because it was asked for its era.
+    let entry = json!({
+        "name": "Fake", "description": "A broken server", "command": "sh", "args": args,
+        "protocolEra": "legacy",
+    });
     let deck = deck.entry("mcpServers", "fake", entry);
     let (host, session) = deck.operator();
     let started = || std::fs::read_to_string(&starts).unwrap_or_default().lines().count();
