@@ -1,4 +1,5 @@
-//! One JSON line per call, denied ones too: who, what, how it ended, how long it took. No arguments, no results.
+//! One JSON line per call, read, prompt, completion and search, denied ones too: who, what, how it ended, how long it took. No
+//! arguments, no results.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -6,12 +7,16 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
+use capdeck_backend::CallError;
+use capdeck_catalog::RawObject;
 use jiff::Timestamp;
 use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
+
+use crate::{Session, raw};
 
 /// How long lines are gathered before they are written together.
 const GATHER: Duration = Duration::from_millis(20);
@@ -47,11 +52,51 @@ pub(crate) struct AuditLine<'a> {
     pub(crate) session: &'a str,
     /// What the client calls itself; not an identity.
     pub(crate) client: &'a str,
+    /// What was asked for, in MCP's words; `search` and `describe` for the deck's own tools.
+    pub(crate) method: &'a str,
     pub(crate) capability: &'a str,
+    /// The tool, resource or prompt; empty where there is none.
     pub(crate) tool: &'a str,
     /// `ok`, `tool_error`, or the error code of a call that gave no result.
     pub(crate) outcome: &'a str,
     pub(crate) elapsed_ms: u64,
+}
+
+impl Session {
+    /// Does some work that is no tool call, and writes its line.
+    pub(crate) async fn audited<T>(
+        &self,
+        method: &str,
+        capability: &str,
+        subject: &str,
+        work: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        let started = Instant::now();
+        let outcome = work.await;
+        self.host.0.audit.record(&AuditLine {
+            at: Timestamp::now(),
+            session: &self.id,
+            client: &self.client_name,
+            method,
+            capability,
+            tool: subject,
+            outcome: outcome.as_ref().map_or_else(|error| error.code.as_str(), |_| "ok"),
+            elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        });
+        outcome
+    }
+}
+
+/// What a request is about, for requests that are audited. A URI's query may hold anything, so it is left out.
+pub(crate) fn subject(method: &str, params: Option<&RawObject>) -> Option<String> {
+    let text = |key: &str| raw::string(params?.get(key)?);
+    let uri = || text("uri").map(|uri| uri.split('?').next().unwrap_or_default().to_owned());
+    match method {
+        "resources/read" => Some(uri().unwrap_or_default()),
+        "prompts/get" => Some(text("name").unwrap_or_default()),
+        "completion/complete" => Some(String::new()),
+        _ => None,
+    }
 }
 
 impl AuditLog {

@@ -49,6 +49,7 @@ impl Session {
             at: Timestamp::now(),
             session: &self.id,
             client: &self.client_name,
+            method: "tools/call",
             capability: &request.capability,
             tool: &request.tool,
             outcome: outcome_name,

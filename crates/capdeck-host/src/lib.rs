@@ -36,6 +36,7 @@ mod settings;
 mod setup_run;
 mod setup_state;
 mod sign_in;
+mod skills;
 mod subscriptions;
 mod tasks;
 mod transparent;

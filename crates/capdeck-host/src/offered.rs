@@ -31,8 +31,14 @@ impl Session {
                 self.call(&request, context).await
             }
             Route::Wrapper { capability } => self.run_wrapper(&capability, &request, context).await,
-            Route::Search => self.search_tool(request.arguments.as_deref()).await,
-            Route::Describe => self.describe_tool(request.arguments.as_deref(), context).await,
+            Route::Search => {
+                let searching = self.search_tool(request.arguments.as_deref());
+                self.audited("search", "", "", searching).await
+            }
+            Route::Describe => {
+                let describing = self.describe_tool(request.arguments.as_deref(), context);
+                self.audited("describe", "", "", describing).await
+            }
             Route::CallTool => self.call_named_tool(request, context).await,
         }
         .map(Some)
@@ -82,6 +88,11 @@ impl Session {
     ) -> Result<Box<RawValue>, CallError> {
         if uri.starts_with("capdeck://artifacts/") {
             return self.read_artifact(uri).await;
+        }
+        if uri.starts_with("skill://")
+            && let Some(read) = self.read_skill_file(uri, params.clone(), context).await
+        {
+            return read;
         }
         let (id, real) = self.resource_route(uri).await?;
         params.extend(raw::object([("uri", json!(real))]));

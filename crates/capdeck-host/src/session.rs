@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use crate::{
     Host, Principal, View, ViewPolicy,
     audience::Audience,
+    audit::subject,
     connections::{Connections, Notices, OwnConnections},
     discover::Hurry,
     forwarded_capabilities::forwarded_capabilities,
@@ -162,6 +163,22 @@ impl Session {
     /// Sends an MCP request of the client's to one server, as it is. Questions of the server's come back as its own
     /// answer where the client takes that.
     pub async fn forward(
+        &self,
+        id: &str,
+        method: &str,
+        params: Option<RawObject>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        match subject(method, params.as_ref()) {
+            Some(about) => {
+                let sending = self.send(id, method, params, context);
+                self.audited(method, id, &about, sending).await
+            }
+            None => self.send(id, method, params, context).await,
+        }
+    }
+
+    async fn send(
         &self,
         id: &str,
         method: &str,

@@ -61,7 +61,10 @@ async fn one_line_per_call_without_arguments_or_results() {
         ]
     );
     let keys: Vec<&String> = lines[0].as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["at", "session", "client", "capability", "tool", "outcome", "elapsedMs"]);
+    assert_eq!(
+        keys,
+        ["at", "session", "client", "method", "capability", "tool", "outcome", "elapsedMs"]
+    );
     let session = &lines[0]["session"];
     assert!(lines.iter().all(|line| line["session"] == *session));
     assert!(!everything_below(deck.dirs.state()).contains("hunter2"));

@@ -50,6 +50,7 @@ impl DeckSession {
             "tools": { "listChanged": true },
             "resources": { "listChanged": true },
             "logging": {},
+            "extensions": { "io.modelcontextprotocol/skills": { "directoryRead": true } },
         });
         if view.offers_directly() {
             capabilities["resources"]["subscribe"] = json!(true);
@@ -162,6 +163,22 @@ impl Session for DeckSession {
         params::strip_progress_token(&mut params);
         let context = self.context(exchange);
         let outcome: Result<Box<RawValue>, CallError> = match (method, era) {
+            ("skills/list", _) => {
+                return page("skills", &*raw(&session.skills(&context).await)?, Some(&params));
+            }
+            ("skills/get", _) => {
+                let uri = params::text(&params, "uri")?;
+                let skill = session.skill(&uri, &context).await;
+                // Every revision answers an unknown skill like a wrong parameter.
+                let skill = skill.map_err(|error| failure::as_rpc_error(&error, Era::Modern))?;
+                return raw(&json!({ "skill": skill }));
+            }
+            ("resources/directory/read", _) => {
+                let uri = params::text(&params, "uri")?;
+                let children = session.read_skill_folder(&uri, &context).await;
+                let children = children.map_err(|error| failure::as_rpc_error(&error, era))?;
+                return page("resources", &*raw(&children)?, Some(&params));
+            }
             ("resources/read", _) => {
                 let uri = params::text(&params, "uri")?;
                 session.read_resource(&uri, params, &context).await
@@ -230,6 +247,10 @@ impl Listenable for DeckSession {
             tracing::debug!(uri, %error, "the server still watches a resource");
         }
     }
+}
+
+fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, RpcError> {
+    serde_json::value::to_raw_value(value).map_err(|error| RpcError::internal(error.to_string()))
 }
 
 fn empty() -> Box<RawValue> {

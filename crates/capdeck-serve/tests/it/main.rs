@@ -14,6 +14,7 @@ mod event_stream;
 mod modern;
 mod modern_client;
 mod served;
+mod skills;
 mod status;
 mod stop;
 mod transparent_endpoint;

@@ -1,0 +1,193 @@
+//! The deck's own skills, read from disk each time somebody asks: there are few, and they may change.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use capdeck_backend::{CallError, ErrorCode};
+use capdeck_catalog::Trust;
+use capdeck_definition::skill_frontmatter;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::OWN;
+use crate::Host;
+
+/// What a skill may hold, as the extension sets it.
+const MOST_FILES: usize = 512;
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The skill that comes with the host.
+const BUILT_IN: &str = include_str!("using-the-deck.md");
+
+/// A skill of the deck.
+pub(crate) struct OwnSkill {
+    frontmatter: Map<String, Value>,
+    files: Vec<File>,
+}
+
+struct File {
+    uri: String,
+    place: Place,
+    digest: String,
+    size: u64,
+}
+
+enum Place {
+    BuiltIn,
+    Disk(PathBuf),
+}
+
+/// The built-in skill, then the person's, then the project's if it is trusted. A later one replaces an earlier one.
+pub(super) fn read_all(host: &Host) -> Vec<OwnSkill> {
+    let mut all: Vec<OwnSkill> = built_in().into_iter().collect();
+    let settings = host.settings();
+    let mut folders: Vec<PathBuf> =
+        settings.user_roots.iter().map(|root| root.dir.clone()).collect();
+    if let Some(project) = &settings.project
+        && host.trust() == Trust::Trusted
+    {
+        folders.extend(project.roots.iter().map(|root| root.dir.clone()));
+    }
+    for folder in folders {
+        let Ok(entries) = fs::read_dir(folder.join("skills")) else { continue };
+        let mut found: Vec<PathBuf> =
+            entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        found.sort();
+        for path in found.iter().filter(|path| path.join("SKILL.md").is_file()) {
+            match read(path) {
+                Ok(skill) => {
+                    all.retain(|other| other.name() != skill.name());
+                    all.push(skill);
+                }
+                Err(problem) => {
+                    tracing::warn!(skill = %path.display(), problem, "the skill is left out");
+                }
+            }
+        }
+    }
+    all
+}
+
+fn built_in() -> Option<OwnSkill> {
+    let frontmatter = skill_frontmatter(BUILT_IN).ok()?;
+    let name = frontmatter.get("name")?.as_str()?.to_owned();
+    let file = File {
+        uri: format!("{OWN}{name}/SKILL.md"),
+        place: Place::BuiltIn,
+        digest: digest(BUILT_IN.as_bytes()),
+        size: BUILT_IN.len() as u64,
+    };
+    Some(OwnSkill { frontmatter, files: vec![file] })
+}
+
+fn read(folder: &Path) -> Result<OwnSkill, String> {
+    let text = fs::read_to_string(folder.join("SKILL.md")).map_err(|error| error.to_string())?;
+    let frontmatter = skill_frontmatter(&text).map_err(|problem| problem.to_string())?;
+    let name = frontmatter.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if folder.file_name().and_then(|file| file.to_str()) != Some(name.as_str()) {
+        return Err(format!("its folder is not named `{name}`, as its frontmatter says"));
+    }
+    let mut files = Vec::new();
+    let mut bytes_left = MOST_BYTES;
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(inside) = waiting.pop() {
+        for entry in fs::read_dir(&inside).map_err(|error| error.to_string())? {
+            let path = entry.map_err(|error| error.to_string())?.path();
+            let about = path.symlink_metadata().map_err(|error| error.to_string())?;
+            if about.is_dir() {
+                waiting.push(path);
+            } else if about.is_file() {
+                bytes_left = bytes_left
+                    .checked_sub(about.len())
+                    .ok_or_else(|| format!("it is larger than {MOST_BYTES} bytes"))?;
+                files.push(path);
+            }
+            // A link could lead anywhere, so it is not part of the skill.
+            if files.len() + waiting.len() > MOST_FILES {
+                return Err(format!("it has more than {MOST_FILES} files"));
+            }
+        }
+    }
+    files.sort();
+    let files =
+        files.into_iter().map(|path| file(folder, &name, path)).collect::<Result<_, _>>()?;
+    Ok(OwnSkill { frontmatter, files })
+}
+
+fn file(folder: &Path, name: &str, path: PathBuf) -> Result<File, String> {
+    let bytes = fs::read(&path).map_err(|error| error.to_string())?;
+    let below = path.strip_prefix(folder).ok().and_then(Path::to_str);
+    let below = below.ok_or_else(|| format!("`{}` is not a plain name", path.display()))?;
+    let uri = format!("{OWN}{name}/{below}");
+    let (digest, size) = (digest(&bytes), bytes.len() as u64);
+    Ok(File { uri, place: Place::Disk(path), digest, size })
+}
+
+impl OwnSkill {
+    fn name(&self) -> Option<&str> {
+        self.frontmatter.get("name")?.as_str()
+    }
+
+    /// As `skills/list` shows it.
+    pub(super) fn entry(&self) -> Value {
+        let name = self.name().unwrap_or_default();
+        let files = self.files.iter();
+        let resources: Vec<Value> = files
+            .map(|file| json!({ "uri": file.uri, "digest": file.digest, "size": file.size }))
+            .collect();
+        json!({
+            "uri": format!("{OWN}{name}/SKILL.md"),
+            "frontmatter": self.frontmatter,
+            "resources": resources,
+        })
+    }
+
+    /// A file's content, if this skill has it and it is still what was listed.
+    pub(super) fn read(&self, uri: &str) -> Option<Result<Value, CallError>> {
+        let file = self.files.iter().find(|file| file.uri == uri)?;
+        let bytes = match &file.place {
+            Place::BuiltIn => Ok(BUILT_IN.as_bytes().to_vec()),
+            Place::Disk(path) => fs::read(path),
+        };
+        let bytes = match bytes {
+            Ok(bytes) if digest(&bytes) == file.digest => bytes,
+            Ok(_) | Err(_) => {
+                let message = format!("`{uri}` changed while it was read; read it again");
+                return Some(Err(CallError::new(ErrorCode::ServerUnavailable, message)));
+            }
+        };
+        let mut content = json!({ "uri": uri, "mimeType": media_type(uri) });
+        match String::from_utf8(bytes) {
+            Ok(text) => content["text"] = json!(text),
+            Err(binary) => content["blob"] = json!(BASE64_STANDARD.encode(binary.as_bytes())),
+        }
+        Some(Ok(content))
+    }
+}
+
+/// What a file is, by its name.
+pub(super) fn media_type(name: &str) -> &'static str {
+    match name.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("md") => "text/markdown",
+        Some("txt") => "text/plain",
+        Some("json") => "application/json",
+        Some("yaml" | "yml") => "application/yaml",
+        Some("html") => "text/html",
+        Some("py") => "text/x-python",
+        Some("sh") => "text/x-shellscript",
+        Some("js" | "mjs") => "text/javascript",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("pdf") => "application/pdf",
+        _ => "application/octet-stream",
+    }
+}
+
+/// `sha256:` and the hash in hexadecimal.
+pub(super) fn digest(bytes: &[u8]) -> String {
+    let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
