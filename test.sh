@@ -54,7 +54,7 @@ suite_licences() {
 suite_conformance() {
   install_node || return
   build_capdeck || return 1
-  "$NODE" tests/conformance/run.mjs
+  "$NODE" tests/conformance/run.mjs && "$NODE" tests/conformance/client-leg.mjs
 }
 
 suite_clients() {

@@ -45,10 +45,12 @@ async function runScenario(name, revision, sandbox) {
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data));
   const code = await new Promise((resolve) => child.once('close', resolve));
   const checks = await readChecks(folder);
-  const count = (status) => checks.filter((check) => check.status === status).length;
+  // Some checks repeat with every request, and how many there are is no one's promise: each counts once.
+  const good = checks.filter((check) => check.status === 'SUCCESS');
+  const succeeded = new Set(good.map((check) => `${check.id} ${check.name}`));
   const bad = checks.filter((check) => ['FAILURE', 'WARNING'].includes(check.status));
   const reasons = bad.map((check) => `${check.id}: ${check.errorMessage ?? check.description}`);
-  return { code, passed: count('SUCCESS'), reasons, output };
+  return { code, passed: succeeded.size, reasons, output };
 }
 
 async function readChecks(folder) {

@@ -221,6 +221,8 @@ function sampleArguments(tool) {
 /** The calls a scenario wants, or one of each tool. */
 function plannedCalls(tools) {
   if (context.toolCalls) return context.toolCalls;
+  // That server lists a tool and answers no calls.
+  if (scenario === 'json-schema-ref-no-deref') return [];
   const rich = tools.find((tool) => tool.name === 'json_schema_2020_12_tool');
   return tools.map((tool) => ({
     name: tool.name,

@@ -67,6 +67,10 @@ impl ArgumentCheck {
         if validator.is_valid(arguments) {
             return Ok(());
         }
+        // Models write `null` for what they leave out. It passes on as it is: the server knows what it means by it.
+        if without_nulls(arguments).is_some_and(|given| validator.is_valid(&given)) {
+            return Ok(());
+        }
         let errors = validator
             .iter_errors(arguments)
             .take(BadArguments::MOST_ERRORS)
@@ -74,6 +78,14 @@ impl ArgumentCheck {
             .collect();
         Err(Box::new(BadArguments::new(&self.tool, &self.shape, arguments, errors)))
     }
+}
+
+/// The arguments that were given a value, when some were not.
+fn without_nulls(arguments: &Value) -> Option<Value> {
+    let members = arguments.as_object()?;
+    let given = || members.iter().filter(|(_, value)| !value.is_null());
+    (given().count() < members.len())
+        .then(|| given().map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 /// The draft a schema asks for. MCP's default, 2020-12, also stands in for names nobody knows.

@@ -31,6 +31,15 @@ fn good_arguments_pass() {
 }
 
 #[test]
+fn a_null_for_an_optional_argument_counts_as_left_out() {
+    let tool = tool(&schema());
+    let check = |arguments: Value| tool.argument_check().check(&arguments);
+    assert_eq!(check(json!({"path": "a", "mode": null, "range": null})), Ok(()));
+    assert!(check(json!({"path": null})).is_err());
+    assert!(check(json!({"path": "a", "mode": null, "limit": 500})).is_err());
+}
+
+#[test]
 fn bad_arguments_say_everything_needed_to_correct_them() {
     let bad = tool(&schema())
         .argument_check()
