@@ -14,6 +14,7 @@ use crate::{
     load::Loaded,
     parsed::{self, Parsed, Placed},
     set::{self, SetBudget},
+    skill_hash::skill_lines,
 };
 
 /// Everything read from a deck's roots. Reading never fails as a whole.
@@ -54,7 +55,11 @@ impl Deck {
         let mut assembly = Assembly::default();
         for root in roots {
             let loaded = Loaded::root(&root.dir, root.owner.layers());
-            assembly.add(loaded, &Scope::of_root(root));
+            let scope = Scope::of_root(root);
+            if root.owner == Owner::Project {
+                assembly.project_lines.extend(skill_lines(&root.dir, &scope.base));
+            }
+            assembly.add(loaded, &scope);
         }
         let mut deck = assembly.finish();
         if roots.iter().all(|root| root.owner == Owner::User) {

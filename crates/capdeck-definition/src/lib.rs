@@ -32,6 +32,7 @@ mod set;
 mod setup;
 mod shape;
 mod skill_file;
+mod skill_hash;
 mod source;
 mod suggest;
 mod violation;

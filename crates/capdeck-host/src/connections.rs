@@ -152,7 +152,8 @@ async fn lease_from(
         is_new = true;
         ServerListener::new(host, definition, reach)
     };
-    let lease = pool.lease(definition, listener, cancel).await?;
+    let known_revision = || host.0.eras.revision(definition);
+    let lease = pool.lease(definition, listener, known_revision, cancel).await?;
     if is_new && let Some(facts) = lease.server() {
         host.0.eras.note(definition, &facts);
     }

@@ -1,4 +1,4 @@
-//! Which servers speak the modern era, as far as that is known.
+//! Which protocol revision servers speak, as far as that is known.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,14 @@ use parking_lot::Mutex;
 
 /// What was learned, by definition fingerprint: a changed definition may lead to another server.
 #[derive(Debug, Default)]
-pub(crate) struct Eras(Mutex<HashMap<String, bool>>);
+pub(crate) struct Eras(Mutex<HashMap<String, ServerRevision>>);
+
+/// What a server said it speaks.
+#[derive(Debug, Clone)]
+struct ServerRevision {
+    name: String,
+    is_modern: bool,
+}
 
 impl Eras {
     /// Whether the server of this definition takes requests that stand alone. `None` when nobody asked it yet.
@@ -17,8 +24,15 @@ impl Eras {
         match server.protocol_era {
             ProtocolEra::Legacy => Some(false),
             ProtocolEra::Modern => Some(true),
-            ProtocolEra::Auto => self.0.lock().get(&definition.fingerprint).copied(),
+            ProtocolEra::Auto => {
+                self.0.lock().get(&definition.fingerprint).map(|known| known.is_modern)
+            }
         }
+    }
+
+    /// The revision the server spoke when it was last heard, so that it need not be asked for its era again.
+    pub(crate) fn revision(&self, definition: &Definition) -> Option<String> {
+        self.0.lock().get(&definition.fingerprint).map(|known| known.name.clone())
     }
 
     /// Keeps what the servers of a catalog said when they were last asked, unless somebody heard from them since.
@@ -29,13 +43,19 @@ impl Eras {
                 capability.discovery.as_ref().and_then(|known| known.server.as_ref())
             {
                 let known = eras.entry(capability.definition.fingerprint.clone());
-                known.or_insert_with(|| facts.is_modern());
+                known.or_insert_with(|| ServerRevision::of(facts));
             }
         }
     }
 
     /// Keeps what a server said about itself.
     pub(crate) fn note(&self, definition: &Definition, facts: &ServerFacts) {
-        self.0.lock().insert(definition.fingerprint.clone(), facts.is_modern());
+        self.0.lock().insert(definition.fingerprint.clone(), ServerRevision::of(facts));
+    }
+}
+
+impl ServerRevision {
+    fn of(facts: &ServerFacts) -> Self {
+        Self { name: facts.protocol_version.clone(), is_modern: facts.is_modern() }
     }
 }

@@ -70,6 +70,7 @@ impl ConnectionPool {
         &self,
         definition: &Definition,
         listener: impl FnOnce() -> Arc<dyn Listener>,
+        known_revision: impl FnOnce() -> Option<String>,
         cancel: &CancellationToken,
     ) -> Result<Lease, CallError> {
         let slot = self.slot(definition);
@@ -87,7 +88,7 @@ impl ConnectionPool {
         let options = ConnectOptions {
             client: self.client.clone(),
             listener: listener(),
-            known_revision: None,
+            known_revision: known_revision(),
             cancel: self.cancel.child_token(),
         };
         let outcome = tokio::select! {

@@ -95,7 +95,7 @@ fn a_question_of_a_legacy_server_is_answered_in_every_view() {
 }
 
 #[test]
-fn a_question_of_one_client_is_not_answered_by_another() {
+fn a_made_up_request_state_opens_nothing() {
     let served = direct();
     let capabilities = json!({"elicitation": {"form": {}}});
     let call = json!({"name": "fake__ask_elicitation", "arguments": {}});

@@ -1,0 +1,65 @@
+//! What a project's skills contribute to its hash: agents act on them, so changing one needs trust again.
+
+use std::{fs, path::Path};
+
+use crate::fingerprint::sha256_hex;
+
+/// How many files are looked at; a folder with more counts as changed by its number alone.
+const MOST_FILES: usize = 10_000;
+
+/// One line per file below `<root>/skills`, named by its path below `base`. Links are not followed.
+pub(crate) fn skill_lines(root: &Path, base: &Path) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut waiting = vec![root.join("skills")];
+    while let Some(folder) = waiting.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            let Ok(about) = path.symlink_metadata() else { continue };
+            if about.is_dir() {
+                waiting.push(path);
+            } else if about.is_file() {
+                lines.push(line(&path, base));
+            }
+            if lines.len() + waiting.len() >= MOST_FILES {
+                lines.push(format!("more than {MOST_FILES} files\n"));
+                return lines;
+            }
+        }
+    }
+    lines
+}
+
+fn line(path: &Path, base: &Path) -> String {
+    let name = path.strip_prefix(base).unwrap_or(path);
+    let content = match fs::read(path) {
+        Ok(bytes) => sha256_hex(&bytes),
+        Err(error) => format!("unread {}", error.kind()),
+    };
+    format!("{} {content}\n", sha256_hex(name.to_string_lossy().as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Deck, Owner, Root};
+
+    #[test]
+    fn a_changed_skill_changes_the_hash_of_its_project() {
+        let project = tempfile::tempdir().unwrap();
+        let dir = project.path().join(".capdeck");
+        let skill = dir.join("skills/notes/scripts");
+        fs::create_dir_all(&skill).unwrap();
+        fs::write(skill.join("run.sh"), "echo one").unwrap();
+        let hash = || {
+            let root = Root { dir: dir.clone(), owner: Owner::Project };
+            Deck::read(&[root]).project_hash.unwrap()
+        };
+        let before = hash();
+        assert_eq!(before, hash());
+        fs::write(skill.join("run.sh"), "echo two").unwrap();
+        let changed = hash();
+        assert_ne!(before, changed);
+        fs::rename(skill.join("run.sh"), skill.join("go.sh")).unwrap();
+        assert_ne!(changed, hash());
+    }
+}
