@@ -1,5 +1,7 @@
 //! A config file: host options and maps of capabilities, in JSON or YAML.
 
+mod policy;
+
 use std::collections::{HashMap, HashSet};
 
 use crate::{
@@ -55,8 +57,9 @@ fn read(
     broken.remove_from(&mut root);
     let violations = violation::check(&schema::CONFIG, &root);
     let hopeless = violation::is_hopeless(&violations);
+    let mut guards = policy::Guards::default();
     for violation in violations {
-        if !broken.note(&violation) {
+        if !broken.note(&violation) && !guards.note(&violation) {
             drop_option(&mut root, &violation);
         }
         findings.add(violation.diagnostic);
@@ -66,12 +69,14 @@ fn read(
         return None;
     }
     broken.remove_from(&mut root);
+    guards.clear(&mut root);
     for (id, reason) in broken.reasons() {
         parsed.quarantined.push(origin.quarantine(id, reason));
     }
     let mut file: ConfigFile = serde_json::from_value(root.to_json())
         .map_err(|_| findings.add(violation::unreadable(&schema::CONFIG)))
         .ok()?;
+    guards.settle(&mut file, &root, origin.source.layer, findings);
     check_options(&mut file, &root, findings);
     check_aliases(&mut file, &root, findings);
     for entry in file.take_entries() {

@@ -7,13 +7,14 @@ use std::{
 };
 
 use crate::{
-    Backend, CapabilityId, DeckConfig, Definition, Diagnostic, Layer, Owner, Root, Source,
+    Backend, CapabilityId, DeckConfig, Definition, Diagnostic, Format, Layer, Owner, Root, Source,
     SourceFile,
     draft::Origin,
     fingerprint::sha256_hex,
     load::Loaded,
     parsed::{self, Parsed, Placed},
     set::{self, SetBudget},
+    shape::config_file::ConfigFile,
     skill_hash::skill_lines,
 };
 
@@ -133,7 +134,7 @@ impl Assembly {
                 self.project_lines.push(hash_line(file, &scope.base));
             }
             let parsed = parsed::parse(file, &Origin::of(file, scope.member_of.as_ref()));
-            definitions.extend(self.take(parsed, file.layer, scope));
+            definitions.extend(self.take(parsed, file, scope));
         }
         for placed in self.without_repeats(definitions) {
             self.define(placed, scope);
@@ -152,17 +153,28 @@ impl Assembly {
         self.deck
     }
 
-    fn take(&mut self, parsed: Parsed, layer: Layer, scope: &Scope) -> Vec<Placed> {
+    fn take(&mut self, parsed: Parsed, file: &SourceFile, scope: &Scope) -> Vec<Placed> {
         self.deck.diagnostics.extend(parsed.diagnostics);
         self.deck.quarantined.extend(parsed.quarantined);
         // The options of a set's own config concern nobody outside it.
-        if let (Some(options), None) = (parsed.options, &scope.member_of) {
-            self.deck.config.apply(&options, layer);
-            if !layer.needs_trust() {
-                self.deck.user_config.apply(&options, layer);
-            }
+        if file.format == Format::Config && scope.member_of.is_none() {
+            self.configure(parsed.options.as_ref(), file.layer);
         }
         parsed.definitions
+    }
+
+    fn configure(&mut self, options: Option<&ConfigFile>, layer: Layer) {
+        let mut configs = vec![&mut self.deck.config];
+        if !layer.needs_trust() {
+            configs.push(&mut self.deck.user_config);
+        }
+        for config in configs {
+            match options {
+                Some(options) => config.apply(options, layer),
+                // Nobody knows what the file would have forbidden.
+                None => config.policy.distrust(),
+            }
+        }
     }
 
     /// Takes out ids that two files of one layer define, such as `a__b.md` beside a plural `a.md`.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Exposure, Layer,
+    Exposure, Layer, PinMode, Policy,
     shape::config_file::{ConfigFile, NamespaceAliases},
 };
 
@@ -23,6 +23,12 @@ pub struct DeckConfig {
     pub exposure_discovery_concurrency: u32,
     /// The most tokens the standing tool list may cost. `None` means the host's default.
     pub surface_tokens: Option<u32>,
+    /// Which calls run, which are asked about and which do not exist for a client.
+    pub policy: Policy,
+    /// How closely definitions are watched where a capability does not say.
+    pub pins: PinMode,
+    /// What a project demands at least, whatever else is said.
+    pub least_pins: PinMode,
     /// Labels for decks that share an id.
     pub namespace_aliases: NamespaceAliases,
     /// Where the HTTP host listens, from the user's own config only.
@@ -47,6 +53,9 @@ impl Default for DeckConfig {
             exposure_discovery_timeout_ms: 15_000,
             exposure_discovery_concurrency: 4,
             surface_tokens: None,
+            policy: Policy::default(),
+            pins: PinMode::default(),
+            least_pins: PinMode::Off,
             namespace_aliases: NamespaceAliases::default(),
             serve: ServeConfig::default(),
         }
@@ -73,6 +82,15 @@ impl DeckConfig {
             if let Some(concurrency) = options.exposure_discovery_concurrency {
                 self.exposure_discovery_concurrency = concurrency;
             }
+        }
+        self.policy.is_incomplete |= file.policy_is_incomplete;
+        // A project may ask for more care, never for less.
+        if layer.needs_trust() {
+            self.policy.add_project(&file.rules);
+            self.least_pins = self.least_pins.max(file.pins.unwrap_or(PinMode::Off));
+        } else {
+            self.policy.add_user(&file.rules);
+            self.pins = file.pins.unwrap_or(self.pins);
         }
         if let Some(aliases) = &file.namespace_aliases {
             let merged = &mut self.namespace_aliases;

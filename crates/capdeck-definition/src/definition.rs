@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Backend, Exposure, Setup, Source, pattern};
+use crate::{Backend, Exposure, PinMode, Setup, Source, pattern};
 
 /// A capability as a file declares it. Plural files yield one of these per child.
 ///
@@ -23,6 +23,8 @@ pub struct Definition {
     /// `None` means the host's default.
     pub exposure: Option<Exposure>,
     pub shadowing: Shadowing,
+    /// `None` means the deck's own choice.
+    pub pins: Option<PinMode>,
     pub hints: Hints,
     pub setup: Option<Setup>,
     /// True when the capability only makes sense inside a project.

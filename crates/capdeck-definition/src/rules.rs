@@ -68,7 +68,7 @@ pub(crate) fn check_backend(
 }
 
 /// Requires exactly one of several keys. `present` pairs each key with whether it is there.
-fn exactly_one(present: &[(&str, bool)], node: &Node, findings: &mut Findings) {
+pub(crate) fn exactly_one(present: &[(&str, bool)], node: &Node, findings: &mut Findings) {
     let given: Vec<&str> =
         present.iter().filter(|(_, there)| *there).map(|(key, _)| *key).collect();
     let all = present.iter().map(|(key, _)| format!("`{key}`")).collect::<Vec<_>>().join(", ");

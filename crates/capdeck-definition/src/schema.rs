@@ -27,6 +27,11 @@ pub fn config_schema() -> Value {
         servers["additionalProperties"] = client;
         servers["propertyNames"] = json!({ "minLength": 1 });
     }
+    // Editors are told what is said with better words when the file is read.
+    if let Some(rule) = schema.pointer_mut("/$defs/RuleFields") {
+        rule["minProperties"] = json!(1);
+        rule["maxProperties"] = json!(1);
+    }
     schema
 }
 

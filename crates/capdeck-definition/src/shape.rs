@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Auth, Backend, Exposure, Runtime, Setup, Shadowing};
+use crate::{Auth, Backend, Exposure, PinMode, Runtime, Setup, Shadowing};
 
 /// The plural maps of backends, as keys of a file.
 pub(crate) const PLURAL_KEYS: [&str; 7] = [
@@ -92,6 +92,9 @@ pub(crate) struct Presentation {
     /// Whether an attached local deck may replace this capability.
     #[serde(default)]
     pub(crate) shadowing: Option<Shadowing>,
+    /// What happens when a server changes a tool's definition; the deck's own choice when left out.
+    #[serde(default)]
+    pub(crate) pins: Option<PinMode>,
     /// When agents should prefer this capability.
     #[serde(default)]
     pub(crate) use_when: Option<String>,

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::{Declared, EntryFields, Many};
 use crate::{
     Backend, CapletSet, CliTools, Exposure, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi,
-    McpServer, OpenApiEndpoint, definition::id_pattern, pattern,
+    McpServer, OpenApiEndpoint, PinMode,
+    definition::id_pattern,
+    pattern,
+    policy::{About, Effect, PolicyRule},
 };
 
 /// Deck configuration: host options and capabilities by id.
@@ -50,6 +53,18 @@ pub(crate) struct ConfigFile {
     /// How capabilities are offered.
     #[serde(default)]
     pub(crate) options: Option<HostOptions>,
+    /// Which calls run, which a person is asked about and which do not exist for a client. The first rule that fits decides.
+    #[serde(default)]
+    pub(crate) policy: Option<Vec<RuleFields>>,
+    /// The rules of `policy`, once they are checked.
+    #[serde(skip)]
+    pub(crate) rules: Vec<PolicyRule>,
+    /// True when one of the rules could not be read.
+    #[serde(skip)]
+    pub(crate) policy_is_incomplete: bool,
+    /// What happens when a server changes a tool's definition after it was first seen.
+    #[serde(default)]
+    pub(crate) pins: Option<PinMode>,
     /// Labels for decks that share an id.
     #[serde(default)]
     pub(crate) namespace_aliases: Option<NamespaceAliases>,
@@ -102,6 +117,34 @@ pub(crate) struct HostOptions {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(crate) surface_tokens: Option<u32>,
+}
+
+/// One rule of `policy`: exactly one of its keys.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct RuleFields {
+    /// These calls run.
+    #[serde(default)]
+    pub(crate) allow: Option<About>,
+    /// A person is asked before these calls run.
+    #[serde(default)]
+    pub(crate) ask: Option<About>,
+    /// These tools do not exist for the client.
+    #[serde(default)]
+    pub(crate) deny: Option<About>,
+}
+
+impl RuleFields {
+    /// The rule that was written; `None` when it says nothing or several things.
+    pub(crate) fn rule(&self) -> Option<PolicyRule> {
+        let rule = |effect, about: &About| Some(PolicyRule { effect, about: about.clone() });
+        match (&self.allow, &self.ask, &self.deny) {
+            (Some(about), None, None) => rule(Effect::Allow, about),
+            (None, Some(about), None) => rule(Effect::Ask, about),
+            (None, None, Some(about)) => rule(Effect::Deny, about),
+            _ => None,
+        }
+    }
 }
 
 /// `serve`: defaults of the HTTP host.

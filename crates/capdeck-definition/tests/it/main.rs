@@ -17,6 +17,7 @@ mod inert;
 mod links;
 mod merge;
 mod never_panics;
+mod policy;
 mod project;
 mod rendered;
 mod schema_agreement;

@@ -21,6 +21,7 @@ const DIFFERENCES: &[(&str, Difference, &str)] = &[
     ("valid/binding-false.md", OnlyOursAccepts, "`required: false` says what it says"),
     ("valid/client-block.json", OnlyOursAccepts, "entries of other MCP clients"),
     ("valid/config-options.yaml", OnlyOursAccepts, "`options.surfaceTokens` is ours"),
+    ("valid/config-policy.yaml", OnlyOursAccepts, "`policy` and `pins` are ours"),
     ("valid/exposure-search.md", OnlyOursAccepts, "the exposures `search` and `none` are ours"),
     ("valid/hints.md", OnlyOursAccepts, "the older dialect's hints"),
     (
@@ -30,6 +31,7 @@ const DIFFERENCES: &[(&str, Difference, &str)] = &[
     ),
     ("valid/mcp-idle.md", OnlyOursAccepts, "`idleTimeoutMs` is ours"),
     ("valid/openapi-filters.md", OnlyOursAccepts, "operation filters on every kind of API"),
+    ("valid/pins.md", OnlyOursAccepts, "`pins` is ours"),
     ("warning/client-extra-keys.json", OnlyOursAccepts, "entries of other MCP clients"),
     ("warning/client-ids.json", OnlyOursAccepts, "entries of other MCP clients"),
     ("warning/empty-hint.md", OnlyOursAccepts, "the older dialect's hints on actions"),

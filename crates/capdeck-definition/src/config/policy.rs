@@ -1,0 +1,99 @@
+//! The `policy` of a config file. A rule that cannot be read must not open anything, so it stands for asking.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    Effect, Layer, PinMode, PolicyRule,
+    diagnostic::{Diagnostic, Findings},
+    document::{Content, Node, Step},
+    rules::exactly_one,
+    shape::config_file::ConfigFile,
+    violation::Violation,
+};
+
+/// What is wrong with the settings that protect the person. Losing one of them is never the answer.
+#[derive(Debug, Default)]
+pub(super) struct Guards {
+    /// Rules that the schema refuses.
+    broken_rules: BTreeSet<usize>,
+    policy_is_broken: bool,
+    pins_are_broken: bool,
+}
+
+impl Guards {
+    /// Notes a violation of `policy` or `pins`. False when it is about something else.
+    pub(super) fn note(&mut self, violation: &Violation) -> bool {
+        match violation.steps.as_slice() {
+            [Step::Key(key), Step::Index(index), ..] if key == "policy" => {
+                self.broken_rules.insert(*index);
+            }
+            [Step::Key(key), ..] if key == "policy" => self.policy_is_broken = true,
+            [Step::Key(key), ..] if key == "pins" => self.pins_are_broken = true,
+            _ => return false,
+        }
+        true
+    }
+
+    /// Makes the document readable: a broken rule becomes one that says nothing.
+    pub(super) fn clear(&self, root: &mut Node) {
+        if self.policy_is_broken {
+            root.remove(&["policy"]);
+        }
+        if self.pins_are_broken {
+            root.remove(&["pins"]);
+        }
+        let Content::Map(entries) = &mut root.content else { return };
+        let policy = entries.iter_mut().find(|entry| entry.key == "policy");
+        let Some(Content::List(rules)) = policy.map(|entry| &mut entry.value.content) else {
+            return;
+        };
+        for index in &self.broken_rules {
+            if let Some(rule) = rules.get_mut(*index) {
+                rule.content = Content::Map(Vec::new());
+            }
+        }
+    }
+
+    /// Fills in the rules of the file, and the strictest pins where the file's own cannot be read.
+    pub(super) fn settle(
+        &self,
+        file: &mut ConfigFile,
+        root: &Node,
+        layer: Layer,
+        findings: &mut Findings,
+    ) {
+        if self.pins_are_broken {
+            file.pins = Some(PinMode::Block);
+        }
+        if self.policy_is_broken {
+            file.rules.push(PolicyRule::unreadable());
+            file.policy_is_incomplete = true;
+        }
+        let written = file.policy.take().unwrap_or_default();
+        for (index, fields) in written.iter().enumerate() {
+            let node = root.child("policy").item(index);
+            if !self.broken_rules.contains(&index) {
+                let present = [
+                    ("allow", fields.allow.is_some()),
+                    ("ask", fields.ask.is_some()),
+                    ("deny", fields.deny.is_some()),
+                ];
+                exactly_one(&present, node, findings);
+            }
+            let rule = fields.rule();
+            file.policy_is_incomplete |= rule.is_none();
+            let rule = rule.unwrap_or_else(PolicyRule::unreadable);
+            if layer.needs_trust() && rule.effect == Effect::Allow {
+                findings.add(
+                    Diagnostic::warning(
+                        "ignored-rule",
+                        "`allow` in a project's policy is ignored: a project can only make it stricter",
+                    )
+                    .with_fix("allow it in your own config")
+                    .at(node.place),
+                );
+            }
+            file.rules.push(rule);
+        }
+    }
+}

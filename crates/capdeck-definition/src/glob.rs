@@ -1,0 +1,82 @@
+//! A pattern for names: `*` stands for any letters, `?` for one.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A pattern as written. Upper and lower case differ, as they do in names of tools.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Glob(#[schemars(length(min = 1, max = 256))] String);
+
+impl Glob {
+    /// A pattern from its text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The pattern as written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the whole name fits. Takes time in proportion to both lengths at worst, whatever the pattern.
+    pub fn matches(&self, name: &str) -> bool {
+        let pattern: Vec<char> = self.0.chars().collect();
+        let name: Vec<char> = name.chars().collect();
+        let (mut at, mut read) = (0, 0);
+        // Where to go on when the letters after the last `*` turn out not to fit.
+        let mut retry: Option<(usize, usize)> = None;
+        while let Some(letter) = name.get(read) {
+            match pattern.get(at) {
+                Some('*') => {
+                    retry = Some((at + 1, read));
+                    at += 1;
+                }
+                Some(wanted) if *wanted == '?' || wanted == letter => {
+                    at += 1;
+                    read += 1;
+                }
+                _ => {
+                    let Some((after_star, taken)) = retry else { return false };
+                    retry = Some((after_star, taken + 1));
+                    (at, read) = (after_star, taken + 1);
+                }
+            }
+        }
+        pattern.iter().skip(at).all(|rest| *rest == '*')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Glob;
+
+    #[test]
+    fn stars_take_any_letters_and_question_marks_one() {
+        for (pattern, name, expected) in [
+            ("git*", "github", true),
+            ("git*", "git", true),
+            ("git*", "legit", false),
+            ("*", "", true),
+            ("read_*", "read_file", true),
+            ("read_*", "Read_file", false),
+            ("*_file", "read_file", true),
+            ("*_file", "read_files", false),
+            ("a*b*c", "aXbXbXc", true),
+            ("a*b*c", "aXbX", false),
+            ("?", "ä", true),
+            ("?", "", false),
+            ("de?ete", "delete", true),
+            ("delete", "delete_all", false),
+            ("[ab]", "a", false),
+        ] {
+            assert_eq!(Glob::new(pattern).matches(name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_pattern_ends_soon() {
+        let pattern = Glob::new(format!("{}b", "a*".repeat(100)));
+        assert!(!pattern.matches(&"a".repeat(10_000)));
+    }
+}
