@@ -56,6 +56,7 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
         tags: Vec::new(),
         exposure: None,
         shadowing: Shadowing::default(),
+        pins: None,
         hints: Hints::default(),
         setup: None,
         project_bound: false,

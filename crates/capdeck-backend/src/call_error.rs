@@ -63,6 +63,7 @@ pub enum ErrorCode {
     ToolCallTimeout,
     Cancelled,
     Denied,
+    ApprovalRequired,
     AuthRequired,
     AuthFailed,
     DownstreamProtocolError,
@@ -148,6 +149,7 @@ impl ErrorCode {
             Self::ToolCallTimeout => "TOOL_CALL_TIMEOUT",
             Self::Cancelled => "CANCELLED",
             Self::Denied => "DENIED",
+            Self::ApprovalRequired => "APPROVAL_REQUIRED",
             Self::AuthRequired => "AUTH_REQUIRED",
             Self::AuthFailed => "AUTH_FAILED",
             Self::DownstreamProtocolError => "DOWNSTREAM_PROTOCOL_ERROR",
@@ -167,7 +169,7 @@ impl ErrorCode {
             | Self::PromptNotFound
             | Self::ResourceNotFound => ErrorKind::NotFound,
             Self::RequestInvalid | Self::UnknownOperation => ErrorKind::BadInput,
-            Self::Denied => ErrorKind::Denied,
+            Self::Denied | Self::ApprovalRequired => ErrorKind::Denied,
             Self::AuthRequired => ErrorKind::NeedsLogin,
             Self::ServerUnavailable | Self::ServerStartTimeout | Self::ConfigInvalid => {
                 ErrorKind::Unavailable

@@ -14,10 +14,10 @@ mod merge;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use capdeck_definition::{CapabilityId, Deck, DeckConfig, Definition, Exposure};
+use capdeck_definition::{CapabilityId, Deck, DeckConfig, Definition, Exposure, PinMode};
 
 use self::merge::{Entry, Merged, merge};
-use crate::{Capability, Catalog, Discovery, HiddenReason, Status};
+use crate::{Capability, Catalog, Discovery, Held, HiddenReason, Status};
 
 /// What the deck's files cannot say.
 pub struct Facts<'a> {
@@ -29,6 +29,8 @@ pub struct Facts<'a> {
     pub setup_done: &'a dyn Fn(&Definition) -> bool,
     /// The last known answer of a definition's backend.
     pub discoveries: &'a dyn Fn(&Definition) -> Option<Arc<Discovery>>,
+    /// What is held of a definition's tools; asked only where changes are blocked.
+    pub held: &'a dyn Fn(&Definition, &Arc<Discovery>) -> Held,
     /// How capabilities are offered that say nothing, in a deck that says nothing.
     pub default_exposure: Exposure,
 }
@@ -43,11 +45,18 @@ pub enum Trust {
 /// Builds the catalog of a deck. Pure: the same input gives the same catalog.
 pub fn build(deck: &Deck, facts: &Facts<'_>, previous: Option<&Catalog>) -> Catalog {
     let Merged { in_force, held_back } = merge(deck, &facts.trust, previous);
-    let config = match facts.trust {
-        Trust::Trusted => &deck.config,
-        Trust::Untrusted { .. } => &deck.user_config,
+    let mut config = match facts.trust {
+        Trust::Trusted => deck.config.clone(),
+        Trust::Untrusted { .. } => deck.user_config.clone(),
     };
-    let mut maker = Maker { config, facts, done: BTreeMap::new() };
+    // Rules that no longer load keep their last good form, as capabilities do.
+    if let Some(previous) = previous.map(|previous| &previous.config().policy)
+        && config.policy.is_incomplete
+        && !previous.is_incomplete
+    {
+        config.policy = previous.clone();
+    }
+    let mut maker = Maker { config: &config, facts, done: BTreeMap::new() };
     let mut capabilities = BTreeMap::new();
     for id in in_force.keys() {
         let status = maker.status(id, &in_force);
@@ -67,12 +76,13 @@ pub fn build(deck: &Deck, facts: &Facts<'_>, previous: Option<&Catalog>) -> Cata
         })
         .collect();
     Catalog {
+        holds_tools: capabilities.values().any(|one: &Arc<Capability>| !one.held.is_empty()),
         version: previous.map_or(1, |previous| previous.version() + 1),
         capabilities: Arc::new(capabilities),
         untrusted,
         quarantined: deck.quarantined.clone().into(),
         diagnostics: deck.diagnostics.clone().into(),
-        config: Arc::new(config.clone()),
+        config: Arc::new(config),
         ..Catalog::default()
     }
 }
@@ -93,14 +103,33 @@ impl Maker<'_> {
     ) -> Arc<Capability> {
         let definition = Arc::clone(&entry.definition);
         let chosen = chosen_exposure(&definition, in_force).or(self.config.exposure);
+        let discovery = (self.facts.discoveries)(&definition);
+        let pins = self.pin_mode(&definition);
+        let held = match &discovery {
+            Some(known) if pins == PinMode::Block => (self.facts.held)(&definition, known),
+            _ => Held::new(),
+        };
         Arc::new(Capability {
-            discovery: (self.facts.discoveries)(&definition),
+            discovery,
+            pins,
+            held: Arc::new(held),
             exposure: chosen.unwrap_or(self.facts.default_exposure),
             exposure_is_explicit: chosen.is_some(),
             shadows: entry.shadows.clone(),
             status,
             definition,
         })
+    }
+
+    /// A project's file may watch its own capabilities more closely than the person does, never less.
+    fn pin_mode(&self, definition: &Definition) -> PinMode {
+        let of_deck = self.config.pins;
+        let chosen = match definition.pins {
+            Some(own) if definition.source.layer.needs_trust() => own.max(of_deck),
+            Some(own) => own,
+            None => of_deck,
+        };
+        chosen.max(self.config.least_pins)
     }
 
     /// The state of one entry: what keeps its set from being used keeps it from being used too.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use capdeck_definition::{Definition, Exposure, Source};
+use capdeck_definition::{Definition, Exposure, PinMode, Source};
 
-use crate::Discovery;
+use crate::{Discovery, Held};
 
 /// A capability as the host knows it.
 #[derive(Debug, Clone)]
@@ -17,6 +17,10 @@ pub struct Capability {
     pub exposure_is_explicit: bool,
     /// Lower layers that declared the same id, nearest first.
     pub shadows: Vec<Source>,
+    /// How closely its tools' definitions are watched.
+    pub pins: PinMode,
+    /// Tools that are kept from everybody until a person approves them; empty unless changes are blocked.
+    pub held: Arc<Held>,
     /// What the backend said it offers, once it has been asked.
     pub discovery: Option<Arc<Discovery>>,
 }

@@ -8,7 +8,7 @@ use std::{
 use capdeck_definition::{CapabilityId, DeckConfig, Diagnostic, Quarantined};
 
 use crate::{
-    BadCursor, Capability, Discovery, SearchPage, SearchRequest, Tool, nearest::nearest,
+    BadCursor, Capability, Discovery, Held, SearchPage, SearchRequest, Tool, nearest::nearest,
     search::Index,
 };
 
@@ -21,6 +21,8 @@ pub struct Catalog {
     pub(crate) quarantined: Arc<[Quarantined]>,
     pub(crate) diagnostics: Arc<[Diagnostic]>,
     pub(crate) config: Arc<DeckConfig>,
+    /// True when some tool is held.
+    pub(crate) holds_tools: bool,
     /// Built by the first search: many processes never search.
     pub(crate) index: OnceLock<Index>,
 }
@@ -61,9 +63,29 @@ impl Catalog {
         &self.config
     }
 
+    /// True when every client may know everything in it: no rule denies and no pin holds anything.
+    pub fn is_open(&self) -> bool {
+        let policy = &self.config.policy;
+        !self.holds_tools && policy.user.is_empty() && policy.project.is_empty()
+    }
+
     /// One tool of a capability, by the name its backend knows it by.
     pub fn tool(&self, id: &str, name: &str) -> Option<&Arc<Tool>> {
         self.get(id)?.discovery.as_ref()?.tools.iter().find(|tool| tool.name() == name)
+    }
+
+    /// The ids a rule about this capability may name: its own, then those of the sets around it.
+    pub fn with_sets<'a>(&'a self, capability: &'a Capability) -> Vec<&'a str> {
+        let mut definition = &capability.definition;
+        let mut ids = vec![definition.id.as_str()];
+        while let Some(set) = &definition.member_of {
+            ids.push(set.as_str());
+            match self.get(set.as_str()) {
+                Some(set) if ids.len() < 64 => definition = &set.definition,
+                _ => break,
+            }
+        }
+        ids
     }
 
     /// Known tools of usable capabilities.
@@ -115,22 +137,26 @@ impl Catalog {
     #[must_use]
     pub fn with_discoveries(
         &self,
-        discoveries: impl IntoIterator<Item = (CapabilityId, Arc<Discovery>)>,
+        discoveries: impl IntoIterator<Item = (CapabilityId, Arc<Discovery>, Held)>,
     ) -> Self {
         let mut capabilities = BTreeMap::clone(&self.capabilities);
-        for (id, discovery) in discoveries {
+        for (id, discovery, held) in discoveries {
             if let Some(slot) = capabilities.get_mut(&id) {
-                *slot =
-                    Arc::new(Capability { discovery: Some(discovery), ..Capability::clone(slot) });
+                *slot = Arc::new(Capability {
+                    discovery: Some(discovery),
+                    held: Arc::new(held),
+                    ..Capability::clone(slot)
+                });
             }
         }
         Self {
             version: self.version,
-            capabilities: Arc::new(capabilities),
             untrusted: Arc::clone(&self.untrusted),
             quarantined: Arc::clone(&self.quarantined),
             diagnostics: Arc::clone(&self.diagnostics),
             config: Arc::clone(&self.config),
+            holds_tools: capabilities.values().any(|capability| !capability.held.is_empty()),
+            capabilities: Arc::new(capabilities),
             index: OnceLock::new(),
         }
     }

@@ -7,13 +7,19 @@
 
 mod arguments;
 mod build;
+mod canonical;
 mod capability;
 mod catalog;
 mod compact;
 mod discovery;
+mod hidden_text;
 mod input_shape;
 mod names;
 mod nearest;
+mod pin;
+mod pin_diff;
+mod ruling;
+mod screen;
 mod search;
 mod signature;
 mod tokens;
@@ -22,11 +28,17 @@ pub use arguments::{
     ArgumentCheck, ArgumentError, ArgumentProblem, BadArguments, UnexpectedArgument,
 };
 pub use build::{Facts, Trust, build};
+pub use canonical::{canonical, sha256_hex};
 pub use capability::{Capability, HiddenReason, Status};
 pub use catalog::Catalog;
 pub use compact::compact;
 pub use discovery::{Discovery, RawObject, ServerFacts, Tool};
+pub use hidden_text::{HiddenKind, HiddenText, hidden_text, reveal};
 pub use names::{NameTable, Owner};
+pub use pin::{Held, HeldReason, Pin, PinBook, definition_digest, held_for_hidden_text};
+pub use pin_diff::{DefinitionChange, MemberChange, MemberChangeKind, PinChange};
+pub use ruling::{Because, Clearance, Ruling, Subject};
+pub use screen::screen;
 pub use search::{BadCursor, SearchHit, SearchPage, SearchRequest};
 pub use signature::signature;
 pub use tokens::estimate_tokens;

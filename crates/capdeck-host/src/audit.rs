@@ -59,6 +59,9 @@ pub(crate) struct AuditLine<'a> {
     pub(crate) tool: &'a str,
     /// `ok`, `tool_error`, or the error code of a call that gave no result.
     pub(crate) outcome: &'a str,
+    /// How it got past the gate: `policy`, `once` or `always`; `refused` when it did not; absent when it never got there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) approved: Option<&'a str>,
     pub(crate) elapsed_ms: u64,
 }
 

@@ -11,7 +11,10 @@ use capdeck_definition::Backend;
 use jiff::Timestamp;
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{Scope, Session, audit::AuditLine, projection, questions::Questions, raw, set_tools};
+use crate::{
+    Consent, Scope, Session, audit::AuditLine, consent::Passage, projection, questions::Questions,
+    raw, set_tools,
+};
 
 /// A tool call in the host's words.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +30,15 @@ pub struct ToolRequest {
     pub rest: RawObject,
     /// Dotted paths of the structured result to keep; empty keeps everything.
     pub fields: Vec<String>,
+    /// What the person at the command line said; nothing that comes over a wire sets this.
+    pub consent: Consent,
+}
+
+/// A call that may run.
+struct Admitted {
+    capability: Arc<Capability>,
+    tool: Option<Arc<Tool>>,
+    passage: Passage,
 }
 
 impl Session {
@@ -37,7 +49,10 @@ impl Session {
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let started = Instant::now();
-        let outcome = self.call_gated(request, context).await;
+        let (approved, outcome) = match self.admit_call(request, context).await {
+            Ok(call) => (Some(call.passage.as_str()), self.run_call(&call, request, context).await),
+            Err(error) => (self.is_refusal(request, &error).then_some("refused"), Err(error)),
+        };
         let outcome_name = match &outcome {
             Ok(result) if is_tool_error(result) => "tool_error",
             Ok(_) => "ok",
@@ -53,29 +68,52 @@ impl Session {
             capability: &request.capability,
             tool: &request.tool,
             outcome: outcome_name,
+            approved,
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
         });
         outcome
     }
 
-    async fn call_gated(
+    async fn admit_call(
         &self,
         request: &ToolRequest,
         context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> Result<Admitted, CallError> {
         let capability = self.capability(&request.capability)?;
         let tool = self.find_tool(&capability, &request.tool, context).await?;
         if let Some(tool) = &tool {
             check_arguments(&capability, tool, request.arguments.as_deref())?;
             projection::check(&request.fields, tool)?;
         }
-        if let Backend::Caplets(_) = capability.definition.backend {
-            return self.call_member(&capability, request, context).await;
+        let passage = self.pass(&capability, tool.as_deref(), request, context).await?;
+        Ok(Admitted { capability, tool, passage })
+    }
+
+    /// True when the gate stopped the call, also where the client is told that there is no such tool.
+    fn is_refusal(&self, request: &ToolRequest, error: &CallError) -> bool {
+        let whole = || self.host.catalog_for(self.connections.audience().key());
+        let exists = || whole().tool(&request.capability, &request.tool).is_some();
+        match error.code {
+            ErrorCode::Denied | ErrorCode::ApprovalRequired => true,
+            ErrorCode::ToolNotFound | ErrorCode::ServerNotFound => exists(),
+            _ => false,
         }
-        let outcome = self.call_backend(&capability, request, context).await;
+    }
+
+    async fn run_call(
+        &self,
+        call: &Admitted,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let Admitted { capability, tool, passage: _ } = call;
+        if let Backend::Caplets(_) = capability.definition.backend {
+            return self.call_member(capability, request, context).await;
+        }
+        let outcome = self.call_backend(capability, request, context).await;
         self.host.note_outcome(&capability.definition.id, outcome.as_ref().err());
         let result = outcome?;
-        match &tool {
+        match tool {
             Some(tool) if !request.fields.is_empty() => {
                 projection::apply(&request.fields, tool, &result)
             }
@@ -136,24 +174,42 @@ impl Session {
         context: &CallContext,
     ) -> Result<Option<Arc<Tool>>, CallError> {
         let definition = &capability.definition;
-        if let Some(tool) = self.catalog().tool(definition.id.as_str(), name) {
-            return Ok(Some(tool.clone()));
+        if let Some(tool) = self.known_tool(capability, name)? {
+            return Ok(Some(tool));
         }
-        if matches!(self.scope, Scope::Transparent(_)) {
-            return Ok(None);
-        }
+        let server_knows_best =
+            matches!(self.scope, Scope::Transparent(_)) && !self.is_screened(capability);
         if capability.discovery.is_none()
             || self.host.discovery_is_old(definition, &self.connections)
         {
-            self.host.discover(definition, &self.connections, context).await?;
-            if let Some(tool) = self.catalog().tool(definition.id.as_str(), name) {
-                return Ok(Some(tool.clone()));
+            match self.host.discover(definition, &self.connections, context).await {
+                Err(error) if !server_knows_best => return Err(error),
+                Err(_) | Ok(_) => {}
+            }
+            if let Some(tool) = self.known_tool(capability, name)? {
+                return Ok(Some(tool));
             }
         }
-        Err(self.unknown_tool(capability, name))
+        if server_knows_best { Ok(None) } else { Err(self.unknown_tool(capability, name)) }
     }
 
-    fn unknown_tool(&self, capability: &Capability, name: &str) -> CallError {
+    /// The tool if this client may know it; an error when it is held.
+    fn known_tool(
+        &self,
+        capability: &Capability,
+        name: &str,
+    ) -> Result<Option<Arc<Tool>>, CallError> {
+        let find = || self.catalog().tool(capability.definition.id.as_str(), name).cloned();
+        if let Some(tool) = find() {
+            return Ok(Some(tool));
+        }
+        match self.held(capability, name) {
+            Some(error) => Err(error),
+            None => Ok(find()),
+        }
+    }
+
+    pub(crate) fn unknown_tool(&self, capability: &Capability, name: &str) -> CallError {
         let id = &capability.definition.id;
         let error = CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"));
         match self.catalog().nearest_tool(id.as_str(), name) {

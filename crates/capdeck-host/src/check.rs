@@ -49,7 +49,7 @@ impl Session {
             timeout: Some(context.timeout.unwrap_or_else(|| longest_start(definition))),
             ..context.clone()
         };
-        self.host.discover(definition, &self.connections, &context).await
+        self.discover(definition, &context).await
     }
 }
 

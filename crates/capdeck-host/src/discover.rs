@@ -19,6 +19,7 @@ use crate::{
     audience::{Audience, AudienceKey},
     connections::Connections,
     discovery_cache::DiscoveryCache,
+    pins::News,
     set_tools,
 };
 
@@ -92,6 +93,38 @@ impl Discoveries {
         let found = entry.discovery.clone();
         known.insert(place, entry);
         found
+    }
+
+    /// The last answer to the same question, in this process or an earlier one. Changes nothing.
+    fn last_answer(
+        &self,
+        definition: &Definition,
+        audience: &AudienceKey,
+    ) -> Option<Arc<Discovery>> {
+        let known = self.known.lock();
+        let same = |entry: &&Known| entry.fingerprint == definition.fingerprint;
+        match known.get(&(definition.id.clone(), audience.clone())).filter(same) {
+            Some(entry) => entry.discovery.clone(),
+            None => self.cache.load(definition, audience).map(Arc::new),
+        }
+    }
+
+    /// What a definition's backend offers to anyone, as far as it is known: each tool once, the list of clients that
+    /// declare nothing first.
+    pub(crate) fn offered_to_anyone(&self, definition: &Definition) -> Option<Discovery> {
+        let mut lists = self
+            .known_to(definition, &AudienceKey::default())
+            .into_iter()
+            .chain(self.cache.load_others(definition).into_iter().map(Arc::new));
+        let mut all = Discovery::clone(lists.next()?.as_ref());
+        for list in lists {
+            for tool in &list.tools {
+                if all.tools.iter().all(|known| known.name() != tool.name()) {
+                    all.tools.push(tool.clone());
+                }
+            }
+        }
+        Some(all)
     }
 
     /// Keeps an answer. True when it differs from what was known.
@@ -206,7 +239,11 @@ impl Host {
         self.note_outcome(&definition.id, outcome.as_ref().err());
         self.0.discoveries.note_outcome(&definition.id, outcome.as_ref().err());
         let discovery = Arc::new(outcome?);
-        if self.0.discoveries.learn(definition, audience, &discovery, asked) {
+        let before = self.0.discoveries.last_answer(definition, audience.key());
+        let changed = self.0.discoveries.learn(definition, audience, &discovery, asked);
+        let news = if changed { News::Yes(before) } else { News::No };
+        self.watch_definitions(definition, audience.key(), &discovery, news);
+        if changed {
             self.rebuild();
         }
         Ok(discovery)

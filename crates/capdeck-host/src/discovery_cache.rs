@@ -3,6 +3,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use capdeck_catalog::Discovery;
@@ -47,11 +48,17 @@ impl DiscoveryCache {
         Ok(())
     }
 
-    /// Clients choose what they declare, so only the latest few lists stay.
-    fn prune(&self, definition: &Definition) {
+    /// The lists made for clients that declare something.
+    pub(crate) fn load_others(&self, definition: &Definition) -> Vec<Discovery> {
+        let read = |path: PathBuf| serde_json::from_slice(&fs::read(path).ok()?).ok();
+        self.others(definition).into_iter().filter_map(|(_, path)| read(path)).collect()
+    }
+
+    /// The files of lists made for clients that declare something, the oldest first.
+    fn others(&self, definition: &Definition) -> Vec<(SystemTime, PathBuf)> {
         let start = format!("{}.", stem(definition));
         let bare = format!("{}.json", stem(definition));
-        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         let mut lists: Vec<_> = entries
             .filter_map(Result::ok)
             .filter(|entry| {
@@ -62,6 +69,12 @@ impl DiscoveryCache {
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
             .collect();
         lists.sort();
+        lists
+    }
+
+    /// Clients choose what they declare, so only the latest few lists stay.
+    fn prune(&self, definition: &Definition) {
+        let lists = self.others(definition);
         let surplus = lists.len().saturating_sub(MOST_AUDIENCES);
         for (_, path) in lists.into_iter().take(surplus) {
             if let Err(error) = fs::remove_file(&path) {

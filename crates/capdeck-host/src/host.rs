@@ -9,17 +9,18 @@ use arc_swap::ArcSwap;
 use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, NoListener,
 };
-use capdeck_catalog::{Capability, Catalog, Facts, Trust};
-use capdeck_definition::{Backend, CapabilityId, Deck, Definition};
+use capdeck_catalog::{Capability, Catalog, Clearance, Facts, Held, Trust, screen};
+use capdeck_definition::{Backend, CapabilityId, Deck, Definition, PinMode};
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    HostEvent, HostSettings, LastFailure, Principal, Scope, Session, SessionSettings, SetupState,
-    TrustStore, View, ViewPolicy, audience::AudienceKey, audit::AuditLog, discover::Discoveries,
-    discovery_cache::DiscoveryCache, eras::Eras, failures::Failures, pool::ConnectionPool,
-    subscriptions::Subscriptions, tasks::Tasks,
+    ApprovalStore, HostEvent, HostSettings, LastFailure, Principal, Scope, Session,
+    SessionSettings, SetupState, TrustStore, View, ViewPolicy, audience::AudienceKey,
+    audit::AuditLog, discover::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
+    failures::Failures, pins::PinStore, pool::ConnectionPool, subscriptions::Subscriptions,
+    tasks::Tasks,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -45,8 +46,10 @@ pub(crate) struct HostState {
     failures: Failures,
     /// What clients of other capabilities are offered, made from the catalog beside it.
     variants: Mutex<HashMap<AudienceKey, (Arc<Catalog>, Arc<Catalog>)>>,
-    /// One view per policy and audience, shared by all sessions that have both.
-    views: Mutex<HashMap<(ViewPolicy, AudienceKey), Arc<View>>>,
+    /// What is left of a catalog for clients who may not know all of it, made from the catalog beside it.
+    screens: Mutex<HashMap<(AudienceKey, Clearance), (Arc<Catalog>, Arc<Catalog>)>>,
+    /// One view per policy, audience and clearance, shared by all sessions that have them.
+    views: Mutex<HashMap<(ViewPolicy, AudienceKey, Clearance), Arc<View>>>,
     pub(crate) stop: CancellationToken,
 }
 
@@ -82,6 +85,7 @@ impl Host {
             events: broadcast::channel(256).0,
             failures: Failures::open(&settings.state_dir),
             variants: Mutex::default(),
+            screens: Mutex::default(),
             views: Mutex::default(),
             stop: CancellationToken::new(),
             settings,
@@ -93,25 +97,66 @@ impl Host {
         self.0.catalog.load_full()
     }
 
-    /// What clients with this policy who declare no capabilities see now.
-    pub fn view(&self, policy: &ViewPolicy) -> Arc<View> {
-        self.view_for(policy, &AudienceKey::default())
+    /// What a client of this name with this policy sees now, if it declares no capabilities.
+    pub fn view(&self, policy: &ViewPolicy, client: &str) -> Arc<View> {
+        self.view_for(policy, &AudienceKey::default(), &[client])
+    }
+
+    /// What a client of this name may know of the catalog, if it declares no capabilities.
+    pub fn known_to(&self, client: &str) -> Arc<Catalog> {
+        self.screened_for(&AudienceKey::default(), &[client])
     }
 
     /// What clients with this policy see now. Built once per catalog, however many clients there are.
-    pub(crate) fn view_for(&self, policy: &ViewPolicy, audience: &AudienceKey) -> Arc<View> {
-        let catalog = self.catalog_for(audience);
+    pub(crate) fn view_for(
+        &self,
+        policy: &ViewPolicy,
+        audience: &AudienceKey,
+        names: &[&str],
+    ) -> Arc<View> {
+        let catalog = self.screened_for(audience, names);
+        let clearance = Clearance::of(&catalog.config().policy, names);
         let mut views = self.0.views.lock();
-        let key = (policy.clone(), audience.clone());
+        let key = (policy.clone(), audience.clone(), clearance);
         if let Some(view) = views.get(&key)
             && Arc::ptr_eq(view.catalog(), &catalog)
         {
             return view.clone();
         }
         let view = Arc::new(View::build(catalog, policy));
-        views.retain(|(_, other), _| other.is_bare() || self.0.variants.lock().contains_key(other));
+        // Views of an older catalog are of no use to anyone.
+        views.retain(|_, other| other.catalog().version() == view.catalog().version());
         views.insert(key, view.clone());
         view
+    }
+
+    /// The same catalog without what clients of these names may not know.
+    pub(crate) fn screened_for(&self, audience: &AudienceKey, names: &[&str]) -> Arc<Catalog> {
+        let catalog = self.catalog_for(audience);
+        if catalog.is_open() {
+            return catalog;
+        }
+        let key = (audience.clone(), Clearance::of(&catalog.config().policy, names));
+        let mut screens = self.0.screens.lock();
+        if let Some((made_from, screened)) = screens.get(&key)
+            && Arc::ptr_eq(made_from, &catalog)
+        {
+            return screened.clone();
+        }
+        let screened = screen(&catalog, &key.1);
+        screens.retain(|_, (made_from, _)| made_from.version() == catalog.version());
+        screens.insert(key, (catalog, screened.clone()));
+        screened
+    }
+
+    /// What people approved.
+    pub fn approvals(&self) -> ApprovalStore {
+        ApprovalStore::new(&self.0.settings.state_dir)
+    }
+
+    /// The definitions that were first seen or last approved.
+    pub(crate) fn pins(&self) -> PinStore {
+        PinStore::new(&self.0.settings.state_dir)
     }
 
     /// The catalog in force, with what servers offer to clients of these capabilities.
@@ -131,7 +176,11 @@ impl Host {
             .filter(|capability| matches!(capability.definition.backend, Backend::Mcp(_)))
             .filter_map(|capability| {
                 let theirs = self.0.discoveries.known_to(&capability.definition, audience)?;
-                Some((capability.definition.id.clone(), theirs))
+                let held = match capability.pins {
+                    PinMode::Block => self.pins().held(&capability.definition, &theirs),
+                    PinMode::Off | PinMode::Warn => Held::new(),
+                };
+                Some((capability.definition.id.clone(), theirs, held))
             })
             .collect();
         let variant = match others.is_empty() {
@@ -305,6 +354,7 @@ fn build_catalog(
     previous: Option<&Catalog>,
 ) -> Catalog {
     let setups = SetupState::new(&settings.state_dir).load();
+    let pins = PinStore::new(&settings.state_dir);
     let facts = Facts {
         trust: trust_of(settings, deck),
         has_project: settings.project.is_some(),
@@ -314,6 +364,7 @@ fn build_catalog(
             let kept = || previous?.get(definition.id.as_str()).filter(same)?.discovery.clone();
             discoveries.known(definition, deck).or_else(kept)
         },
+        held: &|definition, discovery| pins.held(definition, discovery),
         default_exposure: settings.default_exposure,
     };
     capdeck_catalog::build(deck, &facts, previous)

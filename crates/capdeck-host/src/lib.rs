@@ -6,12 +6,14 @@
 //!
 //! This crate never knows MCP server types, HTTP statuses, terminals or argument parsers.
 
+mod approvals;
 mod audience;
 mod audit;
 mod call;
 mod card;
 mod check;
 mod connections;
+mod consent;
 mod discover;
 mod discovery_cache;
 mod durable;
@@ -23,6 +25,7 @@ mod gate;
 mod host;
 mod meta_tools;
 mod offered;
+mod pins;
 mod pool;
 mod principal;
 mod progressive;
@@ -53,13 +56,16 @@ pub use capdeck_backend::{
 pub use capdeck_catalog::RawObject;
 pub use capdeck_definition::{CapabilityId, Exposure};
 
+pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
 pub use call::ToolRequest;
 pub use card::card;
 pub use check::CheckReport;
+pub use consent::Consent;
 pub use event::HostEvent;
 pub use failures::LastFailure;
 pub use host::Host;
 pub use meta_tools::SearchAnswer;
+pub use pins::PinReview;
 pub use principal::Principal;
 pub use session::{Scope, Session, SessionSettings};
 pub use settings::HostSettings;

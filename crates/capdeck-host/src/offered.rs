@@ -54,6 +54,9 @@ impl Session {
     fn refuse_unlisted(&self, name: &str) -> Result<Option<Box<RawValue>>, CallError> {
         let Some((id, tool)) = self.view().find(name) else { return Ok(None) };
         let capability = self.capability(&id)?;
+        if let Some(held) = self.held(&capability, &tool) {
+            return Err(held);
+        }
         if self.view().is_searchable(&capability) {
             return Err(CallError::new(
                 ErrorCode::ToolNotFound,

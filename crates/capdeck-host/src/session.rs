@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use capdeck_backend::{CallContext, CallError, ClientProfile, Listener};
-use capdeck_catalog::{Capability, Catalog, RawObject};
-use capdeck_definition::{CapabilityId, Exposure};
+use capdeck_catalog::{Capability, Catalog, Clearance, Discovery, RawObject};
+use capdeck_definition::{CapabilityId, Definition, Exposure};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -102,18 +102,28 @@ impl Session {
         &self.principal
     }
 
-    /// The catalog in force, as servers offer it to this client.
+    /// The catalog in force, as servers offer it to this client. What is denied to it or held does not exist here.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.host.catalog_for(self.connections.audience().key())
+        self.host.screened_for(self.connections.audience().key(), &self.names())
+    }
+
+    /// What rules may call the client: its own name, and that of who is behind it.
+    pub(crate) fn names(&self) -> [&str; 2] {
+        [&self.client_name, self.principal.as_str()]
+    }
+
+    /// What the policy lets this client know and do.
+    pub(crate) fn clearance(&self, catalog: &Catalog) -> Clearance {
+        Clearance::of(&catalog.config().policy, &self.names())
     }
 
     /// What this client sees now.
     pub fn view(&self) -> Arc<View> {
         let audience = self.connections.audience().key();
         match &self.scope {
-            Scope::Deck(policy) => self.host.view_for(policy, audience),
+            Scope::Deck(policy) => self.host.view_for(policy, audience, &self.names()),
             Scope::Transparent(_) | Scope::Operator => {
-                self.host.view_for(&ViewPolicy::default(), audience)
+                self.host.view_for(&ViewPolicy::default(), audience, &self.names())
             }
         }
     }
@@ -150,6 +160,20 @@ impl Session {
     /// The capability of this id, if this client may use it.
     pub fn capability(&self, id: &str) -> Result<Arc<Capability>, CallError> {
         gate::admit(self, &self.catalog(), id)
+    }
+
+    /// Asks the backend what it offers; what comes back is what this client may know of it.
+    pub(crate) async fn discover(
+        &self,
+        definition: &Arc<Definition>,
+        context: &CallContext,
+    ) -> Result<Arc<Discovery>, CallError> {
+        let discovery = self.host.discover(definition, &self.connections, context).await?;
+        if self.catalog().is_open() {
+            return Ok(discovery);
+        }
+        let capability = self.capability(definition.id.as_str())?;
+        Ok(capability.discovery.clone().unwrap_or_default())
     }
 
     pub(crate) async fn lease(

@@ -1,8 +1,10 @@
 //! One capability as it is, for clients that connect to it alone.
 
+use std::sync::Arc;
+
 use capdeck_backend::{CallContext, CallError, ErrorCode};
-use capdeck_catalog::{RawObject, ServerFacts};
-use capdeck_definition::Backend;
+use capdeck_catalog::{Capability, Discovery, Held, RawObject, ServerFacts, Tool};
+use capdeck_definition::{Backend, Effect, PinMode};
 use serde_json::{json, value::RawValue};
 
 use crate::{Session, discover::relist, raw};
@@ -51,13 +53,66 @@ impl Session {
     ) -> Result<Box<RawValue>, CallError> {
         let capability = self.capability(id)?;
         if method != "tools/list" || matches!(capability.definition.backend, Backend::Mcp(_)) {
-            return self.forward(id, method, params, context).await;
+            let answer = self.forward(id, method, params, context).await?;
+            if method == "tools/list" && self.is_screened(&capability) {
+                return self.screen_list(&capability, &answer, context).await;
+            }
+            return Ok(answer);
         }
         let discovery = match &capability.discovery {
             Some(known) => known.clone(),
-            None => self.host.discover(&capability.definition, &self.connections, context).await?,
+            None => self.discover(&capability.definition, context).await?,
         };
         serde_json::value::to_raw_value(&json!({ "tools": discovery.tools }))
             .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
+    }
+
+    /// True when some of the capability's tools may not be known to this client, so that the server's own answers
+    /// cannot simply pass.
+    pub(crate) fn is_screened(&self, capability: &Capability) -> bool {
+        let catalog = self.catalog();
+        let ids = catalog.with_sets(capability);
+        capability.pins == PinMode::Block
+            || self.clearance(&catalog).may_deny_some_of(&catalog.config().policy, &ids)
+    }
+
+    /// A page of the server's own tool list without what this client may not know. The rest stays as it is.
+    async fn screen_list(
+        &self,
+        capability: &Capability,
+        answer: &RawValue,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let broken = |error: serde_json::Error| {
+            CallError::new(
+                ErrorCode::DownstreamProtocolError,
+                format!("`{}` sent a list that is none: {error}", capability.definition.id),
+            )
+        };
+        let mut page: RawObject = serde_json::from_str(answer.get()).map_err(broken)?;
+        let Some(tools) = page.get("tools") else { return Ok(answer.to_owned()) };
+        let tools: Vec<RawObject> = serde_json::from_str(tools.get()).map_err(broken)?;
+        let tools: Vec<_> = tools.into_iter().filter_map(Tool::new).map(Arc::new).collect();
+        let offered = Discovery { tools, ..Discovery::default() };
+        let held = match capability.pins {
+            PinMode::Block => {
+                if capability.discovery.is_none() {
+                    // The first sight is pinned before anything of it is shown.
+                    self.discover(&capability.definition, context).await?;
+                }
+                self.host.pins().held(&capability.definition, &offered)
+            }
+            PinMode::Off | PinMode::Warn => Held::new(),
+        };
+        let shown: Vec<&Arc<Tool>> = offered
+            .tools
+            .iter()
+            .filter(|tool| !held.contains_key(tool.name()))
+            .filter(|tool| {
+                self.effect_on(capability, tool.name(), Some(tool.as_ref())) != Effect::Deny
+            })
+            .collect();
+        page.insert("tools".to_owned(), serde_json::value::to_raw_value(&shown).map_err(broken)?);
+        serde_json::value::to_raw_value(&page).map_err(broken)
     }
 }

@@ -11,13 +11,13 @@ use notify_debouncer_full::{
 };
 use tokio::sync::mpsc;
 
-use crate::Host;
+use crate::{Host, pins::APPROVED};
 
 /// Files are read again once they have been quiet for this long.
 const QUIET: Duration = Duration::from_millis(250);
 
 /// Files of the state folder that say what a person decided.
-const DECISIONS: [&str; 2] = ["trust.json", "setup.json"];
+const DECISIONS: [&str; 3] = ["trust.json", "setup.json", APPROVED];
 
 /// The files could not be watched, so changes need a restart.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +29,10 @@ impl Host {
     pub fn watch(&self) -> Result<(), WatchError> {
         let (changed, mut changes) = mpsc::unbounded_channel();
         let state_dir = self.settings().state_dir.clone();
+        if let Some(folder) = state_dir.join(APPROVED).parent() {
+            // A folder can only be watched once it exists; without it, approvals are seen at the next use.
+            drop(std::fs::create_dir_all(folder));
+        }
         let mut debouncer = new_debouncer(QUIET, None, move |events: DebounceEventResult| {
             let matters = |event: &DebouncedEvent| {
                 !event.kind.is_access()
@@ -81,8 +85,7 @@ impl Host {
 
 /// True for what the host itself writes beside the decisions: following that would be following itself.
 fn is_own_record(path: &Path, state_dir: &Path) -> bool {
-    path.starts_with(state_dir)
-        && !DECISIONS.iter().any(|name| path.file_name().is_some_and(|file| file == *name))
+    path.starts_with(state_dir) && !DECISIONS.iter().any(|name| path.ends_with(name))
 }
 
 /// A folder that does not exist yet is noticed through the nearest one that does.

@@ -73,6 +73,7 @@ pub(crate) fn definition(backend: Value) -> Definition {
         tags: Vec::new(),
         exposure: None,
         shadowing: Shadowing::default(),
+        pins: None,
         hints: Hints::default(),
         setup: None,
         project_bound: false,

@@ -18,6 +18,7 @@ pub(crate) fn definition(id: &str, layer: Layer) -> Definition {
         tags: Vec::new(),
         exposure: None,
         shadowing: Shadowing::default(),
+        pins: None,
         hints: Hints::default(),
         setup: None,
         project_bound: false,
@@ -58,6 +59,7 @@ fn facts(trust: Trust) -> Facts<'static> {
         has_project: false,
         setup_done: &|_| false,
         discoveries: &|_| None,
+        held: &|_, _| crate::Held::new(),
         default_exposure: Exposure::Search,
     }
 }
@@ -315,7 +317,8 @@ fn a_discovery_replaces_one_capability_and_shares_the_rest() {
     let before = build(&deck, &facts(Trust::Trusted), None);
     let tool: Tool = serde_json::from_value(json!({"name": "create_issue"})).unwrap();
     let found = Arc::new(Discovery { tools: vec![Arc::new(tool)], ..Discovery::default() });
-    let after = before.with_discoveries([(CapabilityId::new("a").unwrap(), found)]);
+    let after =
+        before.with_discoveries([(CapabilityId::new("a").unwrap(), found, crate::Held::new())]);
     assert_eq!(after.version(), before.version());
     assert_eq!((before.tool_count(), after.tool_count()), (0, 1));
     assert!(Arc::ptr_eq(before.get("b").unwrap(), after.get("b").unwrap()));

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
-use capdeck_catalog::{Catalog, Discovery, Facts, Tool, Trust, build};
+use capdeck_catalog::{Catalog, Discovery, Facts, Held, Tool, Trust, build};
 use capdeck_definition::{
     CapabilityId, Deck, Definition, Exposure, Hints, Layer, Runtime, Shadowing, Source,
 };
@@ -33,6 +33,7 @@ pub(crate) fn definition(id: &str, layer: Layer) -> Definition {
         tags: Vec::new(),
         exposure: None,
         shadowing: Shadowing::default(),
+        pins: None,
         hints: Hints::default(),
         setup: None,
         project_bound: false,
@@ -65,14 +66,24 @@ pub(crate) fn catalog_of(
     discoveries: &dyn Fn(&Definition) -> Option<Arc<Discovery>>,
 ) -> Catalog {
     let definitions = definitions.into_iter().map(Arc::new).collect();
+    build_deck(&Deck { definitions, ..Deck::default() }, discoveries, &|_, _| Held::new())
+}
+
+/// The catalog of a trusted deck.
+pub(crate) fn build_deck(
+    deck: &Deck,
+    discoveries: &dyn Fn(&Definition) -> Option<Arc<Discovery>>,
+    held: &dyn Fn(&Definition, &Arc<Discovery>) -> Held,
+) -> Catalog {
     let facts = Facts {
         trust: Trust::Trusted,
         has_project: true,
         setup_done: &|_| true,
         discoveries,
+        held,
         default_exposure: Exposure::Search,
     };
-    build(&Deck { definitions, ..Deck::default() }, &facts, None)
+    build(deck, &facts, None)
 }
 
 /// The recorded tool lists of public servers, when this checkout has them beside it.

@@ -11,7 +11,7 @@ use super::{
     operation::{Operation, Request, invalid},
     page::paginate,
 };
-use crate::{Session, ToolRequest, card, projection, raw};
+use crate::{Consent, Session, ToolRequest, card, projection, raw};
 
 impl Session {
     /// Runs a wrapper call of the capability `id`.
@@ -164,6 +164,7 @@ impl WrapperCall<'_> {
             fields: self.request.field_paths()?,
             meta: self.outer.meta.clone(),
             rest: self.outer.rest.clone(),
+            consent: Consent::NotAsked,
         };
         let result = self.session.call(&request, self.context).await?;
         if asks_for_input(&result) {
@@ -236,7 +237,7 @@ impl WrapperCall<'_> {
     async fn discovery(&self) -> Result<Arc<Discovery>, CallError> {
         let (host, definition) = (&self.session.host, &self.capability.definition);
         let connections = &self.session.connections;
-        let ask = || host.discover(definition, connections, self.context);
+        let ask = || self.session.discover(definition, self.context);
         match &self.capability.discovery {
             Some(known) if host.discovery_is_old(definition, connections) => {
                 Ok(ask().await.unwrap_or_else(|_| known.clone()))

@@ -12,7 +12,7 @@ use crate::{
 
 const CANARY: &str = "canary-7f3a9c51-do-not-show";
 
-fn written(deck: &Deck) -> Vec<Value> {
+pub(crate) fn written(deck: &Deck) -> Vec<Value> {
     let folder = deck.dirs.state().join("audit");
     let mut files: Vec<_> = folder.read_dir().unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
@@ -41,29 +41,40 @@ async fn one_line_per_call_without_arguments_or_results() {
         host.close().await;
     }
     let lines = written(&deck);
-    let told: Vec<[&str; 4]> = lines
+    let told: Vec<[&str; 5]> = lines
         .iter()
         .map(|line| {
-            ["client", "capability", "tool", "outcome"].map(|key| line[key].as_str().unwrap())
+            ["client", "capability", "tool", "outcome", "approved"]
+                .map(|key| line[key].as_str().unwrap_or_default())
         })
         .collect();
     assert_eq!(
         told,
         [
-            ["test-agent", "fake", "echo", "ok"],
-            ["test-agent", "fake", "tool_error", "tool_error"],
-            ["test-agent", "fake", "rpc_error", "DOWNSTREAM_TOOL_ERROR"],
-            ["test-agent", "fake", "structured", "REQUEST_INVALID"],
-            ["test-agent", "fake", "nope", "TOOL_NOT_FOUND"],
-            ["test-agent", "hidden", "say", "DENIED"],
-            ["test-agent", "nobody", "say", "SERVER_NOT_FOUND"],
-            ["test-agent", "fake", "echo", "ok"],
+            ["test-agent", "fake", "echo", "ok", "policy"],
+            ["test-agent", "fake", "tool_error", "tool_error", "policy"],
+            ["test-agent", "fake", "rpc_error", "DOWNSTREAM_TOOL_ERROR", "policy"],
+            ["test-agent", "fake", "structured", "REQUEST_INVALID", ""],
+            ["test-agent", "fake", "nope", "TOOL_NOT_FOUND", ""],
+            ["test-agent", "hidden", "say", "DENIED", "refused"],
+            ["test-agent", "nobody", "say", "SERVER_NOT_FOUND", ""],
+            ["test-agent", "fake", "echo", "ok", "policy"],
         ]
     );
     let keys: Vec<&String> = lines[0].as_object().unwrap().keys().collect();
     assert_eq!(
         keys,
-        ["at", "session", "client", "method", "capability", "tool", "outcome", "elapsedMs"]
+        [
+            "at",
+            "session",
+            "client",
+            "method",
+            "capability",
+            "tool",
+            "outcome",
+            "approved",
+            "elapsedMs"
+        ]
     );
     let session = &lines[0]["session"];
     assert!(lines.iter().all(|line| line["session"] == *session));

@@ -4,17 +4,18 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_host::{
-    CallContext, CallError, Caller, ClientProfile, Host, Listener, Principal, RawObject, Scope,
-    Session, SessionSettings, ViewPolicy,
+    CallContext, CallError, Caller, ClientProfile, ErrorCode, Host, Listener, Principal, RawObject,
+    Scope, Session, SessionSettings, ViewPolicy,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::deck::raw;
 
-/// A client that answers every question with its own name.
+/// A client that answers every question the same way, with its own name if nothing else was said.
 pub(crate) struct ScriptedClient {
     name: String,
+    reply: Option<Value>,
     told: Mutex<Vec<Told>>,
 }
 
@@ -36,7 +37,13 @@ pub(crate) enum Way {
 
 impl ScriptedClient {
     pub(crate) fn new(name: &str) -> Arc<Self> {
-        Arc::new(Self { name: name.to_owned(), told: Mutex::default() })
+        let content = json!({ "name": name });
+        Self::answering(name, Some(json!({ "action": "accept", "content": content })))
+    }
+
+    /// A client with this answer to everything; `None` fails to answer.
+    pub(crate) fn answering(name: &str, reply: Option<Value>) -> Arc<Self> {
+        Arc::new(Self { name: name.to_owned(), reply, told: Mutex::default() })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -89,7 +96,8 @@ impl ScriptedClient {
     }
 
     fn answer(&self) -> Result<Box<RawValue>, CallError> {
-        Ok(raw(&json!({"action": "accept", "content": {"name": self.name}})))
+        let cannot = || CallError::new(ErrorCode::UnsupportedCapability, "it cannot answer");
+        self.reply.as_ref().map(raw).ok_or_else(cannot)
     }
 }
 

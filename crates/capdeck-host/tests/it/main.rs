@@ -6,6 +6,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod approvals;
 mod arguments;
 mod audiences;
 mod audit;
@@ -17,6 +18,8 @@ mod failures;
 mod http_server;
 mod lifecycle;
 mod pages;
+mod pins;
+mod policy;
 mod processes;
 mod progressive;
 mod projects;

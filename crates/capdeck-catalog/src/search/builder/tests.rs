@@ -15,6 +15,8 @@ fn capability(number: usize) -> Arc<Capability> {
     };
     let known = Discovery { tools: (0..number).map(tool).collect(), ..Discovery::default() };
     Arc::new(Capability {
+        pins: capdeck_definition::PinMode::Off,
+        held: Arc::default(),
         definition: Arc::new(definition(&format!("c{number:02}"), Layer::UserFile)),
         status: Status::Ready,
         exposure: Exposure::Search,

@@ -1,0 +1,155 @@
+//! Text that a model reads and a person does not see: zero-width, bidirectional, tag and other invisible characters.
+//!
+//! Some invisible characters belong where they stand: joiners inside emoji and inside words of scripts that need
+//! them, variation selectors after what they vary. Those are not reported.
+
+mod characters;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Tool;
+
+pub(crate) use characters::{HiddenCharacter, hidden_characters};
+
+/// Places listed per tool; a tool full of hidden text is as bad with one hundred as with one.
+const MOST_PLACES: usize = 20;
+/// Letters of a revealed text that are shown.
+const SHOWN: usize = 240;
+
+/// Hidden characters in one text of a tool's definition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HiddenText {
+    /// Where the text stands, such as `description` or `inputSchema.properties.path.description`.
+    pub at: String,
+    pub kinds: BTreeSet<HiddenKind>,
+    /// How many characters are hidden.
+    pub count: usize,
+    /// The text with what is hidden made visible, cut where it gets long.
+    pub revealed: String,
+}
+
+/// Families of characters that hide or disguise text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HiddenKind {
+    /// Takes no room: spaces and joiners of no width.
+    ZeroWidth,
+    /// Reorders what is shown.
+    Bidirectional,
+    /// A copy of ASCII that no screen shows.
+    Tag,
+    /// Selects a variant of nothing, so it can only carry data.
+    VariationSelector,
+    /// Moves the cursor or colours the screen.
+    Control,
+    /// Anything else that is not shown.
+    Invisible,
+}
+
+impl HiddenKind {
+    /// The name shown to people and programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ZeroWidth => "zero-width",
+            Self::Bidirectional => "bidirectional",
+            Self::Tag => "tag",
+            Self::VariationSelector => "variation-selector",
+            Self::Control => "control",
+            Self::Invisible => "invisible",
+        }
+    }
+}
+
+/// The hidden text in everything of a tool that agents and people are shown.
+pub fn hidden_text(tool: &Tool) -> Vec<HiddenText> {
+    let mut found = Vec::new();
+    for key in ["name", "title", "description", "inputSchema", "outputSchema", "annotations"] {
+        // Almost no text is suspicious, and looking at the bytes is far cheaper than reading the value.
+        let Some(raw) = tool.raw().get(key).filter(|raw| may_hide(raw.get())) else { continue };
+        if let Ok(value) = serde_json::from_str(raw.get()) {
+            look_into(&value, key, &mut found);
+        }
+    }
+    found.truncate(MOST_PLACES);
+    found
+}
+
+/// False when the JSON text is plain: printable ASCII with no escapes of other characters.
+fn may_hide(json: &str) -> bool {
+    !json.is_ascii() || ["\\u", "\\b", "\\f"].iter().any(|escape| json.contains(escape))
+}
+
+fn look_into(value: &Value, at: &str, found: &mut Vec<HiddenText>) {
+    match value {
+        Value::String(text) => found.extend(examine(text, at)),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                look_into(item, &format!("{at}[{index}]"), found);
+            }
+        }
+        Value::Object(members) => {
+            for (key, member) in members {
+                let below = format!("{at}.{}", cut(&reveal(key)));
+                found.extend(examine(key, &below));
+                look_into(member, &below, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn examine(text: &str, at: &str) -> Option<HiddenText> {
+    let hidden = hidden_characters(text);
+    if hidden.is_empty() {
+        return None;
+    }
+    Some(HiddenText {
+        at: at.to_owned(),
+        kinds: hidden.iter().map(|one| one.kind).collect(),
+        count: hidden.len(),
+        revealed: cut(&reveal(text)),
+    })
+}
+
+/// The text with each hidden character spelled out; a run of tag characters as the ASCII it stands for.
+pub fn reveal(text: &str) -> String {
+    let hidden = hidden_characters(text);
+    let mut hidden = hidden.iter().peekable();
+    let mut shown = String::new();
+    let mut tags = String::new();
+    for (index, letter) in text.chars().enumerate() {
+        let is_hidden = hidden.next_if(|one: &&HiddenCharacter| one.index == index).is_some();
+        if is_hidden && let Some(plain) = characters::tag_letter(letter) {
+            tags.push(plain);
+            continue;
+        }
+        close_tags(&mut shown, &mut tags);
+        if is_hidden {
+            shown.push_str(&format!("‹U+{:04X}›", u32::from(letter)));
+        } else {
+            shown.push(letter);
+        }
+    }
+    close_tags(&mut shown, &mut tags);
+    shown
+}
+
+fn close_tags(shown: &mut String, tags: &mut String) {
+    if !tags.is_empty() {
+        shown.push_str(&format!("‹tags: {tags}›"));
+        tags.clear();
+    }
+}
+
+fn cut(text: &str) -> String {
+    if text.chars().count() <= SHOWN {
+        return text.to_owned();
+    }
+    format!("{}…", text.chars().take(SHOWN).collect::<String>())
+}

@@ -1,0 +1,182 @@
+//! Pins: the definitions of tools as they were first seen or last approved.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Discovery, PinChange, RawObject, Tool, canonical::canonical, canonical::sha256_hex,
+    hidden_text, pin_diff,
+};
+
+/// The members that say what a tool does and how to call it. Others may change unnoticed.
+const MEMBERS: [&str; 6] =
+    ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
+
+/// The pins of one capability.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PinBook {
+    /// The fingerprint of the definition the tools were seen behind.
+    pub fingerprint: String,
+    /// True from the moment the definition leads somewhere else until a person approves what is there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_repointed: bool,
+    /// Whom lists were seen for: a server may show more to a client that can do more.
+    #[serde(default)]
+    pub audiences: BTreeSet<String>,
+    /// By the tool's own name.
+    pub tools: BTreeMap<String, Pin>,
+}
+
+/// One tool as it was seen.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pin {
+    /// SHA-256 of the definition in its canonical form.
+    pub digest: String,
+    /// True when a person approved this very definition; false when it was there first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_approved: bool,
+    /// The pinned members, as the backend sent them.
+    pub definition: RawObject,
+}
+
+/// The tools of a capability that are kept from everybody until a person approves them.
+pub type Held = BTreeMap<String, HeldReason>;
+
+/// Why a tool is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeldReason {
+    /// Its definition is not the one that was pinned.
+    Changed,
+    /// It was not there when the capability was pinned.
+    New,
+    /// Its definition has text that people do not see.
+    HiddenText,
+}
+
+impl HeldReason {
+    /// The reason as the end of a sentence about the tool.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Changed => "its definition changed",
+            Self::New => "it is new on a pinned server",
+            Self::HiddenText => "its definition has hidden text",
+        }
+    }
+}
+
+/// SHA-256 of a tool's definition: its name, texts, schemas and annotations.
+pub fn definition_digest(tool: &Tool) -> String {
+    digest(tool.raw(), &MEMBERS)
+}
+
+/// The same without the name, to find a tool again that was renamed.
+pub(crate) fn nameless_digest(definition: &RawObject) -> String {
+    digest(definition, MEMBERS.get(1..).unwrap_or_default())
+}
+
+fn digest(definition: &RawObject, members: &[&str]) -> String {
+    let mut text = String::new();
+    for key in members {
+        if let Some(member) = definition.get(*key) {
+            text.push_str(&format!("{key}={}\n", canonical(member)));
+        }
+    }
+    sha256_hex(&text)
+}
+
+impl Pin {
+    /// The pin of a tool as it is now.
+    pub fn of(tool: &Tool) -> Self {
+        let pinned = |(key, _): &(&String, _)| MEMBERS.contains(&key.as_str());
+        Self {
+            digest: definition_digest(tool),
+            is_approved: false,
+            definition: tool
+                .raw()
+                .iter()
+                .filter(pinned)
+                .map(|(key, member)| (key.clone(), member.clone()))
+                .collect(),
+        }
+    }
+}
+
+impl PinBook {
+    /// Pins everything a backend offers at first sight.
+    pub fn first_sight(fingerprint: &str, discovery: &Discovery) -> Self {
+        let mut book = Self { fingerprint: fingerprint.to_owned(), ..Self::default() };
+        book.pin_new(discovery);
+        book
+    }
+
+    /// Pins the tools that have no pin yet, when a list is seen for a new audience.
+    pub fn pin_new(&mut self, discovery: &Discovery) {
+        for tool in &discovery.tools {
+            self.tools.entry(tool.name().to_owned()).or_insert_with(|| Pin::of(tool));
+        }
+    }
+
+    /// What differs between the pins and what the backend offers now.
+    pub fn changes(&self, discovery: &Discovery) -> Vec<PinChange> {
+        pin_diff::compare(self, &discovery.tools)
+    }
+
+    /// Takes what is offered now as approved: one tool, or everything.
+    pub fn approve(&mut self, discovery: &Discovery, only: Option<&str>) {
+        if only.is_none() {
+            self.is_repointed = false;
+            self.tools.clear();
+        }
+        if let Some(name) = only {
+            self.forget_renamed(discovery, name);
+        }
+        for tool in
+            discovery.tools.iter().filter(|tool| only.is_none_or(|name| name == tool.name()))
+        {
+            let pin = Pin { is_approved: true, ..Pin::of(tool) };
+            self.tools.insert(tool.name().to_owned(), pin);
+        }
+    }
+
+    /// Approving a tool that was renamed, or one that is gone, also lets go of its old name.
+    fn forget_renamed(&mut self, discovery: &Discovery, name: &str) {
+        let gone = self.changes(discovery).into_iter().find_map(|change| match change {
+            PinChange::Renamed { from, tool, .. } if tool == name => Some(from),
+            PinChange::Removed { tool } if tool == name => Some(tool),
+            _ => None,
+        });
+        if let Some(gone) = gone {
+            self.tools.remove(&gone);
+        }
+    }
+
+    /// What is held while changes are blocked.
+    pub fn held(&self, discovery: &Discovery) -> Held {
+        let reason = |tool: &Tool| {
+            let Some(pin) = self.tools.get(tool.name()) else { return Some(HeldReason::New) };
+            if pin.digest != definition_digest(tool) {
+                return Some(HeldReason::Changed);
+            }
+            (!pin.is_approved && !hidden_text(tool).is_empty()).then_some(HeldReason::HiddenText)
+        };
+        let tools = discovery.tools.iter();
+        tools.filter_map(|tool| Some((tool.name().to_owned(), reason(tool)?))).collect()
+    }
+}
+
+/// What is held of a capability whose tools stand in the person's own file: only what deceives its reader.
+pub fn held_for_hidden_text(book: Option<&PinBook>, discovery: &Discovery) -> Held {
+    let is_approved = |tool: &Tool| {
+        book.and_then(|book| book.tools.get(tool.name()))
+            .is_some_and(|pin| pin.is_approved && pin.digest == definition_digest(tool))
+    };
+    let tools = discovery.tools.iter();
+    tools
+        .filter(|tool| !hidden_text(tool).is_empty() && !is_approved(tool))
+        .map(|tool| (tool.name().to_owned(), HeldReason::HiddenText))
+        .collect()
+}

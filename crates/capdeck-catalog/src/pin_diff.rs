@@ -1,0 +1,224 @@
+//! What changed between pinned definitions and those a backend sends now, told by kind.
+
+mod members;
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{PinBook, RawObject, Tool, pin::definition_digest, pin::nameless_digest};
+
+pub use members::{MemberChange, MemberChangeKind};
+
+/// Two definitions at least this alike, one gone and one new, are one tool with another name.
+const SAME_TOOL: f64 = 0.75;
+/// More pairs than this are not compared for likeness.
+const MOST_PAIRS: usize = 10_000;
+/// Letters of a description that are compared.
+const COMPARED: usize = 400;
+
+/// One difference between the pins and what is offered.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "change", rename_all = "camelCase")]
+pub enum PinChange {
+    /// A tool that was not there when the capability was pinned.
+    Added { tool: String },
+    /// A pinned tool that is no longer offered.
+    Removed { tool: String },
+    /// A pinned tool under another name, perhaps with other changes.
+    Renamed { tool: String, from: String, changes: Vec<DefinitionChange> },
+    /// A tool whose definition is not the pinned one.
+    Changed { tool: String, changes: Vec<DefinitionChange> },
+}
+
+/// One changed part of a definition.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "part", rename_all = "camelCase")]
+pub enum DefinitionChange {
+    Title { before: Option<String>, after: Option<String> },
+    Description { before: Option<String>, after: Option<String> },
+    InputSchema { members: Vec<MemberChange> },
+    OutputSchema { members: Vec<MemberChange> },
+    Annotations { members: Vec<MemberChange> },
+}
+
+impl PinChange {
+    /// The tool it is about, under its present name.
+    pub fn tool(&self) -> &str {
+        match self {
+            Self::Added { tool }
+            | Self::Removed { tool }
+            | Self::Renamed { tool, .. }
+            | Self::Changed { tool, .. } => tool,
+        }
+    }
+
+    /// The kind of change, in one word.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Added { .. } => "added",
+            Self::Removed { .. } => "removed",
+            Self::Renamed { .. } => "renamed",
+            Self::Changed { .. } => "changed",
+        }
+    }
+}
+
+impl DefinitionChange {
+    /// The member of the definition it is about.
+    pub fn part(&self) -> &'static str {
+        match self {
+            Self::Title { .. } => "title",
+            Self::Description { .. } => "description",
+            Self::InputSchema { .. } => "inputSchema",
+            Self::OutputSchema { .. } => "outputSchema",
+            Self::Annotations { .. } => "annotations",
+        }
+    }
+}
+
+/// Compares all tools; the changes come in the order of the tools, those that are gone last.
+pub(crate) fn compare(book: &PinBook, tools: &[Arc<Tool>]) -> Vec<PinChange> {
+    let offered: BTreeMap<&str, &Arc<Tool>> =
+        tools.iter().map(|tool| (tool.name(), tool)).collect();
+    let mut gone: BTreeMap<&str, &RawObject> = book
+        .tools
+        .iter()
+        .filter(|(name, _)| !offered.contains_key(name.as_str()))
+        .map(|(name, pin)| (name.as_str(), &pin.definition))
+        .collect();
+    let mut renamed = renames(book, &offered, &mut gone);
+    let mut changes = Vec::new();
+    for (name, tool) in offered {
+        let tool_name = name.to_owned();
+        match book.tools.get(name) {
+            Some(pin) if pin.digest == definition_digest(tool) => {}
+            Some(pin) => changes.push(PinChange::Changed {
+                tool: tool_name,
+                changes: definition_changes(&pin.definition, tool.raw()),
+            }),
+            None => changes.push(match renamed.remove(name) {
+                Some((from, before)) => PinChange::Renamed {
+                    tool: tool_name,
+                    from: from.to_owned(),
+                    changes: definition_changes(before, tool.raw()),
+                },
+                None => PinChange::Added { tool: tool_name },
+            }),
+        }
+    }
+    changes.extend(gone.into_keys().map(|tool| PinChange::Removed { tool: tool.to_owned() }));
+    changes
+}
+
+/// New names of pinned tools, taken out of `gone`: first by the very same definition, then by likeness.
+fn renames<'a>(
+    book: &PinBook,
+    offered: &BTreeMap<&'a str, &'a Arc<Tool>>,
+    gone: &mut BTreeMap<&'a str, &'a RawObject>,
+) -> BTreeMap<&'a str, (&'a str, &'a RawObject)> {
+    let new: Vec<(&str, &Arc<Tool>)> = offered
+        .iter()
+        .filter(|(name, _)| !book.tools.contains_key(**name))
+        .map(|(name, tool)| (*name, *tool))
+        .collect();
+    let mut renamed = BTreeMap::new();
+    let mut by_digest: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (name, definition) in gone.iter() {
+        by_digest.entry(nameless_digest(definition)).or_default().push(name);
+    }
+    for (name, tool) in &new {
+        let same = by_digest.get_mut(&nameless_digest(tool.raw())).and_then(Vec::pop);
+        if let Some(definition) = same.and_then(|from| gone.remove(from)) {
+            renamed.insert(*name, (same.unwrap_or_default(), definition));
+        }
+    }
+    let left: Vec<_> = new.iter().filter(|(name, _)| !renamed.contains_key(name)).collect();
+    if left.len().saturating_mul(gone.len()) > MOST_PAIRS {
+        return renamed;
+    }
+    let mut pairs: Vec<(f64, &str, &str)> = Vec::new();
+    for (name, tool) in left {
+        for (from, definition) in gone.iter() {
+            let likeness = likeness(from, definition, name, tool.raw());
+            if likeness >= SAME_TOOL {
+                pairs.push((likeness, *name, *from));
+            }
+        }
+    }
+    pairs.sort_by(|one, other| other.0.total_cmp(&one.0));
+    for (_, name, from) in pairs {
+        if !renamed.contains_key(name)
+            && let Some(definition) = gone.remove(from)
+        {
+            renamed.insert(name, (from, definition));
+        }
+    }
+    renamed
+}
+
+/// How alike two definitions are, from 0 to 1: by what they say, what they take and what they are called.
+fn likeness(from: &str, before: &RawObject, name: &str, after: &RawObject) -> f64 {
+    let description = |definition: &RawObject| -> String {
+        text(definition, "description").unwrap_or_default().chars().take(COMPARED).collect()
+    };
+    let (one, other) = (description(before), description(after));
+    let said = if one.is_empty() && other.is_empty() {
+        0.0
+    } else {
+        strsim::normalized_levenshtein(&one, &other)
+    };
+    let (one, other) = (parameters(before), parameters(after));
+    let shared = one.iter().filter(|name| other.contains(name)).count();
+    let all = one.len() + other.len() - shared;
+    #[expect(clippy::cast_precision_loss, reason = "a tool has few parameters")]
+    let taken = if all == 0 { 0.5 } else { shared as f64 / all as f64 };
+    0.5 * said + 0.3 * taken + 0.2 * strsim::normalized_levenshtein(from, name)
+}
+
+fn parameters(definition: &RawObject) -> Vec<String> {
+    let schema = value(definition, "inputSchema");
+    let properties = schema.as_ref().and_then(|schema| schema.get("properties")?.as_object());
+    properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect()
+}
+
+fn definition_changes(before: &RawObject, after: &RawObject) -> Vec<DefinitionChange> {
+    let mut changes = Vec::new();
+    let texts = |key: &str| {
+        let (one, other) = (text(before, key), text(after, key));
+        (one != other).then_some((one, other))
+    };
+    if let Some((before, after)) = texts("title") {
+        changes.push(DefinitionChange::Title { before, after });
+    }
+    if let Some((before, after)) = texts("description") {
+        changes.push(DefinitionChange::Description { before, after });
+    }
+    let parts = |key: &str| {
+        let part = |definition: &'_ RawObject| definition.get(key).cloned();
+        let members = members::compare(part(before).as_deref(), part(after).as_deref());
+        (!members.is_empty()).then_some(members)
+    };
+    if let Some(members) = parts("inputSchema") {
+        changes.push(DefinitionChange::InputSchema { members });
+    }
+    if let Some(members) = parts("outputSchema") {
+        changes.push(DefinitionChange::OutputSchema { members });
+    }
+    if let Some(members) = parts("annotations") {
+        changes.push(DefinitionChange::Annotations { members });
+    }
+    changes
+}
+
+fn text(definition: &RawObject, key: &str) -> Option<String> {
+    value(definition, key)?.as_str().map(str::to_owned)
+}
+
+fn value(definition: &RawObject, key: &str) -> Option<Value> {
+    serde_json::from_str(definition.get(key)?.get()).ok()
+}

@@ -1,0 +1,218 @@
+//! What people approved: single calls that wait or may be repeated once, and tools that may always run.
+//!
+//! One file, changed under a lock, because the person approves from another process than the one that asked. Each
+//! entry is sealed with a key of this machine: an entry that was edited, or copied from elsewhere, opens nothing.
+
+mod record;
+mod seal;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+pub use record::{Approval, ApprovalState};
+
+use self::{record::Record, seal::SealKey};
+use crate::durable;
+
+/// How long a call waits for its approval.
+const WAITS: SignedDuration = SignedDuration::from_hours(1);
+/// How long an approved call may be repeated, once.
+const OPEN: SignedDuration = SignedDuration::from_mins(10);
+/// Calls that may wait at a time; the oldest gives way.
+const MOST_WAITING: usize = 100;
+
+/// A call that needs a person's word, as far as an approval is about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AskedCall {
+    pub(crate) capability: String,
+    /// Of the capability's definition: a file that leads elsewhere is asked about again.
+    pub(crate) fingerprint: String,
+    pub(crate) tool: String,
+    /// The digest of the tool's definition; `None` when nobody knows it.
+    pub(crate) definition: Option<String>,
+    pub(crate) arguments_digest: String,
+    /// The arguments as people may see them.
+    pub(crate) arguments: String,
+    /// What the client calls itself.
+    pub(crate) client: String,
+    /// Who is behind it.
+    pub(crate) principal: String,
+}
+
+/// How long an approval holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// For this very call, once.
+    Once,
+    /// For the tool, as long as its definition stays.
+    Always,
+}
+
+/// An approval that could not be given or taken back.
+#[derive(Debug, thiserror::Error)]
+pub enum ApprovalError {
+    #[error("there is no approval `{id}`; a call waits for one hour")]
+    Unknown { id: String },
+    #[error("`{id}` cannot be approved for good: its definition is not known")]
+    NoDefinition { id: String },
+    #[error("the approvals in `{}` cannot be used", path.display())]
+    Storage { path: PathBuf, source: io::Error },
+}
+
+/// The approvals of one state folder.
+#[derive(Debug, Clone)]
+pub struct ApprovalStore {
+    folder: PathBuf,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct ApprovalFile {
+    #[serde(default)]
+    items: Vec<Record>,
+}
+
+impl ApprovalStore {
+    pub fn new(state_dir: &Path) -> Self {
+        Self { folder: state_dir.join("approvals") }
+    }
+
+    /// Everything that waits, may be repeated or stands, the oldest first.
+    pub fn list(&self, now: Timestamp) -> Result<Vec<Approval>, ApprovalError> {
+        let key = self.key()?;
+        let file = self.load()?;
+        let live = file.items.iter().filter(|record| record.is_live(&key, now));
+        Ok(live.map(|record| record.shown()).collect())
+    }
+
+    /// Approves a waiting call, or for good the tool it calls.
+    pub fn approve(&self, id: &str, hold: Hold, now: Timestamp) -> Result<Approval, ApprovalError> {
+        self.change(now, |items, key| {
+            let record = items
+                .iter_mut()
+                .find(|record| record.id == id && !record.is_standing)
+                .ok_or_else(|| ApprovalError::Unknown { id: id.to_owned() })?;
+            if hold == Hold::Always && record.definition.is_none() {
+                return Err(ApprovalError::NoDefinition { id: id.to_owned() });
+            }
+            record.approved_at = Some(now);
+            record.is_standing = hold == Hold::Always;
+            record.seal(key);
+            Ok(record.shown())
+        })?
+    }
+
+    /// Takes back an approval, or drops a waiting call.
+    pub fn revoke(&self, id: &str, now: Timestamp) -> Result<Approval, ApprovalError> {
+        self.change(now, |items, _| {
+            let place = items.iter().position(|record| record.id == id);
+            let place = place.ok_or_else(|| ApprovalError::Unknown { id: id.to_owned() })?;
+            Ok(items.remove(place).shown())
+        })?
+    }
+
+    /// Whether the tool is approved for good.
+    pub(crate) fn stands(&self, call: &AskedCall, now: Timestamp) -> Result<bool, ApprovalError> {
+        let key = self.key()?;
+        let file = self.load()?;
+        Ok(file.items.iter().any(|record| record.covers_tool(call) && record.is_live(&key, now)))
+    }
+
+    /// Whether the call may run by an earlier approval. One that holds once is used up by this.
+    pub(crate) fn admit(
+        &self,
+        call: &AskedCall,
+        now: Timestamp,
+    ) -> Result<Option<Hold>, ApprovalError> {
+        let key = self.key()?;
+        let file = self.load()?;
+        let live = || file.items.iter().filter(|record| record.is_live(&key, now));
+        if live().any(|record| record.covers_tool(call)) {
+            return Ok(Some(Hold::Always));
+        }
+        if !live().any(|record| record.covers_call(call)) {
+            return Ok(None);
+        }
+        // Looking again under the lock makes sure that two callers never use one approval.
+        self.change(now, |items, _| {
+            let place = items.iter().position(|record| record.covers_call(call));
+            place.map(|place| items.remove(place)).map(|_| Hold::Once)
+        })
+    }
+
+    /// Puts a call before the person. The same call asked again is the same entry.
+    pub(crate) fn request(
+        &self,
+        call: &AskedCall,
+        now: Timestamp,
+    ) -> Result<Approval, ApprovalError> {
+        self.change(now, |items, key| {
+            if let Some(known) = items.iter().find(|record| record.is_waiting_for(call)) {
+                return known.shown();
+            }
+            while items.iter().filter(|record| record.approved_at.is_none()).count() >= MOST_WAITING
+            {
+                let oldest = items.iter().position(|record| record.approved_at.is_none());
+                oldest.map(|place| items.remove(place));
+            }
+            let taken = |id: &str| items.iter().any(|record| record.id == id);
+            let mut record = Record::of(call, now, taken);
+            record.seal(key);
+            let shown = record.shown();
+            items.push(record);
+            shown
+        })
+    }
+
+    /// Remembers that a tool may always run.
+    pub(crate) fn remember(&self, call: &AskedCall, now: Timestamp) -> Result<(), ApprovalError> {
+        self.change(now, |items, key| {
+            if items.iter().any(|record| record.covers_tool(call)) {
+                return;
+            }
+            let taken = |id: &str| items.iter().any(|record| record.id == id);
+            let mut record = Record::of(call, now, taken);
+            record.approved_at = Some(now);
+            record.is_standing = true;
+            record.seal(key);
+            items.push(record);
+        })
+    }
+
+    /// Changes the entries under the lock. What is over, or was tampered with, goes.
+    fn change<R>(
+        &self,
+        now: Timestamp,
+        change: impl FnOnce(&mut Vec<Record>, &SealKey) -> R,
+    ) -> Result<R, ApprovalError> {
+        let key = self.key()?;
+        durable::update_json(&self.file(), |file: &mut ApprovalFile| {
+            file.items.retain(|record| record.is_live(&key, now));
+            change(&mut file.items, &key)
+        })
+        .map_err(|error| self.failed(error))
+    }
+
+    fn load(&self) -> Result<ApprovalFile, ApprovalError> {
+        durable::load_json(&self.file()).map_err(|error| self.failed(error))
+    }
+
+    fn key(&self) -> Result<SealKey, ApprovalError> {
+        SealKey::load_or_create(&self.folder.join("key")).map_err(|error| self.failed(error))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.join("calls.json")
+    }
+
+    fn failed(&self, source: io::Error) -> ApprovalError {
+        ApprovalError::Storage { path: self.file(), source }
+    }
+}

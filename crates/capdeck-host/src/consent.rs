@@ -1,0 +1,211 @@
+//! Asks a person before a call runs: through the client that called, or by a command that approves it.
+
+mod question;
+mod summary;
+
+use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_catalog::{Capability, Subject, Tool, canonical, definition_digest, sha256_hex};
+use capdeck_definition::{Backend, Effect};
+use jiff::Timestamp;
+use serde_json::{json, value::RawValue};
+
+use self::question::Answer;
+use crate::{
+    Approval, ApprovalError, ApprovalStore, Hold, Scope, Session, ToolRequest, approvals::AskedCall,
+};
+
+/// What the person at the command line has already said about a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Consent {
+    /// Nothing yet.
+    #[default]
+    NotAsked,
+    /// They want this very call.
+    Given,
+}
+
+/// How a call got past the gate, for the audit trail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Passage {
+    /// No rule stands in its way.
+    Policy,
+    /// A person approved this call.
+    Once,
+    /// A person approved the tool for good.
+    Always,
+}
+
+impl Passage {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Policy => "policy",
+            Self::Once => "once",
+            Self::Always => "always",
+        }
+    }
+}
+
+impl From<Hold> for Passage {
+    fn from(hold: Hold) -> Self {
+        match hold {
+            Hold::Once => Self::Once,
+            Hold::Always => Self::Always,
+        }
+    }
+}
+
+impl Session {
+    /// What the policy says about a tool for this client.
+    pub(crate) fn effect_on(
+        &self,
+        capability: &Capability,
+        name: &str,
+        tool: Option<&Tool>,
+    ) -> Effect {
+        let catalog = self.catalog();
+        let ids = catalog.with_sets(capability);
+        let subject = Subject { capabilities: &ids, tool: name, definition: tool };
+        self.clearance(&catalog).rule_on(&catalog.config().policy, &subject).effect
+    }
+
+    /// True when a call of the tool needs the word of the person at the command line.
+    pub async fn is_asked_about(
+        &self,
+        capability: &Capability,
+        tool: &Tool,
+    ) -> Result<bool, CallError> {
+        if self.effect_on(capability, tool.name(), Some(tool)) != Effect::Ask {
+            return Ok(false);
+        }
+        let request = ToolRequest { tool: tool.name().to_owned(), ..ToolRequest::default() };
+        let call = self.asked_call(capability, Some(tool), &request);
+        self.store(&call, |store, call, now| store.stands(call, now)).await.map(|stands| !stands)
+    }
+
+    /// Lets a call pass that the policy allows or a person approves.
+    pub(crate) async fn pass(
+        &self,
+        capability: &Capability,
+        tool: Option<&Tool>,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<Passage, CallError> {
+        // A set's tool only leads to its member, where the call itself is decided.
+        if let Backend::Caplets(_) = capability.definition.backend {
+            return Ok(Passage::Policy);
+        }
+        match self.effect_on(capability, &request.tool, tool) {
+            Effect::Allow => Ok(Passage::Policy),
+            Effect::Deny => Err(self.unknown_tool(capability, &request.tool)),
+            Effect::Ask => self.ask(capability, tool, request, context).await,
+        }
+    }
+
+    async fn ask(
+        &self,
+        capability: &Capability,
+        tool: Option<&Tool>,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<Passage, CallError> {
+        let call = self.asked_call(capability, tool, request);
+        if let Some(hold) = self.store(&call, |store, call, now| store.admit(call, now)).await? {
+            return Ok(hold.into());
+        }
+        if self.scope == Scope::Operator {
+            return match request.consent {
+                Consent::Given => Ok(Passage::Once),
+                Consent::NotAsked => {
+                    Err(needs_approval(&call).hint("approve it by calling it again with --yes"))
+                }
+            };
+        }
+        if self.can_be_asked() {
+            match question::put(&call, context).await? {
+                Answer::Once => return Ok(Passage::Once),
+                Answer::Always => {
+                    self.store(&call, |store, call, now| store.remember(call, now)).await?;
+                    return Ok(Passage::Always);
+                }
+                Answer::No => return Err(declined(&call)),
+                // A client that cannot answer after all leaves the command line.
+                Answer::None => {}
+            }
+        }
+        let waiting = self.store(&call, |store, call, now| store.request(call, now)).await?;
+        Err(waits(&call, &waiting))
+    }
+
+    fn asked_call(
+        &self,
+        capability: &Capability,
+        tool: Option<&Tool>,
+        request: &ToolRequest,
+    ) -> AskedCall {
+        let definition = &capability.definition;
+        let arguments = request.arguments.as_deref();
+        let text = arguments.map_or_else(|| "{}".to_owned(), canonical);
+        AskedCall {
+            capability: definition.id.to_string(),
+            fingerprint: definition.fingerprint.clone(),
+            tool: request.tool.clone(),
+            definition: tool.map(definition_digest),
+            arguments_digest: sha256_hex(&text),
+            arguments: summary::of_arguments(
+                arguments.map_or("{}", RawValue::get),
+                definition,
+                &self.host.settings().environment,
+            ),
+            client: self.client_name.clone(),
+            principal: self.principal.to_string(),
+        }
+    }
+
+    /// Works on the approvals without holding up other calls: the disk, or another process, may be slow.
+    async fn store<T: Send + 'static>(
+        &self,
+        call: &AskedCall,
+        work: impl FnOnce(&ApprovalStore, &AskedCall, Timestamp) -> Result<T, ApprovalError>
+        + Send
+        + 'static,
+    ) -> Result<T, CallError> {
+        let (store, call) = (self.host.approvals(), call.clone());
+        let refused = needs_approval(&call);
+        let done = tokio::task::spawn_blocking(move || work(&store, &call, Timestamp::now())).await;
+        match done {
+            Ok(outcome) => outcome.map_err(|error| {
+                let cause = std::error::Error::source(&error).map(ToString::to_string);
+                CallError { message: format!("{}, but {error}", refused.message), ..refused }
+                    .detail(cause.unwrap_or_default())
+            }),
+            Err(panic) => Err(CallError::new(
+                ErrorCode::InternalError,
+                format!("looking up approvals ended by a bug: {panic}"),
+            )),
+        }
+    }
+}
+
+fn needs_approval(call: &AskedCall) -> CallError {
+    CallError::new(
+        ErrorCode::ApprovalRequired,
+        format!("`{}` of `{}` runs only with a person's approval", call.tool, call.capability),
+    )
+}
+
+fn declined(call: &AskedCall) -> CallError {
+    CallError::new(
+        ErrorCode::Denied,
+        format!("the person did not approve `{}` of `{}`", call.tool, call.capability),
+    )
+    .hint("do not repeat the call; ask the person what to do instead")
+}
+
+fn waits(call: &AskedCall, waiting: &Approval) -> CallError {
+    needs_approval(call)
+        .hint(format!(
+            "the person runs: capdeck approve {}; then repeat the call with the same arguments",
+            waiting.id
+        ))
+        .data(json!({ "approval": waiting }))
+}

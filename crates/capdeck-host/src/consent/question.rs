@@ -1,0 +1,110 @@
+//! The question a person is asked through the client that called.
+
+use capdeck_backend::{CallContext, CallError, ErrorCode, ErrorKind};
+use capdeck_catalog::{RawObject, reveal};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{Session, approvals::AskedCall, raw};
+
+/// What the person said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    Once,
+    Always,
+    No,
+    /// Nobody was reached.
+    None,
+}
+
+impl Session {
+    /// True when the client said that it can put a form before its person.
+    pub(super) fn can_be_asked(&self) -> bool {
+        let client = self.connections.audience().client();
+        let Some(elicitation) = client.capabilities.get("elicitation") else { return false };
+        match raw::value(elicitation) {
+            // A client that names modes has only those; an empty object means forms.
+            Some(Value::Object(modes)) => modes.contains_key("form") || !modes.contains_key("url"),
+            _ => false,
+        }
+    }
+}
+
+/// Asks, and waits for the answer or the end of the call.
+pub(super) async fn put(call: &AskedCall, context: &CallContext) -> Result<Answer, CallError> {
+    let asked = tokio::select! {
+        answer = context.caller.request("elicitation/create", Some(form(call))) => answer,
+        () = context.cancel.cancelled() => {
+            return Err(CallError::new(ErrorCode::Cancelled, "the call was cancelled before it was approved"));
+        }
+    };
+    match asked {
+        Ok(text) => Ok(serde_json::from_str::<Reply>(text.get()).map_or(Answer::No, Reply::answer)),
+        Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
+        Err(error) => {
+            tracing::debug!(%error, "the client could not ask its person");
+            Ok(Answer::None)
+        }
+    }
+}
+
+/// An answer to `elicitation/create`.
+#[derive(Deserialize)]
+struct Reply {
+    action: String,
+    #[serde(default)]
+    content: Option<Content>,
+}
+
+#[derive(Deserialize)]
+struct Content {
+    #[serde(default)]
+    decision: Option<String>,
+}
+
+impl Reply {
+    /// Only a clear yes is one.
+    fn answer(self) -> Answer {
+        let decision = self.content.and_then(|content| content.decision);
+        match (self.action.as_str(), decision.as_deref()) {
+            ("accept", Some("once")) => Answer::Once,
+            ("accept", Some("always")) => Answer::Always,
+            _ => Answer::No,
+        }
+    }
+}
+
+fn form(call: &AskedCall) -> RawObject {
+    // A tool nobody knows the definition of cannot be approved for good.
+    let (choices, meaning) = match call.definition {
+        Some(_) => (
+            json!(["once", "always", "no"]),
+            "once: this call; always: this tool, until its definition changes; no: do not run it",
+        ),
+        None => (json!(["once", "no"]), "once: this call; no: do not run it"),
+    };
+    let message = format!(
+        "Run `{}` of `{}`?\nArguments: {}",
+        reveal(&call.tool),
+        call.capability,
+        call.arguments
+    );
+    raw::object([
+        ("message", json!(message)),
+        (
+            "requestedSchema",
+            json!({
+                "type": "object",
+                "properties": {
+                    "decision": {
+                        "type": "string",
+                        "title": "Decision",
+                        "description": meaning,
+                        "enum": choices,
+                    },
+                },
+                "required": ["decision"],
+            }),
+        ),
+    ])
+}

@@ -1,0 +1,58 @@
+//! Arguments as a person may see them: short, without secrets, with nothing hidden.
+
+use capdeck_auth::{Environment, Scrubber, is_secret_name, resolve_value};
+use capdeck_catalog::reveal;
+use capdeck_definition::{Backend, Definition};
+use serde_json::Value;
+
+/// Letters of the arguments that are shown.
+const SHOWN: usize = 1_000;
+/// Letters of one text in them.
+const SHOWN_TEXT: usize = 200;
+
+/// The arguments on one line. Members that sound like secrets, and values the definition takes from the environment,
+/// are left out.
+pub(super) fn of_arguments(
+    text: &str,
+    definition: &Definition,
+    environment: &Environment,
+) -> String {
+    let Ok(mut value) = serde_json::from_str::<Value>(text) else {
+        return "(not JSON)".to_owned();
+    };
+    let scrubber = match resolve_value::<Backend>(&definition.backend, environment) {
+        Ok(resolved) => Scrubber::of_all(&resolved.substitutions),
+        // What cannot be resolved has no values that could show up.
+        Err(_) => Scrubber::default(),
+    };
+    shorten(&mut value, &scrubber);
+    cut(&reveal(&value.to_string()), SHOWN)
+}
+
+fn shorten(value: &mut Value, scrubber: &Scrubber) {
+    match value {
+        // A secret is taken out before the cut, which could leave half of it.
+        Value::String(text) => *text = cut(&scrubber.text(text), SHOWN_TEXT),
+        Value::Array(items) => items.iter_mut().for_each(|item| shorten(item, scrubber)),
+        Value::Object(members) => {
+            for (key, member) in members {
+                if is_secret_name(key) && !member.is_null() {
+                    *member = Value::from("[redacted]");
+                } else {
+                    shorten(member, scrubber);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The beginning of a text, saying how much is left out.
+fn cut(text: &str, shown: usize) -> String {
+    let length = text.chars().count();
+    if length <= shown {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(shown).collect();
+    format!("{start}… ({} more)", length - shown)
+}
