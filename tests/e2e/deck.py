@@ -31,7 +31,9 @@ class Deck:
         }
         # A budget large enough that no server is moved out of the view under test.
         options = {"exposure": exposure, "surfaceTokens": 1_000_000}
-        config = {"options": options, "mcpServers": servers}
+        # Servers are compared as they are; asking a person first is tested elsewhere.
+        policy = [{"allow": {}}]
+        config = {"options": options, "policy": policy, "mcpServers": servers}
         (self.root / "config" / "config.json").write_text(json.dumps(config, indent=2))
 
     def env(self):

@@ -1,6 +1,8 @@
 //! The commands, one file each: typed arguments and a thin function that runs them.
 
 mod add;
+mod approvals;
+mod approve;
 mod auth;
 mod budget;
 mod call;
@@ -11,6 +13,7 @@ mod doctor;
 mod init;
 mod inspect;
 mod list;
+mod pins;
 mod schema;
 mod search;
 mod serve;
@@ -51,6 +54,9 @@ pub(crate) enum Command {
     Trust(trust::TrustArgs),
     Untrust(untrust::UntrustArgs),
     Setup(setup::SetupArgs),
+    Approvals(approvals::ApprovalsArgs),
+    Approve(approve::ApproveArgs),
+    Pins(pins::PinsArgs),
     Budget(budget::BudgetArgs),
     Schema(schema::SchemaArgs),
     Completions(completions::CompletionsArgs),
@@ -78,6 +84,9 @@ impl Command {
             Self::Trust(args) => trust::run(args, context),
             Self::Untrust(args) => untrust::run(args, context),
             Self::Setup(args) => setup::run(args, context),
+            Self::Approvals(args) => approvals::run(args, context),
+            Self::Approve(args) => approve::run(args, context),
+            Self::Pins(args) => pins::run(args, context),
             Self::Budget(args) => budget::run(args, context),
             Self::Schema(args) => schema::run(args, context),
             Self::Completions(args) => completions::run(args, context),

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::Path, process::ExitCode};
 
-use capdeck_host::{CallError, ErrorKind};
+use capdeck_host::{ApprovalError, CallError, ErrorKind};
 use serde_json::{Value, json};
 
 /// How the process ends.
@@ -102,6 +102,22 @@ impl From<CallError> for Failure {
             hint: error.hint,
             details: error.data,
             said: None,
+        }
+    }
+}
+
+impl From<ApprovalError> for Failure {
+    fn from(error: ApprovalError) -> Self {
+        let message = error.to_string();
+        match error {
+            ApprovalError::Unknown { .. } => Self::request("APPROVAL_NOT_FOUND", message)
+                .hint("see what waits with: capdeck approvals"),
+            ApprovalError::NoDefinition { id } => Self::request("APPROVAL_REFUSED", message)
+                .hint(format!("approve this one call with: capdeck approve {id}")),
+            ApprovalError::Storage { path, source } => {
+                Self::request("FILE_ERROR", format!("{message}: {source}"))
+                    .hint(format!("repair or remove `{}`", path.display()))
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use capdeck_auth::Environment;
 use capdeck_definition::{Exposure, Owner, Project, Root, find_project};
-use capdeck_host::{GuardianCommand, Host, HostSettings};
+use capdeck_host::{ApprovalStore, GuardianCommand, Host, HostSettings};
 
 use crate::{
     args::GlobalArgs,
@@ -89,6 +89,11 @@ impl Settings {
             }
         }
         Ok(Host::open(self.host_settings()))
+    }
+
+    /// What people approved. Needs no deck.
+    pub(crate) fn approvals(&self) -> ApprovalStore {
+        ApprovalStore::new(&self.state_dir)
     }
 
     /// The folder that `--project-deck` means.

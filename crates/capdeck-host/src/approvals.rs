@@ -89,7 +89,7 @@ impl ApprovalStore {
         let key = self.key()?;
         let file = self.load()?;
         let live = file.items.iter().filter(|record| record.is_live(&key, now));
-        Ok(live.map(|record| record.shown()).collect())
+        Ok(live.map(Record::shown).collect())
     }
 
     /// Approves a waiting call, or for good the tool it calls.

@@ -84,6 +84,8 @@ impl Session {
             capability,
             tool: subject,
             outcome: outcome.as_ref().map_or_else(|error| error.code.as_str(), |_| "ok"),
+            // Only tool calls are decided by the policy.
+            approved: None,
             elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         });
         outcome

@@ -190,7 +190,7 @@ impl ServerListener {
         match self.reach.connections() {
             Some(connections) => relist(host, self.definition.clone(), connections),
             None if matches!(self.reach, Reach::Everyone) => {
-                host.relist_for_everyone(&self.definition)
+                host.relist_for_everyone(&self.definition);
             }
             // The session is over, and with it whatever its list was for.
             None => {}

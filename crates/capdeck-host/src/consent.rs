@@ -79,7 +79,7 @@ impl Session {
         }
         let request = ToolRequest { tool: tool.name().to_owned(), ..ToolRequest::default() };
         let call = self.asked_call(capability, Some(tool), &request);
-        self.store(&call, |store, call, now| store.stands(call, now)).await.map(|stands| !stands)
+        self.store(&call, ApprovalStore::stands).await.map(|stands| !stands)
     }
 
     /// Lets a call pass that the policy allows or a person approves.
@@ -109,7 +109,7 @@ impl Session {
         context: &CallContext,
     ) -> Result<Passage, CallError> {
         let call = self.asked_call(capability, tool, request);
-        if let Some(hold) = self.store(&call, |store, call, now| store.admit(call, now)).await? {
+        if let Some(hold) = self.store(&call, ApprovalStore::admit).await? {
             return Ok(hold.into());
         }
         if self.scope == Scope::Operator {
@@ -124,7 +124,7 @@ impl Session {
             match question::put(&call, context).await? {
                 Answer::Once => return Ok(Passage::Once),
                 Answer::Always => {
-                    self.store(&call, |store, call, now| store.remember(call, now)).await?;
+                    self.store(&call, ApprovalStore::remember).await?;
                     return Ok(Passage::Always);
                 }
                 Answer::No => return Err(declined(&call)),
@@ -132,7 +132,7 @@ impl Session {
                 Answer::None => {}
             }
         }
-        let waiting = self.store(&call, |store, call, now| store.request(call, now)).await?;
+        let waiting = self.store(&call, ApprovalStore::request).await?;
         Err(waits(&call, &waiting))
     }
 

@@ -45,13 +45,16 @@ pub(crate) struct HostState {
     pub(crate) audit: AuditLog,
     failures: Failures,
     /// What clients of other capabilities are offered, made from the catalog beside it.
-    variants: Mutex<HashMap<AudienceKey, (Arc<Catalog>, Arc<Catalog>)>>,
+    variants: Mutex<HashMap<AudienceKey, Derived>>,
     /// What is left of a catalog for clients who may not know all of it, made from the catalog beside it.
-    screens: Mutex<HashMap<(AudienceKey, Clearance), (Arc<Catalog>, Arc<Catalog>)>>,
+    screens: Mutex<HashMap<(AudienceKey, Clearance), Derived>>,
     /// One view per policy, audience and clearance, shared by all sessions that have them.
     views: Mutex<HashMap<(ViewPolicy, AudienceKey, Clearance), Arc<View>>>,
     pub(crate) stop: CancellationToken,
 }
+
+/// A catalog and what was made from it.
+type Derived = (Arc<Catalog>, Arc<Catalog>);
 
 impl Host {
     /// Reads the deck and makes it ready. Nothing is connected and no file problem can fail this.

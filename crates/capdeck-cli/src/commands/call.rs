@@ -7,7 +7,7 @@ mod watcher;
 
 use std::{io::Read as _, path::PathBuf, sync::Arc, time::Duration};
 
-use capdeck_host::{CallContext, CallError, ErrorCode, ToolRequest};
+use capdeck_host::{CallContext, CallError, Consent, ErrorCode, ToolRequest};
 
 use crate::{
     completion::{ids_and_tools, tool_or_arguments},
@@ -48,7 +48,7 @@ pub(crate) struct CallArgs {
     /// Longest silence of the tool, in milliseconds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     timeout_ms: Option<u64>,
-    /// Do not ask before a tool that says it is destructive.
+    /// Approve the call: do not ask before a tool that your policy asks about, or that says it is destructive.
     #[arg(long, short)]
     yes: bool,
 }
@@ -69,12 +69,14 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, 
         })?;
         let arguments = arguments::build(given.as_deref(), &pairs, &tool)?;
         drop(progress);
-        if tool.annotation("destructiveHint") == Some(true)
-            && !yes
-            && printer.can_ask()
-            && !printer.confirm(&format!("`{name}` of `{id}` says it is destructive. Call it?"))
-        {
-            return Err(Failure::request("CANCELLED", "not called"));
+        let is_asked = !yes && session.is_asked_about(&capability, &tool).await?;
+        let mut consent = if *yes { Consent::Given } else { Consent::NotAsked };
+        if is_asked && printer.can_ask() {
+            let question = format!("`{name}` of `{id}` runs only with your approval. Call it?");
+            if !printer.confirm(&question) {
+                return Err(Failure::request("CANCELLED", "not called"));
+            }
+            consent = Consent::Given;
         }
         watcher.show(printer.progress(&format!("calling {id}.{name}")));
         let request = ToolRequest {
@@ -82,6 +84,7 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, 
             tool: name.clone(),
             arguments: Some(arguments),
             fields: field.clone(),
+            consent,
             ..ToolRequest::default()
         };
         let call = CallContext { timeout: timeout_ms.map(Duration::from_millis), ..call.clone() };

@@ -49,6 +49,7 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context<'_>) -> Result<ExitStatus
     let mut findings = examine::folders(&settings);
     findings.extend(examine::deck(&settings, &host));
     findings.extend(examine::capabilities(&settings, &host));
+    findings.extend(examine::decisions(&settings, &host));
     findings.push(examine::port(
         address.as_deref().unwrap_or(DEFAULT_HOST),
         port.unwrap_or(DEFAULT_PORT),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Capability, Catalog};
+use capdeck_catalog::{Capability, Catalog, hidden_text, reveal};
 use capdeck_host::{CallError, Host, card};
 use serde_json::{Map, Value, json};
 
@@ -101,6 +101,11 @@ fn to_json(capability: &Capability) -> Value {
     if let Some(instructions) = instructions {
         shown.insert("instructions".to_owned(), json!(instructions));
     }
+    shown.insert("pins".to_owned(), json!(capability.pins));
+    let hidden = with_hidden_text(capability);
+    if !hidden.is_empty() {
+        shown.insert("hiddenText".to_owned(), json!(hidden));
+    }
     Value::Object(shown)
 }
 
@@ -143,10 +148,26 @@ fn to_text(capability: &Capability, palette: Palette) -> String {
             let names: Vec<String> = known.tools.iter().map(|tool| one_line(tool.name())).collect();
             fact("tools", &format!("{} ({})", names.len(), names.join(", ")));
             fact("tokens", &format!("{} at most, when listed directly", item.tokens.unwrap_or(0)));
+            let hidden = with_hidden_text(capability);
+            if !hidden.is_empty() {
+                let names: Vec<String> =
+                    hidden.iter().map(|name| one_line(&reveal(name))).collect();
+                let id = &definition.id;
+                fact(
+                    "hidden text",
+                    &format!("in {}; see: capdeck pins diff {id}", names.join(", ")),
+                );
+            }
         }
         None => fact("tools", &format!("not known yet; ask with: capdeck tools {}", definition.id)),
     }
     text
+}
+
+/// The tools whose definitions have text that people do not see.
+fn with_hidden_text(capability: &Capability) -> Vec<&str> {
+    let tools = capability.discovery.iter().flat_map(|known| &known.tools);
+    tools.filter(|tool| !hidden_text(tool).is_empty()).map(|tool| tool.name()).collect()
 }
 
 /// `mcp (transport stdio, startupTimeoutMs 10000)`.

@@ -1,11 +1,11 @@
 //! `capdeck why ID [TOOL]`: where it comes from, and why agents do or do not see it.
 
-use capdeck_catalog::{Capability, Catalog};
-use capdeck_definition::{Exposure, Layer};
-use capdeck_host::{CallError, ErrorCode, Host, Route, View, ViewPolicy};
+use capdeck_catalog::{Because, Capability, Catalog, Clearance, Ruling, Subject, Tool};
+use capdeck_definition::{Effect, Exposure, Layer};
+use capdeck_host::{CallError, ErrorCode, Host, PinReview, Route, View, ViewPolicy};
 use serde_json::{Value, json};
 
-use super::inspect::known_capability;
+use super::{inspect::known_capability, pins};
 use crate::{
     completion::{ids_and_tools, tools_of_id},
     context::Context,
@@ -18,7 +18,8 @@ use crate::{
 
 /// Tell where a capability or tool comes from, and why agents do or do not see it
 ///
-/// Names the file and the layer, what it replaces, its exposure and who chose it, and its last failure.
+/// Names the file and the layer, what it replaces, its exposure and who chose it, what the policy and the pins say, and its
+/// last failure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WhyArgs {
     /// The capability's id, or `ID.TOOL`.
@@ -27,6 +28,9 @@ pub(crate) struct WhyArgs {
     /// One of its tools.
     #[arg(value_name = "TOOL", add = tools_of_id())]
     tool: Option<String>,
+    /// Answer for a client of this name, when the policy tells clients apart.
+    #[arg(long, value_name = "NAME", default_value = "")]
+    client: String,
 }
 
 /// Everything there is to say about one capability.
@@ -36,6 +40,8 @@ struct Account {
     /// How agents reach it; `None` when they do not.
     seen: Option<String>,
     tool: Option<Value>,
+    /// What a person should look at in its definitions.
+    pins: Vec<String>,
     last_failure: Option<(String, String)>,
 }
 
@@ -48,7 +54,7 @@ pub(crate) fn run(args: &WhyArgs, context: &Context<'_>) -> Result<ExitStatus, F
         }
     };
     let host = context.open_host()?;
-    let account = account(&host, &id, tool.as_deref())?;
+    let account = account(&host, &id, tool.as_deref(), &args.client)?;
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&account.to_json());
@@ -58,19 +64,26 @@ pub(crate) fn run(args: &WhyArgs, context: &Context<'_>) -> Result<ExitStatus, F
     Ok(ExitStatus::Done)
 }
 
-fn account(host: &Host, id: &str, tool: Option<&str>) -> Result<Account, Failure> {
+fn account(host: &Host, id: &str, tool: Option<&str>, client: &str) -> Result<Account, Failure> {
     let catalog = host.catalog();
     let broken = list_items(&catalog)
         .into_iter()
         .find(|item| item.id == id && item.status == ItemStatus::Quarantined);
     if let Some(item) = broken {
-        let account =
-            Account { item, exposure_from: "", seen: None, tool: None, last_failure: None };
-        return Ok(account);
+        return Ok(Account {
+            item,
+            exposure_from: "",
+            seen: None,
+            tool: None,
+            pins: Vec::new(),
+            last_failure: None,
+        });
     }
     let capability = known_capability(host, id)?;
-    let view = View::build(catalog.clone(), &ViewPolicy::default());
-    let tool = tool.map(|name| tool_account(&catalog, &view, &capability, name)).transpose()?;
+    let view = host.view(&ViewPolicy::default(), client);
+    let review = pins::review(host, &capability)?;
+    let about = ToolQuestion { catalog: &catalog, view: &view, review: &review, client };
+    let tool = tool.map(|name| about.account(&capability, name)).transpose()?;
     let failure = host.last_failure(id);
     Ok(Account {
         item: ListItem::of(&capability),
@@ -79,8 +92,9 @@ fn account(host: &Host, id: &str, tool: Option<&str>) -> Result<Account, Failure
             (None, true) => "the deck's config says so",
             (None, false) => "the host's default",
         },
-        seen: seen(&view, &capability),
+        seen: view.catalog().get(id).and_then(|_| seen(&view, &capability)),
         tool,
+        pins: pin_notes(&review),
         last_failure: failure.map(|failure| (failure.at.to_string(), failure.message)),
     })
 }
@@ -124,12 +138,76 @@ fn seen(view: &View, capability: &Capability) -> Option<String> {
     })
 }
 
-fn tool_account(
-    catalog: &Catalog,
-    view: &View,
+/// What a person should look at, one line each.
+fn pin_notes(review: &PinReview) -> Vec<String> {
+    let mut notes = Vec::new();
+    if review.book.as_ref().is_some_and(|book| book.is_repointed) {
+        notes.push("it leads somewhere else than before; pinned anew".to_owned());
+    }
+    notes.extend(
+        review.changes.iter().map(|change| format!("`{}` {}", change.tool(), change.kind())),
+    );
+    notes.extend(review.hidden.keys().map(|tool| format!("`{tool}` has hidden text")));
+    notes
+}
+
+/// What the answers about one tool are made from.
+struct ToolQuestion<'a> {
+    catalog: &'a Catalog,
+    view: &'a View,
+    review: &'a PinReview,
+    client: &'a str,
+}
+
+impl ToolQuestion<'_> {
+    fn account(&self, capability: &Capability, name: &str) -> Result<Value, CallError> {
+        let id = capability.definition.id.as_str();
+        let tool = self.tool(capability, name)?;
+        let agent_name = self.view.name_of(id, name);
+        let listed = matches!(self.view.route(&agent_name), Some(Route::Tool { .. }));
+        let ruling = self.ruling(capability, tool);
+        let mut account = json!({
+            "name": name,
+            "agentName": agent_name,
+            "listed": listed,
+            "policy": ruling.effect,
+            "policyBecause": because(ruling),
+        });
+        if let Some(reason) = self.review.held.get(name) {
+            account["held"] = json!(reason.as_str());
+        }
+        if let Some(found) = self.review.hidden.get(name) {
+            account["hiddenText"] = json!(found);
+        }
+        Ok(account)
+    }
+
+    fn ruling(&self, capability: &Capability, tool: &Tool) -> Ruling {
+        let policy = &self.catalog.config().policy;
+        let ids = self.catalog.with_sets(capability);
+        let subject = Subject { capabilities: &ids, tool: tool.name(), definition: Some(tool) };
+        Clearance::of(policy, &[self.client]).rule_on(policy, &subject)
+    }
+
+    fn tool(&self, capability: &Capability, name: &str) -> Result<&Tool, CallError> {
+        tool_of(self.catalog, capability, name)
+    }
+}
+
+fn because(ruling: Ruling) -> String {
+    match ruling.because {
+        Because::UserRule(number) => format!("rule {number} of your policy"),
+        Because::ProjectRule(number) => format!("rule {number} of this project's policy"),
+        Because::SaysDestructive => "it says that it is destructive".to_owned(),
+        Because::NoRule => "no rule is about it".to_owned(),
+    }
+}
+
+fn tool_of<'a>(
+    catalog: &'a Catalog,
     capability: &Capability,
     name: &str,
-) -> Result<Value, CallError> {
+) -> Result<&'a Tool, CallError> {
     let id = capability.definition.id.as_str();
     if capability.discovery.is_none() {
         let message = format!("the tools of `{id}` are not known yet");
@@ -143,9 +221,7 @@ fn tool_account(
             None => error.hint(format!("see its tools with: capdeck tools {id}")),
         });
     };
-    let agent_name = view.name_of(id, tool.name());
-    let listed = matches!(view.route(&agent_name), Some(Route::Tool { .. }));
-    Ok(json!({ "name": tool.name(), "agentName": agent_name, "listed": listed }))
+    Ok(tool)
 }
 
 impl Account {
@@ -174,6 +250,9 @@ impl Account {
         }
         if let Some(tool) = &self.tool {
             put("tool", tool.clone());
+        }
+        if !self.pins.is_empty() {
+            put("pins", json!(self.pins));
         }
         if let Some((at, message)) = &self.last_failure {
             put("lastFailure", json!({ "at": at, "message": message }));
@@ -216,7 +295,27 @@ impl Account {
         if let Some(tool) = &self.tool {
             let name = tool["agentName"].as_str().unwrap_or_default();
             let how = if tool["listed"] == true { "listed as" } else { "not listed; callable as" };
-            line("the tool", &format!("{how} `{}`", one_line(name)));
+            let effect = serde_json::from_value(tool["policy"].clone()).unwrap_or(Effect::Allow);
+            let because = tool["policyBecause"].as_str().unwrap_or_default();
+            match (effect, tool["held"].as_str()) {
+                (Effect::Deny, _) => line("the tool", "does not exist for this client"),
+                (_, Some(reason)) => line("the tool", &format!("held: {reason}")),
+                (Effect::Allow | Effect::Ask, None) => {
+                    line("the tool", &format!("{how} `{}`", one_line(name)));
+                }
+            }
+            let effect = match effect {
+                Effect::Allow => "allowed",
+                Effect::Ask => "a person is asked first",
+                Effect::Deny => "denied",
+            };
+            line("policy", &format!("{effect} ({because})"));
+        }
+        for note in &self.pins {
+            line("pins", &one_line(note));
+        }
+        if !self.pins.is_empty() {
+            line("", &format!("look at it with: capdeck pins diff {}", item.id));
         }
         if let Some((at, message)) = &self.last_failure {
             line("last failure", &format!("{at}: {}", one_line(message)));

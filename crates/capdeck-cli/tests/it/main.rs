@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod add;
+mod approvals;
 mod budget;
 mod call;
 mod check;
@@ -11,6 +12,7 @@ mod documents;
 mod guardian;
 mod init;
 mod list;
+mod pins;
 mod places;
 mod real_files;
 mod reference;

@@ -16,6 +16,7 @@ fn the_starter_deck_explains_itself() {
       exposure       search (the host's default)
       agents see it  by `search`, then `describe` and `call_tool`
       the tool       not listed; callable as `machine__now`
+      policy         allowed (no rule is about it)
     --- stderr
     ");
 }
@@ -34,7 +35,11 @@ fn layers_exposures_and_names_are_told() {
     dirs.write("config/shy.md", echo_file("Shy").replace("cliTools", "exposure: none\ncliTools"));
     let echo = json(&dirs, &["why", "echo.say"]);
     assert_eq!(echo["exposureFrom"], "its own file says so");
-    assert_eq!(echo["tool"], json!({"name": "say", "agentName": "echo__say", "listed": true}));
+    let tool = json!({
+        "name": "say", "agentName": "echo__say", "listed": true,
+        "policy": "allow", "policyBecause": "no rule is about it",
+    });
+    assert_eq!(echo["tool"], tool);
     assert_eq!(echo["shadows"][0]["kind"], "user-config");
     let fake = json(&dirs, &["why", "fake"]);
     assert_eq!(fake["exposureFrom"], "the deck's config says so");

@@ -112,7 +112,8 @@ fn what_was_edited_opens_nothing() {
         text.replace("\"approvedAt\": null", &format!("\"approvedAt\": \"{}\"", at(1)))
     };
     let stand_by_hand = |text: &str| text.replace("\"isStanding\": false", "\"isStanding\": true");
-    let edits: [(&str, &dyn Fn(&str) -> String); 3] = [
+    type Edit<'a> = &'a dyn Fn(&str) -> String;
+    let edits: [(&str, Edit<'_>); 3] = [
         ("approved", &approve_by_hand),
         ("standing", &|text| stand_by_hand(&approve_by_hand(text))),
         ("unsealed", &|text| {

@@ -55,7 +55,8 @@ fn approve(host: &Host, id: &str, hold: Hold) {
 
 fn approved(deck: &Deck) -> Vec<String> {
     let shown = |line: &Value| format!("{} {}", line["outcome"], line["approved"]).replace('"', "");
-    written(deck).iter().map(shown).collect()
+    let lines = written(deck);
+    lines.iter().filter(|line| line["method"] == "tools/call").map(shown).collect()
 }
 
 #[tokio::test]

@@ -108,7 +108,7 @@ async fn denied_and_unknown_look_alike() {
     }
     let refused: Vec<Value> = written(&deck)
         .into_iter()
-        .filter(|line| line["tool"] == "wipe_all")
+        .filter(|line| line["tool"] == "wipe_all" && line["method"] == "tools/call")
         .map(|line| line["approved"].clone())
         .collect();
     assert!(!refused.is_empty() && refused.iter().all(|one| one == "refused"), "{refused:?}");

@@ -9,8 +9,9 @@ use std::{
 
 use capdeck_auth::{Environment, ResolveError, resolve_value};
 use capdeck_catalog::{Capability, Trust};
-use capdeck_definition::{Backend, Layer, Severity};
-use capdeck_host::Host;
+use capdeck_definition::{Backend, Layer, PinMode, Severity};
+use capdeck_host::{ApprovalState, Host};
+use jiff::Timestamp;
 
 use super::Finding;
 use crate::{
@@ -114,6 +115,53 @@ pub(super) fn capabilities(settings: &Settings, host: &Host) -> Vec<Finding> {
     }
     for ((check, message, fix), ids) in needs {
         findings.push(Finding::warning(check, format!("{message} ({})", ids.join(", ")), fix));
+    }
+    findings
+}
+
+/// What a person should look at: changed definitions, hidden text, calls that wait.
+pub(super) fn decisions(settings: &Settings, host: &Host) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let catalog = host.catalog();
+    let watched = catalog.capabilities().filter(|one| one.is_usable() && one.pins != PinMode::Off);
+    for capability in watched {
+        let id = capability.definition.id.as_str();
+        let (message, fix) = match host.review_pins(capability) {
+            Ok(review) if review.is_clean() => continue,
+            Ok(review) => (
+                format!(
+                    "{id}: changed definitions: {}, with hidden text: {}, held: {}{}",
+                    review.changes.len(),
+                    review.hidden.len(),
+                    review.held.len(),
+                    if review.book.is_some_and(|book| book.is_repointed) {
+                        ", leads somewhere else than before"
+                    } else {
+                        ""
+                    }
+                ),
+                format!("capdeck pins diff {id}"),
+            ),
+            Err(error) => (
+                format!("{id}: the pins cannot be read: {error}"),
+                format!("capdeck pins approve {id}"),
+            ),
+        };
+        findings.push(Finding::warning("pins", message, fix));
+    }
+    match settings.approvals().list(Timestamp::now()) {
+        Ok(items) => {
+            let waiting = items.iter().filter(|item| item.state == ApprovalState::Waiting).count();
+            if waiting > 0 {
+                let message = format!("calls that wait for you: {waiting}");
+                findings.push(Finding::warning("approvals", message, "capdeck approvals"));
+            }
+        }
+        Err(error) => findings.push(Finding::error(
+            "approvals",
+            error.to_string(),
+            format!("look into {}", settings.state_dir.join("approvals").display()),
+        )),
     }
     findings
 }

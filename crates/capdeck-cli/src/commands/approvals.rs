@@ -1,0 +1,76 @@
+//! `capdeck approvals`: calls that wait for a person, and what was approved.
+
+use capdeck_host::{Approval, ApprovalState};
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::{
+    context::Context,
+    errors::{ExitStatus, Failure},
+    printer::Style,
+    table::{Cell, Table},
+};
+
+/// List calls that wait for your approval, and what you approved
+///
+/// A waiting call is approved with `capdeck approve ID`. Standing approvals hold until the tool's definition changes or you
+/// take them back.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ApprovalsArgs {}
+
+pub(crate) fn run(args: &ApprovalsArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let ApprovalsArgs {} = args;
+    let printer = context.printer;
+    let items = context.settings()?.approvals().list(Timestamp::now())?;
+    if printer.wants_json() {
+        printer.json(&json!({ "items": items }));
+        return Ok(ExitStatus::Done);
+    }
+    if items.is_empty() {
+        printer.note("nothing waits for approval, and nothing stands approved");
+        return Ok(ExitStatus::Done);
+    }
+    let mut table = Table::new(["ID", "STATE", "CALL", "ASKED BY", "UNTIL", "ARGUMENTS"]);
+    for item in &items {
+        table.row([
+            Cell::styled(Style::Strong, &item.id),
+            Cell::styled(style(item.state), item.state.as_str()),
+            Cell::plain(target(item)),
+            Cell::plain(asked_by(item)),
+            Cell::plain(until(item)),
+            Cell::plain(&item.arguments),
+        ]);
+    }
+    table.print(printer);
+    if items.iter().any(|item| item.state == ApprovalState::Waiting) {
+        printer.note("approve one with: capdeck approve ID");
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// The tool an approval is about.
+pub(crate) fn target(approval: &Approval) -> String {
+    format!("{}.{}", approval.capability, approval.tool)
+}
+
+/// The client's own name, and who is behind it when that is not the person at this machine.
+fn asked_by(approval: &Approval) -> String {
+    match approval.principal.as_str() {
+        "local" => approval.client.clone(),
+        principal => format!("{} ({principal})", approval.client),
+    }
+}
+
+fn until(approval: &Approval) -> String {
+    match approval.expires_at {
+        Some(end) => end.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        None => "its definition changes".to_owned(),
+    }
+}
+
+fn style(state: ApprovalState) -> Style {
+    match state {
+        ApprovalState::Waiting => Style::Careful,
+        ApprovalState::Approved | ApprovalState::Standing => Style::Good,
+    }
+}
