@@ -164,7 +164,7 @@ impl Session for DeckSession {
         let context = self.context(exchange);
         let outcome: Result<Box<RawValue>, CallError> = match (method, era) {
             ("skills/list", _) => {
-                return page("skills", &*raw(&session.skills(&context).await)?, Some(&params));
+                return page("skills", &raw(&session.skills(&context).await)?, Some(&params));
             }
             ("skills/get", _) => {
                 let uri = params::text(&params, "uri")?;
@@ -177,7 +177,7 @@ impl Session for DeckSession {
                 let uri = params::text(&params, "uri")?;
                 let children = session.read_skill_folder(&uri, &context).await;
                 let children = children.map_err(|error| failure::as_rpc_error(&error, era))?;
-                return page("resources", &*raw(&children)?, Some(&params));
+                return page("resources", &raw(&children)?, Some(&params));
             }
             ("resources/read", _) => {
                 let uri = params::text(&params, "uri")?;

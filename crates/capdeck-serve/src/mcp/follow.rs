@@ -94,9 +94,9 @@ impl Reaction for ToServerClient {
                 if *capability != self.id {
                     return;
                 }
-                if method.ends_with("/list_changed") {
-                    self.streams.tell(method, params.as_deref().cloned());
-                } else if session.watched_resource(event).is_some() {
+                let concerns_client =
+                    method.ends_with("/list_changed") || session.watched_resource(event).is_some();
+                if concerns_client {
                     self.streams.tell(method, params.as_deref().cloned());
                 }
             }
