@@ -26,6 +26,8 @@ const MAX_SERVER_REQUESTS: usize = 64;
 /// How many unreadable messages of one connection reach the log.
 const MAX_LOGGED: u32 = 10;
 
+const LOG: &str = "notifications/message";
+
 /// The state one connection's tasks share.
 pub(super) struct Hub {
     handler: Arc<dyn ClientHandler>,
@@ -221,9 +223,10 @@ impl Hub {
     fn receiver(&self, method: &str, origin: Origin<'_>) -> Arc<dyn ClientHandler> {
         let of_call = match origin {
             _ if concerns_everyone(method) => None,
-            Origin::Session => None,
+            // Logs come on the session's stream from many servers, whatever request they are about.
+            Origin::Session if method != LOG => None,
             Origin::Call(call) => call.events.clone(),
-            Origin::Connection => {
+            Origin::Session | Origin::Connection => {
                 let calls = self.calls.lock();
                 let candidates = calls.values().filter(|call| call.events.is_some());
                 newest_of_one(candidates).and_then(|call| call.events.clone())

@@ -121,6 +121,22 @@ over_both! {
         assert!(pair.owner.rest().await.is_empty());
     }
 
+    async fn a_log_of_no_request_goes_to_the_one_that_runs(pair: Pair) {
+        let events = Recorder::new();
+        let options =
+            RequestOptions { events: Some(events.clone()), ..RequestOptions::within(PLENTY) };
+        let log = async {
+            pair.fixture.until(&Happening::Started("slow".to_owned())).await;
+            pair.fixture.peer().notify("notifications/message", None);
+            assert_eq!(events.next().await, "notifications/message");
+            pair.fixture.release.notify_one();
+        };
+        let (result, ()) =
+            tokio::join!(pair.client.request("tools/call", tool("slow"), options), log);
+        result.unwrap();
+        assert!(pair.owner.rest().await.is_empty());
+    }
+
     async fn what_belongs_to_no_request_goes_to_the_owner(pair: Pair) {
         let peer = pair.fixture.peer();
         peer.notify("notifications/tools/list_changed", None);
