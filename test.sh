@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
-readonly E2E_SUITES="conformance clients"
+readonly E2E_SUITES="conformance clients bridges"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
 
@@ -62,6 +62,13 @@ suite_clients() {
   install_python || return
   build_capdeck || return 1
   "$DEPS/venv/bin/python" tests/e2e/run.py
+}
+
+suite_bridges() {
+  install_node || return
+  install_python || return
+  build_capdeck || return 1
+  "$DEPS/venv/bin/python" tests/bridges/run.py
 }
 
 # Builds the binary and says where it is.

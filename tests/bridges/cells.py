@@ -86,7 +86,7 @@ class Deck:
             for server in servers
         }
         # A budget large enough that no server is moved out of the view under test.
-        options = {"exposure": exposure, "surfaceTokens": 1_000_000}
+        options = {"exposure": exposure, "surfaceTokens": 1_000_000, "exposureDiscoveryTimeoutMs": 60_000}
         config = {"options": options, "mcpServers": entries}
         (self.root / "config" / "config.json").write_text(json.dumps(config, indent=2))
         self.base = None

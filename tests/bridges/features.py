@@ -69,12 +69,14 @@ FEATURES = [
         instead={bridge: (checks.no_task, AT_ONCE) for bridge in (LM, ML)}
         | {MM: (None, "this revision has the tasks extension instead")},
         lacking=NO_CORE_TASKS,
+        notes={LL: "tested with the SDKs that have an interface for it: Python 1 and TypeScript 1"},
     ),
     Feature(
         "tasks extension",
         checks.task,
         instead={bridge: (checks.no_task, AT_ONCE) for bridge in (LM, ML)}
         | {LL: (None, "these revisions have tasks of their own instead")},
+        notes={MM: "the SDKs leave this extension to their users; the tests bring it along"},
     ),
 ]
 

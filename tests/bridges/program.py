@@ -5,7 +5,10 @@ import itertools
 import json
 import os
 
-PATIENCE = 30
+# How long an order may take. Starting an interpreter takes long on a machine that is busy with other tests.
+PATIENCE = 60
+# How long an event may take to arrive; shorter, so that what waits for the client's reaction still waits.
+NOTICE = 15
 
 
 class Failed(Exception):
@@ -95,7 +98,7 @@ class Events:
 
     async def wait(self, matches, start):
         """The first event since `start` that matches."""
-        deadline = asyncio.get_running_loop().time() + PATIENCE
+        deadline = asyncio.get_running_loop().time() + NOTICE
         while True:
             for event in self.seen[start:]:
                 if matches(event):

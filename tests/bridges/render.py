@@ -120,6 +120,7 @@ VIEWS_OPENING = """
 ## Within a view of the deck
 
 The same servers, all together, through each view. A – means that the view does not show such things. ✓ counts for all four bridges.
+A protocol error of a server is a tool error here, which holds its code and its data.
 """
 
 PAIRS_OPENING = """
