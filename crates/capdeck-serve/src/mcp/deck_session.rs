@@ -49,12 +49,12 @@ impl DeckSession {
         let mut capabilities = json!({
             "tools": { "listChanged": true },
             "resources": { "listChanged": true },
+            "prompts": { "listChanged": true },
             "logging": {},
             "extensions": { "io.modelcontextprotocol/skills": { "directoryRead": true } },
         });
         if view.offers_directly() {
             capabilities["resources"]["subscribe"] = json!(true);
-            capabilities["prompts"] = json!({ "listChanged": true });
             capabilities["completions"] = json!({});
         }
         let mut result = object(json!({

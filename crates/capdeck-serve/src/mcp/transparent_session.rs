@@ -121,7 +121,9 @@ impl TransparentSession {
                 self.session.unsubscribe(id, &uri()?, context).await.map(|()| empty())
             }
             ("logging/setLevel", Era::Legacy) => self.set_log_level(params, context).await,
-            ("resources/subscribe" | "resources/unsubscribe" | "logging/setLevel", Era::Modern) => {
+            ("resources/subscribe" | "resources/unsubscribe" | "logging/setLevel", Era::Modern)
+            // Tasks had these before they became an extension.
+            | ("tasks/list" | "tasks/result", Era::Modern) => {
                 return Err(RpcError::method_not_found(method));
             }
             _ => {

@@ -24,7 +24,7 @@ fn the_handshake_says_what_the_deck_is() {
         result,
         json!({
             "protocolVersion": "2025-11-25",
-            "capabilities": {"tools": {"listChanged": true}, "resources": {"listChanged": true}, "logging": {}, "extensions": {"io.modelcontextprotocol/skills": {"directoryRead": true}}},
+            "capabilities": {"tools": {"listChanged": true}, "resources": {"listChanged": true}, "prompts": {"listChanged": true}, "logging": {}, "extensions": {"io.modelcontextprotocol/skills": {"directoryRead": true}}},
             "serverInfo": {"name": "capdeck", "title": "Capdeck", "version": "0.0.0-test"},
             "instructions": "Use `search` to find tools, then `call_tool`. Here: fake.",
         })
