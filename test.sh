@@ -54,6 +54,9 @@ suite_licences() {
 suite_conformance() {
   install_node || return
   build_capdeck || return 1
+  cargo build --quiet --package capdeck-test --bin conformance-server || return 1
+  CAPDECK_CONFORMANCE_SERVER="$(target_folder)/debug/conformance-server"
+  export CAPDECK_CONFORMANCE_SERVER
   "$NODE" tests/conformance/run.mjs && "$NODE" tests/conformance/client-leg.mjs
 }
 
