@@ -1,9 +1,9 @@
-//! Which resources the callers of one connection want to hear about.
+//! Which resources the server of one connection watches.
 //!
-//! The server is told of the first who wants a resource and of the last who no longer does. A legacy server gets a
-//! request each time; a modern one is listened to with another filter.
+//! Who wants to hear about them is the owner's to count: here a resource is watched or not. A legacy server gets a
+//! request for each change; a modern one is listened to with another filter.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use capdeck_catalog::RawObject;
 use capdeck_mcp::client::ClientError;
@@ -19,20 +19,20 @@ const MAX_WATCHED: usize = 10_000;
 pub(super) const SUBSCRIBE: &str = "resources/subscribe";
 pub(super) const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
-/// How many callers want each resource.
+/// The resources that are watched.
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    counts: Mutex<BTreeMap<String, usize>>,
+    watched: Mutex<BTreeSet<String>>,
     /// Held while the server is told, so that it hears of changes in the order they were made.
     telling: tokio::sync::Mutex<()>,
 }
 
 impl Subscriptions {
     pub(super) fn uris(&self) -> Vec<String> {
-        self.counts.lock().keys().cloned().collect()
+        self.watched.lock().iter().cloned().collect()
     }
 
-    /// Adds or removes a wish, and tells the server if that makes a difference to it.
+    /// Watches a resource or no longer, and tells the server if that makes a difference to it.
     pub(super) async fn change(
         &self,
         session: &Session,
@@ -59,18 +59,13 @@ impl Subscriptions {
                 return Err(session.explain(Operation::of(method), error).await);
             }
         };
-        let count = self.counts.lock().get(&uri).copied().unwrap_or(0);
-        if method == SUBSCRIBE {
-            if count == 0 {
-                self.tell(session, method, &uri, params, context).await?;
-            }
-            *self.counts.lock().entry(uri).or_default() += 1;
-        } else if count > 1 {
-            self.counts.lock().insert(uri, count - 1);
-        } else {
+        if method == UNSUBSCRIBE {
             // Whatever the server says to it, nobody here wants the resource any more.
-            self.counts.lock().remove(&uri);
+            self.watched.lock().remove(&uri);
             self.tell(session, method, &uri, params, context).await?;
+        } else if !self.watched.lock().contains(&uri) {
+            self.tell(session, method, &uri, params, context).await?;
+            self.watched.lock().insert(uri);
         }
         Ok(nothing())
     }
