@@ -16,6 +16,7 @@ mod command_run;
 mod connect;
 mod connection;
 mod declared_tool;
+mod fault_sources;
 mod guardian;
 mod http_api;
 mod http_client;

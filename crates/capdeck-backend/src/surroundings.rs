@@ -8,8 +8,8 @@ use std::{
 use capdeck_auth::{Environment, GuardedClients, TokenStore};
 
 use crate::{
-    CallError, artifact::ArtifactStore, connect::ConnectorSettings, guardian::Guardian,
-    http_client, process::Spawner, process_log::ProcessLogs,
+    CallError, artifact::ArtifactStore, connect::ConnectorSettings, fault_sources::FaultSources,
+    guardian::Guardian, http_client, process::Spawner, process_log::ProcessLogs,
 };
 
 /// Shared by all connections, behind an `Arc`.
@@ -25,6 +25,7 @@ pub(crate) struct Surroundings {
     pub(crate) token_store: TokenStore,
     /// For the addresses that servers name when they ask for a sign-in.
     pub(crate) guarded_clients: GuardedClients,
+    pub(crate) faults: FaultSources,
     http: OnceLock<Result<reqwest::Client, CallError>>,
 }
 
@@ -51,6 +52,7 @@ impl Surroundings {
             artifacts: ArtifactStore::open(artifacts_dir),
             token_store: TokenStore::new(auth_dir),
             guarded_clients: GuardedClients::new(Arc::new(build)),
+            faults: FaultSources::default(),
             http: OnceLock::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! What `list` says of each capability, usable or not.
 
 use capdeck_catalog::{Capability, Catalog, HiddenReason, Status};
-use capdeck_definition::{BackendKind, Exposure, Quarantined, Source};
+use capdeck_definition::{Backend, BackendKind, Chaos, Exposure, Quarantined, Source};
 use capdeck_host::direct_tokens;
 use serde::Serialize;
 
@@ -27,6 +27,9 @@ pub(crate) struct ListItem {
     pub(crate) shadows: Vec<Source>,
     /// What listing every tool would cost an agent at most; `None` while the tools are not known.
     pub(crate) tokens: Option<usize>,
+    /// The faults that are injected on purpose, so that nobody forgets them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) chaos: Option<String>,
 }
 
 /// Where a capability stands.
@@ -76,6 +79,7 @@ impl ListItem {
             source: definition.source.clone(),
             shadows: capability.shadows.clone(),
             tokens: capability.discovery.as_ref().map(|_| direct_tokens(capability)),
+            chaos: chaos_of(&definition.backend),
         }
     }
 
@@ -93,6 +97,7 @@ impl ListItem {
             source: entry.source.clone(),
             shadows: Vec::new(),
             tokens: None,
+            chaos: None,
         }
     }
 }
@@ -133,6 +138,12 @@ impl ItemStatus {
     pub(crate) fn is_listed(self) -> bool {
         matches!(self, Self::Ready | Self::Stale | Self::Hidden)
     }
+}
+
+/// What `chaos` does to a backend that has it.
+fn chaos_of(backend: &Backend) -> Option<String> {
+    let Backend::Mcp(server) = backend else { return None };
+    server.chaos.as_ref().map(Chaos::summary)
 }
 
 /// The status of a capability and, unless all is well, the reason and what to do about it.

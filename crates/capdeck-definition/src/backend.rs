@@ -1,5 +1,6 @@
 //! The backend kinds, one module each. Adding a kind here makes `capdeck-backend` fail to compile until it has an arm.
 
+pub(crate) mod chaos;
 pub(crate) mod cli;
 pub(crate) mod google_discovery;
 pub(crate) mod graphql;

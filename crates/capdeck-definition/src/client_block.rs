@@ -52,7 +52,7 @@ const TRANSPORTS: [(&str, &str); 6] = [
 ];
 
 /// Keys that mean the same in a full entry.
-const KEPT: [&str; 20] = [
+const KEPT: [&str; 22] = [
     "command",
     "args",
     "env",
@@ -65,6 +65,8 @@ const KEPT: [&str; 20] = [
     "callTimeoutMs",
     "toolCacheTtlMs",
     "idleTimeoutMs",
+    "protocolEra",
+    "chaos",
     "tags",
     "exposure",
     "shadowing",

@@ -41,6 +41,7 @@ mod suggest;
 mod violation;
 
 pub use auth::{Auth, OAuth};
+pub use backend::chaos::{Chaos, ChaosDelay, DelayRange};
 pub use backend::cli::{CliAction, CliAnnotations, CliOutput, CliOutputType, CliTools};
 pub use backend::google_discovery::GoogleDiscoveryApi;
 pub use backend::graphql::{GraphQlEndpoint, GraphQlOperation};

@@ -1,6 +1,7 @@
 //! What a schema cannot say: rules between fields, URLs, headers and paths. One file per backend kind.
 
 mod auth;
+mod chaos;
 mod cli;
 mod google_discovery;
 mod graphql;

@@ -83,6 +83,9 @@ fn as_written(schema: &mut Schema) {
         object.remove("format");
         object.entry("maximum").or_insert_with(|| json!(9_007_199_254_740_991_u64));
     }
+    if object.get("format").and_then(Value::as_str) == Some("double") {
+        object.remove("format");
+    }
     if let Some(Value::Array(branches)) = object.get_mut("anyOf") {
         branches.retain(|branch| *branch != json!({ "type": "null" }));
         if let [Value::Object(only)] = branches.as_slice() {

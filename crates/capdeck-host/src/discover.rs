@@ -175,6 +175,12 @@ impl Discoveries {
         (when.elapsed() < PATIENCE).then(|| error.clone())
     }
 
+    /// Why a capability failed to answer since then.
+    fn failure_since(&self, id: &CapabilityId, then: Instant) -> Option<CallError> {
+        let failed = self.failed.lock();
+        failed.get(id).filter(|(when, _)| *when >= then).map(|(_, error)| error.clone())
+    }
+
     fn note_outcome(&self, id: &CapabilityId, error: Option<&CallError>) {
         let mut failed = self.failed.lock();
         match error {
@@ -228,6 +234,10 @@ impl Host {
             && let Some(known) = self.0.discoveries.known_to(definition, audience.key())
         {
             return Ok(known);
+        }
+        // Callers that waited together fail together; one after the other they would add up their timeouts.
+        if let Some(error) = self.0.discoveries.failure_since(&definition.id, wanted) {
+            return Err(error);
         }
         let lease = connections.lease(self, definition, &context.cancel).await;
         // Whoever came while the server was starting is answered by this one question, too.

@@ -23,11 +23,14 @@ use capdeck_catalog::{Discovery, RawObject, ServerFacts};
 use capdeck_definition::{Backend, CapabilityId, Definition};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 /// The first failure may be retried at once; then 0.5 s, 1 s, … up to this.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(30);
+
+/// How long calls under way may go on with a connection whose definition has changed.
+const LAST_CALLS: Duration = Duration::from_secs(60);
 
 /// A set of connections that share one client profile.
 pub(crate) struct ConnectionPool {
@@ -49,6 +52,8 @@ struct Slot {
     fingerprint: String,
     live: ArcSwapOption<Arc<dyn Connection>>,
     leases: AtomicUsize,
+    /// Notified when the last lease is given back.
+    unused: Notify,
     last_used: Mutex<Instant>,
     attempts: tokio::sync::Mutex<Attempts>,
 }
@@ -58,6 +63,7 @@ struct Attempts {
     failures: u32,
     not_before: Option<Instant>,
     last_error: Option<CallError>,
+    last_failure: Option<Instant>,
 }
 
 impl ConnectionPool {
@@ -77,6 +83,7 @@ impl ConnectionPool {
         if let Some(lease) = slot.lease_live() {
             return Ok(lease);
         }
+        let wanted = Instant::now();
         let mut attempts = tokio::select! {
             attempts = slot.attempts.lock() => attempts,
             () = cancel.cancelled() => return Err(cancelled()),
@@ -84,6 +91,7 @@ impl ConnectionPool {
         if let Some(lease) = slot.lease_live() {
             return Ok(lease);
         }
+        attempts.check_shared_failure(wanted)?;
         attempts.check_back_off(&definition.id)?;
         let options = ConnectOptions {
             client: self.client.clone(),
@@ -117,7 +125,7 @@ impl ConnectionPool {
         self.slots.lock().retain(|id, slot| {
             let keep = current(id).is_some_and(|fingerprint| fingerprint == slot.fingerprint);
             if !keep {
-                slot.close_soon();
+                slot.close_soon(self.cancel.clone());
             }
             keep
         });
@@ -135,7 +143,7 @@ impl ConnectionPool {
     /// Ends the connection of one capability, because it is not the one to use.
     pub(crate) fn discard(&self, id: &CapabilityId) {
         if let Some(slot) = self.slots.lock().remove(id.as_str()) {
-            slot.close_soon();
+            slot.close_soon(self.cancel.clone());
         }
     }
 
@@ -169,7 +177,7 @@ impl ConnectionPool {
             if slot.fingerprint == definition.fingerprint {
                 return slot.clone();
             }
-            slot.close_soon();
+            slot.close_soon(self.cancel.clone());
         }
         let slot = Arc::new(Slot::new(definition.fingerprint.clone()));
         slots.insert(definition.id.clone(), slot.clone());
@@ -183,6 +191,7 @@ impl Slot {
             fingerprint,
             live: ArcSwapOption::empty(),
             leases: AtomicUsize::new(0),
+            unused: Notify::new(),
             last_used: Mutex::new(Instant::now()),
             attempts: tokio::sync::Mutex::default(),
         }
@@ -197,7 +206,7 @@ impl Slot {
                 Some(Lease { connection, slot: self.clone(), client: None })
             }
             None => {
-                self.leases.fetch_sub(1, Ordering::SeqCst);
+                self.give_back();
                 None
             }
         }
@@ -208,14 +217,46 @@ impl Slot {
         Lease { connection, slot: self.clone(), client: None }
     }
 
-    fn close_soon(&self) {
-        if let Some(connection) = self.live.swap(None) {
-            tokio::spawn(async move { connection.close().await });
+    fn give_back(&self) {
+        if self.leases.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.unused.notify_waiters();
+        }
+    }
+
+    /// Takes the connection out of use and ends it once the calls under way are through.
+    fn close_soon(self: &Arc<Self>, closing: CancellationToken) {
+        let Some(connection) = self.live.swap(None) else { return };
+        let slot = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = slot.unused() => {}
+                () = tokio::time::sleep(LAST_CALLS) => {}
+                () = closing.cancelled() => {}
+            }
+            connection.close().await;
+        });
+    }
+
+    async fn unused(&self) {
+        loop {
+            let unused = self.unused.notified();
+            if self.leases.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            unused.await;
         }
     }
 }
 
 impl Attempts {
+    /// Whoever waited for an attempt that failed shares its failure instead of waiting for another.
+    fn check_shared_failure(&self, wanted: Instant) -> Result<(), CallError> {
+        match (&self.last_error, self.last_failure) {
+            (Some(error), Some(at)) if at >= wanted => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
     fn check_back_off(&self, id: &CapabilityId) -> Result<(), CallError> {
         let (Some(not_before), Some(error)) = (self.not_before, &self.last_error) else {
             return Ok(());
@@ -237,6 +278,7 @@ impl Attempts {
     fn record_failure(&mut self, error: &CallError) {
         self.failures += 1;
         self.last_error = Some(error.clone());
+        self.last_failure = Some(Instant::now());
         let doublings = self.failures.saturating_sub(2).min(6);
         let wait = (Duration::from_millis(500) * 2_u32.pow(doublings)).min(LONGEST_BACK_OFF);
         self.not_before = (self.failures > 1).then(|| Instant::now() + wait);
@@ -293,7 +335,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         *self.slot.last_used.lock() = Instant::now();
-        self.slot.leases.fetch_sub(1, Ordering::SeqCst);
+        self.slot.give_back();
     }
 }
 

@@ -5,6 +5,7 @@
 //! server is told and a late answer is thrown away. Dropping a request's future does the same.
 
 mod call;
+mod chaos;
 mod connect;
 mod credentials;
 mod error;
@@ -34,6 +35,7 @@ use tokio::{
     time::Instant,
 };
 
+pub use chaos::{Chaos, FaultSource};
 pub use connect::EraChoice;
 pub use credentials::Credentials;
 pub use error::ClientError;
@@ -125,6 +127,15 @@ impl Client {
 
     fn over(hub: Arc<Hub>, transport: Arc<dyn Transport>) -> Self {
         Self { inner: Arc::new(Inner { hub, transport, modern: RwLock::default() }) }
+    }
+
+    /// Puts faults between this client and its server. Has an effect only before the client is shared.
+    #[must_use]
+    pub fn with_chaos(mut self, faults: Arc<FaultSource>) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.transport = chaos::wrap(faults, &inner.hub, Arc::clone(&inner.transport));
+        }
+        self
     }
 
     /// Sends a request and waits for its answer, no longer than the options allow.

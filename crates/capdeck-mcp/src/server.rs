@@ -10,6 +10,7 @@ mod handshake;
 mod header_check;
 mod http_endpoint;
 mod http_session;
+mod load;
 mod modern;
 mod outlet;
 mod peer;
@@ -24,6 +25,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 pub use http_endpoint::{HttpEndpoint, HttpOptions};
+pub use load::Load;
 pub use peer::Peer;
 pub use response_body::ResponseBody;
 pub use stdio::{StdioOptions, serve_stdio, serve_stdio_with};

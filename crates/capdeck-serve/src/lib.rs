@@ -8,5 +8,5 @@
 mod mcp;
 mod transport;
 
-pub use transport::http::{BindError, HttpServer, HttpSettings};
+pub use transport::http::{BindError, HttpLimits, HttpServer, HttpSettings};
 pub use transport::stdio::serve_stdio;

@@ -18,6 +18,8 @@ pub use figures::{
     CallFigures, Figures, Load, Machine, MemoryFigures, StartFigures, SurfaceFigures,
 };
 pub use memory::measure_memory;
+pub(crate) use process_usage::resident_memory;
+pub(crate) use report::replace_between;
 pub use report::{BLOCK_END, BLOCK_START, render, replace_block};
 pub use stage::Stage;
 pub use start::measure_start;

@@ -150,7 +150,7 @@ impl HttpReply {
     }
 }
 
-fn read_reply(stream: &mut BufReader<TcpStream>) -> Option<HttpReply> {
+pub(crate) fn read_reply(stream: &mut BufReader<TcpStream>) -> Option<HttpReply> {
     let status_line = read_line(stream)?;
     let status = status_line.split(' ').nth(1)?.parse().ok()?;
     let mut headers = Vec::new();

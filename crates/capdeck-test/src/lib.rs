@@ -18,6 +18,7 @@ mod capdeck;
 pub mod conformance;
 pub mod fake;
 mod http_client;
+pub mod soak;
 mod stdio_client;
 mod test_dirs;
 

@@ -2,7 +2,10 @@
 
 use std::{fs, path::Path};
 
-use capdeck_test::bench::{Figures, render, replace_block};
+use capdeck_test::{
+    bench::{Figures, render, replace_block},
+    soak::{SoakFigures, render_soak, replace_soak_block},
+};
 
 #[test]
 fn documents_show_the_measured_figures() {
@@ -18,4 +21,18 @@ fn documents_show_the_measured_figures() {
             assert_eq!(document, replaced, "run `bench/run render` to bring {name} up to date");
         }
     }
+}
+
+#[test]
+fn the_benchmark_page_shows_the_last_soak() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let Ok(json) = fs::read_to_string(root.join("bench/results/soak.json")) else {
+        println!("skipped: no soak has been run yet");
+        return;
+    };
+    let figures: SoakFigures = serde_json::from_str(&json).unwrap();
+    let document = fs::read_to_string(root.join("bench/README.md")).unwrap();
+    let replaced = replace_soak_block(&document, &render_soak(&figures)).expect("a block");
+    assert_eq!(document, replaced, "run `bench/soak render` to bring bench/README.md up to date");
+    assert_eq!(figures.violations, Vec::<String>::new(), "a soak that failed is not published");
 }

@@ -130,6 +130,10 @@ impl Opening {
     ) -> Result<Arc<Session>, StartError> {
         let Prepared { id, block, surroundings, log_scrubber, result_scrubber, .. } =
             &self.prepared;
+        let client = match &block.chaos {
+            Some(chaos) => client.with_chaos(surroundings.faults.of(id, chaos)),
+            None => client,
+        };
         let parts = SessionParts {
             id: id.clone(),
             client,

@@ -88,6 +88,9 @@ fn to_json(capability: &Capability) -> Value {
     shown.insert("source".to_owned(), json!(item.source));
     shown.insert("shadows".to_owned(), json!(item.shadows));
     shown.insert("tokens".to_owned(), json!(item.tokens));
+    if let Some(chaos) = item.chaos {
+        shown.insert("chaos".to_owned(), json!(chaos));
+    }
     let tools = capability
         .discovery
         .as_ref()
@@ -127,6 +130,9 @@ fn to_text(capability: &Capability, palette: Palette) -> String {
         None => fact("status", status),
     }
     fact("backend", &backend_text(&card(capability)));
+    if let Some(chaos) = &item.chaos {
+        fact("chaos", &format!("{} (faults injected on purpose)", one_line(chaos)));
+    }
     if let Some(exposure) = item.exposure {
         fact("exposure", &written(exposure));
     }

@@ -34,6 +34,9 @@ pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, 
     } else {
         table(&shown).print(printer);
         for item in &shown {
+            if let Some(chaos) = &item.chaos {
+                printer.warn(&format!("`{}` has faults injected by `chaos`: {chaos}", item.id));
+            }
             if let Some(explanation) = item.explanation() {
                 printer.note(&format!("{} is {}: {explanation}", item.id, item.status.as_str()));
             }

@@ -2,12 +2,12 @@
 
 mod banner;
 
-use std::io;
+use std::{io, time::Duration};
 
 use capdeck_auth::Secret;
 use capdeck_definition::{Exposure, ServeConfig};
 use capdeck_host::{Host, ViewPolicy};
-use capdeck_serve::{BindError, HttpServer, HttpSettings};
+use capdeck_serve::{BindError, HttpLimits, HttpServer, HttpSettings};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -50,6 +50,7 @@ pub(crate) struct UpSettings {
     pub(crate) key: Option<Secret>,
     pub(crate) public_url: Option<String>,
     pub(crate) exposure: Option<Exposure>,
+    pub(crate) limits: HttpLimits,
 }
 
 impl UpSettings {
@@ -68,6 +69,7 @@ impl UpSettings {
             key: env.admin_key.clone(),
             public_url: env.public_url.clone(),
             exposure: exposure.map(Exposure::from),
+            limits: limits(file),
         })
     }
 
@@ -78,6 +80,7 @@ impl UpSettings {
             key: self.key.clone(),
             allowed_hosts: self.public_url.iter().filter_map(|url| host_of(url)).collect(),
             policy: ViewPolicy { exposure: self.exposure },
+            limits: self.limits,
         }
     }
 }
@@ -105,12 +108,21 @@ pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
             stop_signal().await;
             stopping.cancel();
         });
-        server.run(stop).await.map_err(|error| {
-            Failure::request("TRANSPORT", format!("the host stopped serving: {error}"))
-        })
+        server.run(stop).await;
+        Ok::<(), Failure>(())
     })?;
     context.printer.note("stopped");
     Ok(ExitStatus::Done)
+}
+
+fn limits(file: &ServeConfig) -> HttpLimits {
+    let default = HttpLimits::default();
+    let millis = |set: Option<u64>, default| set.map_or(default, Duration::from_millis);
+    HttpLimits {
+        session_idle: millis(file.session_idle_ms, default.session_idle),
+        question_lifetime: millis(file.question_lifetime_ms, default.question_lifetime),
+        ..default
+    }
 }
 
 fn announce(url: &str, host: &Host, settings: &UpSettings, context: &Context<'_>) {

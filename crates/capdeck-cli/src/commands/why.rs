@@ -242,6 +242,9 @@ impl Account {
         if let Some(next_step) = &item.next_step {
             put("nextStep", json!(next_step));
         }
+        if let Some(chaos) = &item.chaos {
+            put("chaos", json!(chaos));
+        }
         if !self.exposure_from.is_empty() {
             put("exposureFrom", json!(self.exposure_from));
         }
@@ -281,6 +284,9 @@ impl Account {
         for shadowed in &item.shadows {
             let layer = layer_name(shadowed.layer);
             line("replaces", &format!("{} ({layer})", shadowed.path.display()));
+        }
+        if let Some(chaos) = &item.chaos {
+            line("its calls fail", &format!("on purpose, by `chaos`: {}", one_line(chaos)));
         }
         if let Some(exposure) = item.exposure {
             line("exposure", &format!("{} ({})", written(exposure), self.exposure_from));

@@ -5,6 +5,7 @@ mod add;
 mod approvals;
 mod budget;
 mod call;
+mod chaos;
 mod check;
 mod completions;
 mod doctor;

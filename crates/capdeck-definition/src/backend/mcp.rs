@@ -4,10 +4,10 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Auth;
+use crate::{Auth, Chaos};
 
 /// An MCP server, started by `command` or reached at `url`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct McpServer {
     /// Downstream transport. Defaults to stdio with `command`, to http with `url`.
@@ -46,6 +46,9 @@ pub struct McpServer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub idle_timeout_ms: Option<u64>,
+    /// Faults to inject between the host and the server, for trying out what happens then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chaos: Option<Chaos>,
 }
 
 /// How bytes reach an MCP server.

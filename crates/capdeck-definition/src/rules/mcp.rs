@@ -1,6 +1,6 @@
 //! Rules of `mcpServer`.
 
-use super::{Declaration, auth, exactly_one, url};
+use super::{Declaration, auth, chaos, exactly_one, url};
 use crate::{
     McpServer, McpTransport,
     diagnostic::{Diagnostic, Findings},
@@ -35,5 +35,8 @@ pub(super) fn check(
     }
     if let Some(declared) = &server.auth {
         auth::check(declared, node, declaration.declared_in, findings);
+    }
+    if let Some(declared) = &server.chaos {
+        chaos::check(declared, node, findings);
     }
 }

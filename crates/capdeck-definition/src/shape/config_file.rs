@@ -158,6 +158,14 @@ pub(crate) struct ServeFields {
     #[serde(default)]
     #[schemars(range(min = 1, max = 65535))]
     pub(crate) port: Option<u16>,
+    /// How long a client's session lives without being used.
+    #[serde(default)]
+    #[schemars(range(min = 1000))]
+    pub(crate) session_idle_ms: Option<u64>,
+    /// How long a client without a session may take to answer a question before its call is cancelled.
+    #[serde(default)]
+    #[schemars(range(min = 1000))]
+    pub(crate) question_lifetime_ms: Option<u64>,
     #[serde(default)]
     #[schemars(length(min = 1))]
     remote_state_path: Option<String>,

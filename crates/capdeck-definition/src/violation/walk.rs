@@ -69,6 +69,11 @@ impl<'a> Walk<'a> {
         }
         let kind_of = |branch: &'a Value| branch.pointer("/properties/type/const");
         let kinds: Vec<&Value> = branches.iter().filter_map(kind_of).collect();
+        if kinds.is_empty()
+            && let Some(types) = self.distinct_types(branches)
+        {
+            return self.visit_typed(branches, &types, node);
+        }
         if kinds.is_empty() {
             let index = usize::from(!is_singular_cli(node));
             if let Some(branch) = branches.get(index) {
@@ -86,6 +91,28 @@ impl<'a> Walk<'a> {
         match branches.iter().find(|branch| kind_of(branch) == Some(&written)) {
             Some(branch) => self.visit(branch, node),
             None => self.below(Step::Key("type".to_owned()), |walk| walk.one_of(&kinds, kind)),
+        }
+    }
+
+    /// The type each alternative has, when that alone tells them apart.
+    fn distinct_types(&self, branches: &'a [Value]) -> Option<Vec<&'a str>> {
+        let type_of = |branch: &'a Value| {
+            let branch = branch.as_object()?;
+            let target = self.target(branch).and_then(Value::as_object).unwrap_or(branch);
+            target.get("type")?.as_str()
+        };
+        let types: Vec<&str> = branches.iter().map(type_of).collect::<Option<_>>()?;
+        let mut sorted = types.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        (sorted.len() == types.len()).then_some(types)
+    }
+
+    /// Follows the alternative of the node's own type.
+    fn visit_typed(&mut self, branches: &'a [Value], types: &[&str], node: &Node) {
+        match types.iter().position(|kind| fits(node, kind)).and_then(|at| branches.get(at)) {
+            Some(branch) => self.visit(branch, node),
+            None => self.value(wording::wrong_type(types, node, &self.steps), node.place),
         }
     }
 
@@ -234,18 +261,22 @@ fn wrong_type<'a>(schema: &'a Map<String, Value>, node: &Node) -> Option<Vec<&'a
         Value::String(kind) => vec![kind],
         kinds => kinds.as_array()?.iter().filter_map(Value::as_str).collect(),
     };
-    let fits = |kind: &&str| match &node.content {
-        Content::Null => *kind == "null",
-        Content::Bool(_) => *kind == "boolean",
-        Content::Text(_) => *kind == "string",
-        Content::List(_) => *kind == "array",
-        Content::Map(_) => *kind == "object",
+    (!kinds.iter().any(|kind| fits(node, kind))).then_some(kinds)
+}
+
+/// Whether a value has a type of JSON Schema.
+fn fits(node: &Node, kind: &str) -> bool {
+    match &node.content {
+        Content::Null => kind == "null",
+        Content::Bool(_) => kind == "boolean",
+        Content::Text(_) => kind == "string",
+        Content::List(_) => kind == "array",
+        Content::Map(_) => kind == "object",
         Content::Number(number) => {
             let whole = number.as_f64().is_some_and(|number| number.fract() == 0.0);
-            *kind == "number" || (*kind == "integer" && whole)
+            kind == "number" || (kind == "integer" && whole)
         }
-    };
-    (!kinds.iter().any(fits)).then_some(kinds)
+    }
 }
 
 /// Judges a key by `propertyNames`, of which these schemas use three forms.

@@ -151,6 +151,12 @@ impl Transport for LegacySse {
     fn send_detached(&self, body: Vec<u8>) {
         deliver_detached(self.target.clone(), self.post(body));
     }
+
+    /// The stream is the session.
+    fn lose_session(&self) -> Option<ClientError> {
+        self.hub.end("the server forgot the session");
+        Some(self.hub.closed_error())
+    }
 }
 
 #[cfg(test)]

@@ -99,4 +99,10 @@ impl Transport for Stdio {
             tracing::debug!("a message to a server that does not read was dropped");
         }
     }
+
+    /// A process that forgot its session is another process.
+    fn lose_session(&self) -> Option<ClientError> {
+        self.hub.end("the server forgot the session");
+        Some(self.hub.closed_error())
+    }
 }

@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 
 use super::{
     ClientError, HttpTarget,
-    call::Call,
+    call::{Call, Outcome},
     hub::Hub,
     request_head::{METHOD, PROTOCOL_VERSION},
     transport::Transport,
@@ -162,6 +162,14 @@ impl Transport for StreamableHttp {
 
     fn has_headers(&self) -> bool {
         true
+    }
+
+    fn take_answer(&self, call: &Arc<Call>, frame: &[u8]) -> Option<Outcome> {
+        Some(self.read_json(call, frame))
+    }
+
+    fn lose_session(&self) -> Option<ClientError> {
+        self.has_session().then_some(ClientError::SessionExpired)
     }
 
     fn reset(&self) {

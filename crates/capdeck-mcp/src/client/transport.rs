@@ -5,7 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::value::RawValue;
 
-use super::{ClientError, call::Call};
+use super::{
+    ClientError,
+    call::{Call, Outcome},
+};
 use crate::{Revision, encode};
 
 /// Moves messages. Implemented once per transport; called by the client and by the reading task for replies.
@@ -42,4 +45,14 @@ pub(super) trait Transport: Send + Sync {
 
     /// Says goodbye where the transport has a way to.
     async fn close(&self) {}
+
+    /// Reads a frame as the answer to one call. `None` where answers come on a stream that all calls share.
+    fn take_answer(&self, _call: &Arc<Call>, _frame: &[u8]) -> Option<Outcome> {
+        None
+    }
+
+    /// Acts as if the server had forgotten us; gives what the next request meets. `None` where nothing is remembered.
+    fn lose_session(&self) -> Option<ClientError> {
+        None
+    }
 }

@@ -74,6 +74,11 @@ impl Conversation {
         self.session.set((revision, session)).ok();
     }
 
+    /// How many requests are under way.
+    pub(super) fn requests(&self) -> usize {
+        self.in_flight.lock().len()
+    }
+
     pub(super) fn is_busy(&self) -> bool {
         !self.in_flight.lock().is_empty()
     }

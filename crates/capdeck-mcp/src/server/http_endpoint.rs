@@ -21,7 +21,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header::ALLOW, request::Parts};
 
 use super::{
-    Principal, Service,
+    Load, Principal, Service,
     http_session::HttpSession,
     modern::{Modern, SuspensionLimits},
     response_body::ResponseBody,
@@ -114,6 +114,11 @@ impl HttpEndpoint {
             _ => Ok(not_allowed("GET, POST, DELETE")),
         };
         answer.unwrap_or_else(Refusal::into_response)
+    }
+
+    /// What is open now.
+    pub fn load(&self) -> Load {
+        self.inner.sessions.load() + self.inner.modern.load()
     }
 
     /// Ends every session. Requests in flight are cancelled.

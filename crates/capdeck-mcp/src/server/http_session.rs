@@ -101,6 +101,12 @@ impl HttpSession {
         });
     }
 
+    /// How many streams somebody reads.
+    pub(super) fn open_streams(&self) -> usize {
+        let answers = self.streams.lock().iter().filter(|stream| stream.is_attached()).count();
+        answers + usize::from(self.unasked.is_attached())
+    }
+
     pub(super) fn touch(&self) {
         *self.last_used.lock() = Instant::now();
     }

@@ -24,7 +24,7 @@ pub(super) use call::Call;
 pub(super) use sender::Sender;
 pub(super) use suspended::SuspensionLimits;
 
-use super::{Exchange, Peer, Principal, Service, Session, header_check, outlet::Outlet};
+use super::{Exchange, Load, Peer, Principal, Service, Session, header_check, outlet::Outlet};
 use crate::{
     RawObject, RequestId, Revision, RpcError, Sealer,
     raw::{self, object_member, raw},
@@ -84,6 +84,12 @@ impl Modern {
     ) -> Arc<Self> {
         let (clients, suspended) = (ClientTable::default(), Arc::default());
         Arc::new(Self { service, sealer, max_clients, limits, clients, suspended })
+    }
+
+    /// What modern clients hold open.
+    pub(super) fn load(&self) -> Load {
+        let (sessions, requests) = self.clients.count();
+        Load { sessions, requests, streams: 0, suspended_calls: self.suspended.len() }
     }
 
     /// Answers a request, with a result as text.

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parking_lot::Mutex;
 
-use super::http_session::HttpSession;
+use super::{Load, http_session::HttpSession};
 
 /// Sessions by id.
 #[derive(Default)]
@@ -59,6 +59,13 @@ impl SessionTable {
             session.sweep();
         }
         removed
+    }
+
+    pub(super) fn load(&self) -> Load {
+        let sessions = self.sessions.lock();
+        let requests = sessions.values().map(|session| session.conversation.requests()).sum();
+        let streams = sessions.values().map(|session| session.open_streams()).sum();
+        Load { sessions: sessions.len(), requests, streams, suspended_calls: 0 }
     }
 
     pub(super) fn drain(&self) -> Vec<Arc<HttpSession>> {

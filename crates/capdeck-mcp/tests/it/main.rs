@@ -8,6 +8,7 @@
 )]
 
 mod both_halves;
+mod chaos;
 mod http_credentials;
 mod legacy_sse;
 mod modern_bounds;

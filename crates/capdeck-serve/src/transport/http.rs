@@ -1,6 +1,7 @@
 //! MCP over Streamable HTTP, with health, readiness and metrics beside it.
 
 mod access;
+mod connections;
 mod endpoints;
 mod server_card;
 mod status;
@@ -19,7 +20,6 @@ use axum::{
     middleware,
     response::{IntoResponse, Response},
     routing::{any, get},
-    serve::ListenerExt,
 };
 use bytes::Bytes;
 use capdeck_auth::Secret;
@@ -29,6 +29,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+pub use self::connections::HttpLimits;
 use self::{access::Access, endpoints::Endpoints};
 
 /// Longest wait for open requests when the host stops.
@@ -46,6 +47,7 @@ pub struct HttpSettings {
     pub allowed_hosts: Vec<String>,
     /// What the deck's own endpoint offers.
     pub policy: ViewPolicy,
+    pub limits: HttpLimits,
 }
 
 /// A bound HTTP host that has not started to answer yet.
@@ -55,6 +57,7 @@ pub struct HttpServer {
     router: Router,
     endpoints: Arc<Endpoints>,
     host: Host,
+    limits: HttpLimits,
 }
 
 /// Why the host cannot listen.
@@ -84,9 +87,11 @@ impl HttpServer {
         }
         status::recorder();
         let access = Arc::new(Access::new(address.ip(), &settings));
-        let endpoints = Arc::new(Endpoints::new(host.clone(), Scope::Deck(settings.policy)));
+        let limits = settings.limits;
+        let scope = Scope::Deck(settings.policy);
+        let endpoints = Arc::new(Endpoints::new(host.clone(), scope, limits));
         let router = router(host.clone(), endpoints.clone(), access);
-        Ok(Self { listener, address, router, endpoints, host })
+        Ok(Self { listener, address, router, endpoints, host, limits })
     }
 
     /// The address clients on this machine use.
@@ -100,29 +105,17 @@ impl HttpServer {
     }
 
     /// Answers until `stop`, then ends every session and every connection behind them.
-    pub async fn run(self, stop: CancellationToken) -> io::Result<()> {
-        let Self { listener, router, endpoints, host, .. } = self;
-        // Without this, small SSE messages wait for the peer's delayed acknowledgement.
-        let listener = listener.tap_io(|stream| {
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "a socket stays slow");
-            }
-        });
-        let stopping = stop.clone();
-        let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
-            stopping.cancelled().await;
-        });
+    pub async fn run(self, stop: CancellationToken) {
+        let Self { listener, router, endpoints, host, limits, .. } = self;
         let serving = async {
-            let outcome = tokio::select! {
-                outcome = serving => outcome,
+            tokio::select! {
+                () = connections::serve(listener, router, limits, stop.clone()) => {}
                 // Whoever still holds a socket open after this has had time enough.
                 () = async {
                     stop.cancelled().await;
                     tokio::time::sleep(STOP_TIMEOUT).await;
-                } => Ok(()),
-            };
-            stop.cancel();
-            outcome
+                } => {}
+            }
         };
         let closing = async {
             stop.cancelled().await;
@@ -130,8 +123,7 @@ impl HttpServer {
             host.close().await;
         };
         // Both run to their end: a close that is dropped halfway leaves children that nobody waits for.
-        let (outcome, ()) = tokio::join!(serving, closing);
-        outcome
+        tokio::join!(serving, closing);
     }
 }
 
@@ -139,13 +131,13 @@ fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>) -> Router 
     let mcp = Router::new()
         .route("/mcp", any(deck))
         .route("/servers/{id}/mcp", any(one_server))
-        .with_state(endpoints);
+        .with_state(endpoints.clone());
     let status = Router::new()
         .route("/ready", get(status::ready))
-        .route("/metrics", get(status::metrics))
         .route("/mcp/server-card", get(server_card::deck))
         .route("/servers/{id}/mcp/server-card", get(server_card::one_server))
-        .with_state(host);
+        .with_state(host.clone())
+        .merge(Router::new().route("/metrics", get(status::metrics)).with_state((host, endpoints)));
     Router::new()
         .merge(mcp)
         .merge(status)
@@ -158,8 +150,7 @@ fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>) -> Router 
 }
 
 async fn deck(State(endpoints): State<Arc<Endpoints>>, request: Request) -> Response {
-    let endpoint = endpoints.deck();
-    answer(endpoint, request).await
+    answer(&endpoints, endpoints.deck(), request).await
 }
 
 async fn one_server(
@@ -168,14 +159,22 @@ async fn one_server(
     request: Request,
 ) -> Response {
     match endpoints.server(&id) {
-        Some(endpoint) => answer(endpoint, request).await,
+        Some(endpoint) => answer(&endpoints, endpoint, request).await,
         None => (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response(),
     }
 }
 
-async fn answer(endpoint: Arc<capdeck_mcp::server::HttpEndpoint>, request: Request) -> Response {
+async fn answer(
+    endpoints: &Endpoints,
+    endpoint: Arc<capdeck_mcp::server::HttpEndpoint>,
+    request: Request,
+) -> Response {
     let (head, body) = request.into_parts();
-    let body = match Limited::new(body, capdeck_mcp::MAX_MESSAGE_BYTES).collect().await {
+    let reading = Limited::new(body, capdeck_mcp::MAX_MESSAGE_BYTES).collect();
+    let Ok(read) = tokio::time::timeout(endpoints.body_timeout(), reading).await else {
+        return (StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response();
+    };
+    let body = match read {
         Ok(body) => body.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => {
             return (StatusCode::PAYLOAD_TOO_LARGE, "the message is larger than 16 MiB\n")

@@ -57,6 +57,21 @@ fn a_foreign_origin_is_refused_everywhere() {
 }
 
 #[test]
+fn foreign_sites_are_refused_whatever_the_method() {
+    let served = Setting::of(&FakePlan::default()).serve();
+    for path in ["/mcp", "/servers/fake/mcp", "/health"] {
+        for method in ["POST", "GET", "DELETE", "OPTIONS", "PUT"] {
+            for foreign in [("Host", "evil.example"), ("Origin", "https://evil.example")] {
+                assert_eq!(status(&served, method, path, &[foreign]), 403, "{method} {path}");
+            }
+            // The own page is refused for other reasons at most.
+            let own = format!("http://{}", served.authority());
+            assert_ne!(status(&served, method, path, &[("Origin", &own)]), 403, "{method} {path}");
+        }
+    }
+}
+
+#[test]
 fn a_key_is_asked_for_everywhere_but_for_health() {
     let served = Setting::of(&FakePlan::default()).key("open-sesame").serve();
     for (method, path) in PATHS.iter().filter(|(_, path)| *path != "/health") {

@@ -8,13 +8,16 @@
 
 mod access;
 mod card;
+mod crowd;
 mod deck_endpoint;
 mod deck_features;
+mod edges;
 mod event_stream;
 mod modern;
 mod modern_client;
 mod served;
 mod skills;
+mod slow_clients;
 mod status;
 mod stop;
 mod transparent_endpoint;

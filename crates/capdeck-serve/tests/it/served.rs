@@ -8,7 +8,7 @@ use std::{
 use capdeck_auth::{Environment, Secret};
 use capdeck_definition::{Exposure, Owner, Root};
 use capdeck_host::{Host, HostSettings, ViewPolicy};
-use capdeck_serve::{HttpServer, HttpSettings};
+use capdeck_serve::{HttpLimits, HttpServer, HttpSettings};
 use capdeck_test::{FakePlan, HttpClient, TestDirs};
 use serde_json::{Map, Value, json};
 use tokio::{runtime::Runtime, task::JoinHandle};
@@ -30,7 +30,7 @@ pub(crate) struct Served {
     pub(crate) host: Host,
     url: String,
     stop: CancellationToken,
-    running: Option<JoinHandle<std::io::Result<()>>>,
+    running: Option<JoinHandle<()>>,
     runtime: Runtime,
 }
 
@@ -42,6 +42,7 @@ impl Setting {
             key: None,
             allowed_hosts: Vec::new(),
             policy: ViewPolicy::default(),
+            limits: HttpLimits::default(),
         };
         Self { dirs: TestDirs::new(), config: Map::new(), http }
     }
@@ -82,6 +83,11 @@ impl Setting {
 
     pub(crate) fn allowed_host(mut self, name: &str) -> Self {
         self.http.allowed_hosts.push(name.to_owned());
+        self
+    }
+
+    pub(crate) fn limits(mut self, limits: HttpLimits) -> Self {
+        self.http.limits = limits;
         self
     }
 
@@ -140,7 +146,7 @@ impl Served {
         if let Some(running) = self.running.take() {
             let ended =
                 self.runtime.block_on(async { tokio::time::timeout(PATIENCE, running).await });
-            ended.expect("the host stops in time").unwrap().unwrap();
+            ended.expect("the host stops in time").unwrap();
         }
     }
 }

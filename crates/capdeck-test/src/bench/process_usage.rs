@@ -16,7 +16,7 @@ pub(super) fn processor_time(id: u32) -> Duration {
 }
 
 /// Resident memory in bytes. Zero where there is no `/proc`.
-pub(super) fn resident_memory(id: u32) -> u64 {
+pub(crate) fn resident_memory(id: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kibibytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());

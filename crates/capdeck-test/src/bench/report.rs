@@ -28,9 +28,19 @@ pub fn render(figures: &Figures) -> String {
 
 /// The document with its block replaced. `None` when it has no block.
 pub fn replace_block(document: &str, block: &str) -> Option<String> {
-    let (before, rest) = document.split_once(BLOCK_START)?;
-    let (_, after) = rest.split_once(BLOCK_END)?;
-    Some(format!("{before}{BLOCK_START}\n\n{block}\n\n{BLOCK_END}{after}"))
+    replace_between(document, BLOCK_START, BLOCK_END, block)
+}
+
+/// The document with everything between two lines replaced. `None` when it has not both.
+pub(crate) fn replace_between(
+    document: &str,
+    start: &str,
+    end: &str,
+    block: &str,
+) -> Option<String> {
+    let (before, rest) = document.split_once(start)?;
+    let (_, after) = rest.split_once(end)?;
+    Some(format!("{before}{start}\n\n{block}\n\n{end}{after}"))
 }
 
 fn calls(rows: &[CallFigures]) -> String {

@@ -34,6 +34,7 @@ pub(super) const BEHAVIOURS: &[(&str, &str)] = &[
     ("chatter", "Writes `bytes` bytes to stderr, then answers"),
     ("big_result", "Answers with a text of `bytes` bytes"),
     ("log", "Sends a log message, then answers"),
+    ("flood", "Sends `count` log messages of `bytes` bytes, then answers"),
     ("change_tools", "Adds a tool called `name` and says that the list changed"),
     ("touch_resource", "Says that the resource `uri` was updated"),
     ("ask_elicitation", "Asks the person a question and answers with the reply"),
@@ -103,6 +104,13 @@ pub(super) fn call(
             let message = json!({"level": "info", "logger": "fake", "data": "a log message"});
             notify(outlet, "notifications/message", message);
             text("logged".to_owned())
+        }
+        "flood" => {
+            let message = json!({"level": "info", "data": "x".repeat(size("bytes"))});
+            for _ in 0..number("count", 1000) {
+                notify(outlet, "notifications/message", message.clone());
+            }
+            text("flooded".to_owned())
         }
         "change_tools" => {
             server.add_tool(arguments["name"].as_str().unwrap_or("added"));

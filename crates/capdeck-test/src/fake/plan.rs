@@ -1,6 +1,9 @@
 //! What the fake server was told to do, as JSON.
 
-use std::{path::PathBuf, process::Command};
+use std::{
+    path::PathBuf,
+    process::{Command, Stdio},
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -155,14 +158,16 @@ impl FakePlan {
 
     /// Starts this plan as an HTTP server; see [`RunningFake`].
     pub fn start_http(&self) -> RunningFake {
+        self.start_http_telling(Stdio::inherit())
+    }
+
+    /// The same, with its standard error going somewhere else.
+    pub fn start_http_telling(&self, errors: Stdio) -> RunningFake {
         use std::io::{BufRead, BufReader};
         let mut command = Command::new(fake_mcp_server());
         command.args(["--http", "--plan", &self.to_json()]);
-        let mut child = command
-            .stdin(std::process::Stdio::null())
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let started: Value =

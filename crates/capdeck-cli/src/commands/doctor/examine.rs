@@ -90,6 +90,13 @@ pub(super) fn capabilities(settings: &Settings, host: &Host) -> Vec<Finding> {
     let catalog = host.catalog();
     let mut findings = Vec::new();
     for item in list_items(&catalog) {
+        if let Some(chaos) = &item.chaos {
+            findings.push(Finding::warning(
+                "chaos",
+                format!("{} has faults injected on purpose: {chaos}", item.id),
+                format!("when done, remove `chaos` from {}", item.source.path.display()),
+            ));
+        }
         let reason = item.reason.unwrap_or_default();
         let message = format!("{} is {}: {reason}", item.id, item.status.as_str());
         let fix = item.next_step.unwrap_or_default();

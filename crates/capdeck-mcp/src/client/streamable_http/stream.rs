@@ -62,16 +62,7 @@ impl StreamableHttp {
         let response = check_status(response).await?;
         match form(&response) {
             Form::Events => self.read_events(call, response).await,
-            Form::Json => {
-                let body = read_message(response).await?;
-                self.take_messages(call, &body)?.unwrap_or_else(|| {
-                    Err(ClientError::protocol(format!(
-                        "the answer to `{}` is for another request: {}",
-                        call.method,
-                        excerpt(&body)
-                    )))
-                })
-            }
+            Form::Json => self.read_json(call, &read_message(response).await?),
             Form::Other if response.status() == StatusCode::ACCEPTED => Err(ClientError::protocol(
                 format!("`{}` was accepted like a notification, without an answer", call.method),
             )),
@@ -80,6 +71,21 @@ impl StreamableHttp {
                 call.method
             ))),
         }
+    }
+
+    /// Reads a body that is the whole answer.
+    pub(super) fn read_json(
+        &self,
+        call: &Arc<Call>,
+        body: &[u8],
+    ) -> Result<Box<RawValue>, ClientError> {
+        self.take_messages(call, body)?.unwrap_or_else(|| {
+            Err(ClientError::protocol(format!(
+                "the answer to `{}` is for another request: {}",
+                call.method,
+                excerpt(body)
+            )))
+        })
     }
 
     async fn read_events(

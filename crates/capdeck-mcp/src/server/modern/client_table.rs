@@ -116,6 +116,12 @@ impl ClientTable {
         clients.extract_if(|_, client| stale(client)).map(|(_, client)| client).collect()
     }
 
+    /// How many clients there are, and how many requests of theirs are under way.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let clients = self.clients.lock();
+        (clients.len(), clients.values().map(|client| client.activity.lock().requests).sum())
+    }
+
     pub(super) fn drain(&self) -> Vec<Arc<Client>> {
         self.clients.lock().drain().map(|(_, client)| client).collect()
     }

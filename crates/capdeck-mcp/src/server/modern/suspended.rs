@@ -69,6 +69,10 @@ impl SuspendedTable {
         self.calls.lock().remove(handle).map(|suspended| suspended.running)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.calls.lock().len()
+    }
+
     /// Cancels every call.
     pub(super) fn clear(&self) {
         let calls = std::mem::take(&mut *self.calls.lock());

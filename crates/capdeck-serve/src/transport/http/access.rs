@@ -115,7 +115,7 @@ fn without_port(host: &str) -> &str {
 mod tests {
     use http::HeaderValue;
 
-    use super::*;
+    use super::{super::HttpLimits, *};
     use capdeck_host::ViewPolicy;
 
     fn access(host: &str, key: Option<&str>) -> Access {
@@ -125,6 +125,7 @@ mod tests {
             key: key.map(|key| Secret::new(key.to_owned())),
             allowed_hosts: vec!["deck.example".to_owned()],
             policy: ViewPolicy::default(),
+            limits: HttpLimits::default(),
         };
         Access::new(host.parse().unwrap(), &settings)
     }

@@ -1,12 +1,14 @@
 //! Alive, ready, and in numbers.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use axum::{Json, extract::State, response::IntoResponse};
 use capdeck_host::Host;
 use http::{HeaderMap, header};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde_json::{Value, json};
+
+use super::endpoints::Endpoints;
 
 /// For a person who opens the address in a browser. Says nothing about the deck.
 pub(super) async fn home(headers: HeaderMap) -> String {
@@ -36,9 +38,16 @@ pub(super) async fn ready(State(host): State<Host>) -> Json<Value> {
     }))
 }
 
-/// Prometheus text: calls by capability and outcome, and how long they took.
-pub(super) async fn metrics(State(host): State<Host>) -> impl IntoResponse {
+/// Prometheus text: calls by capability and outcome, how long they took, and what is open now.
+pub(super) async fn metrics(
+    State((host, endpoints)): State<(Host, Arc<Endpoints>)>,
+) -> impl IntoResponse {
     let catalog = host.catalog();
+    let load = endpoints.load();
+    metrics::gauge!("capdeck_sessions").set(count(load.sessions));
+    metrics::gauge!("capdeck_requests").set(count(load.requests));
+    metrics::gauge!("capdeck_streams").set(count(load.streams));
+    metrics::gauge!("capdeck_suspended_calls").set(count(load.suspended_calls));
     metrics::gauge!("capdeck_capabilities").set(count(catalog.capabilities().count()));
     metrics::gauge!("capdeck_tools").set(count(catalog.tool_count()));
     let text = recorder().map(PrometheusHandle::render).unwrap_or_default();

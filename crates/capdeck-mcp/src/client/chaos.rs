@@ -1,0 +1,183 @@
+//! Faults between a client and its server, injected on purpose.
+//!
+//! A layer around the transport, so that it is the same for every transport, and so that whoever waits meets a fault
+//! the way a real one would be met: answers that were damaged go through the reader that real answers go through.
+
+mod fault_source;
+
+use std::{future::pending, ops::RangeInclusive, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+
+pub use fault_source::FaultSource;
+
+use super::{
+    ClientError,
+    call::{Call, Outcome},
+    hub::{Hub, Origin},
+    transport::Transport,
+};
+use crate::{Revision, encode};
+
+/// Which faults to inject and how often: each share is between 0 and 1.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Chaos {
+    /// The same seed gives the same faults in the same order.
+    pub seed: Option<u64>,
+    /// How long a request waits before it is sent.
+    pub delay: Option<RangeInclusive<Duration>>,
+    /// The request or its answer never arrives.
+    pub drop: f64,
+    /// The answer is cut in the middle.
+    pub truncate: f64,
+    /// The answer is not a message.
+    pub malformed: f64,
+    /// A list change is announced before the answer.
+    pub list_change: f64,
+    /// The server has forgotten the session.
+    pub expire: f64,
+    /// The methods concerned; none means all but the handshake.
+    pub only: Vec<String>,
+}
+
+/// What happens to one request.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Plan {
+    delay: Duration,
+    list_change: bool,
+    fault: Option<Fault>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    LoseRequest,
+    LoseAnswer,
+    Truncate,
+    Malformed,
+    Expire,
+}
+
+/// Requests before which a connection is not open; without them nothing else could be tried.
+const HANDSHAKE: [&str; 2] = ["initialize", "server/discover"];
+
+const LIST_CHANGED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+
+impl Chaos {
+    fn concerns(&self, method: &str) -> bool {
+        if self.only.is_empty() {
+            !HANDSHAKE.contains(&method)
+        } else {
+            self.only.iter().any(|only| only == method)
+        }
+    }
+}
+
+/// A transport that misbehaves on top of what the server does.
+struct Chaotic {
+    faults: Arc<FaultSource>,
+    hub: Arc<Hub>,
+    inner: Arc<dyn Transport>,
+}
+
+/// Puts faults on a transport.
+pub(super) fn wrap(
+    faults: Arc<FaultSource>,
+    hub: &Arc<Hub>,
+    inner: Arc<dyn Transport>,
+) -> Arc<dyn Transport> {
+    Arc::new(Chaotic { faults, hub: Arc::clone(hub), inner })
+}
+
+impl Chaotic {
+    /// Hands over a damaged answer the way the transport hands over answers.
+    async fn deliver(&self, call: &Arc<Call>, frame: &[u8]) -> Outcome {
+        if let Some(outcome) = self.inner.take_answer(call, frame) {
+            return outcome;
+        }
+        self.hub.receive(frame, Origin::Connection, &self.inner);
+        pending().await
+    }
+}
+
+#[async_trait]
+impl Transport for Chaotic {
+    async fn exchange(&self, call: &Arc<Call>, body: Vec<u8>) -> Outcome {
+        let Some(plan) = self.faults.plan(&call.method) else {
+            return self.inner.exchange(call, body).await;
+        };
+        if plan != Plan::default() {
+            tracing::debug!(method = call.method, ?plan, "chaos");
+        }
+        tokio::time::sleep(plan.delay).await;
+        match plan.fault {
+            // The deadline or the caller ends the wait.
+            Some(Fault::LoseRequest) => return pending().await,
+            Some(Fault::Expire) => {
+                if let Some(error) = self.inner.lose_session() {
+                    return Err(error);
+                }
+            }
+            _ => {}
+        }
+        let outcome = self.inner.exchange(call, body).await;
+        if plan.list_change {
+            self.hub.receive(LIST_CHANGED, Origin::Session, &self.inner);
+        }
+        let answer = match (plan.fault, &outcome) {
+            (Some(Fault::LoseAnswer), Ok(_) | Err(ClientError::Rpc(_))) => return pending().await,
+            (Some(Fault::Truncate | Fault::Malformed), Ok(result)) => Ok(result.clone()),
+            (Some(Fault::Truncate | Fault::Malformed), Err(ClientError::Rpc(error))) => {
+                Err(error.clone())
+            }
+            // No answer came that could be damaged.
+            _ => return outcome,
+        };
+        let mut frame = encode::response(&call.id.into(), &answer);
+        if plan.fault == Some(Fault::Truncate) {
+            frame.truncate(frame.len() / 2);
+        } else {
+            frame.splice(.., *b"this is not a message");
+        }
+        self.deliver(call, &frame).await
+    }
+
+    async fn send(&self, method: Option<&str>, body: Vec<u8>) -> Result<(), ClientError> {
+        self.inner.send(method, body).await
+    }
+
+    fn send_detached(&self, body: Vec<u8>) {
+        self.inner.send_detached(body);
+    }
+
+    fn cancel(&self, call: &Call, reason: &str) {
+        self.inner.cancel(call, reason);
+    }
+
+    fn has_headers(&self) -> bool {
+        self.inner.has_headers()
+    }
+
+    fn reset(&self) {
+        self.inner.reset();
+    }
+
+    fn negotiated(&self, revision: Revision) {
+        self.inner.negotiated(revision);
+    }
+
+    fn opened(&self) {
+        self.inner.opened();
+    }
+
+    async fn close(&self) {
+        self.inner.close().await;
+    }
+
+    fn take_answer(&self, call: &Arc<Call>, frame: &[u8]) -> Option<Outcome> {
+        self.inner.take_answer(call, frame)
+    }
+
+    fn lose_session(&self) -> Option<ClientError> {
+        self.inner.lose_session()
+    }
+}

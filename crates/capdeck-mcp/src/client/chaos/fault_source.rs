@@ -1,0 +1,174 @@
+//! Decides which request meets which fault.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::{Chaos, Fault, Plan};
+
+/// Draws faults in an order that a seed repeats. Shared by the connections of one server, so that a fault which ends
+/// a connection is not the first thing that happens to the next.
+#[derive(Debug)]
+pub struct FaultSource {
+    chaos: Chaos,
+    state: Mutex<u64>,
+}
+
+impl FaultSource {
+    /// Starts at the seed, or anywhere when there is none.
+    pub fn new(chaos: Chaos) -> Self {
+        let state = chaos.seed.unwrap_or_else(|| getrandom::u64().unwrap_or_default());
+        Self { chaos, state: Mutex::new(state) }
+    }
+
+    /// What was asked for.
+    pub fn chaos(&self) -> &Chaos {
+        &self.chaos
+    }
+
+    /// The fate of the next request with this method. `None` when chaos does not concern it.
+    pub(super) fn plan(&self, method: &str) -> Option<Plan> {
+        if !self.chaos.concerns(method) {
+            return None;
+        }
+        // Always the same number of draws, so that one share does not move the others' faults.
+        let [delay, fault, change] = {
+            let mut state = self.state.lock();
+            [(); 3].map(|()| share(next(&mut state)))
+        };
+        Some(Plan {
+            delay: self.delay(delay),
+            list_change: change < self.chaos.list_change,
+            fault: self.fault(fault),
+        })
+    }
+
+    fn delay(&self, draw: f64) -> Duration {
+        let Some(range) = &self.chaos.delay else { return Duration::ZERO };
+        *range.start() + range.end().saturating_sub(*range.start()).mul_f64(draw)
+    }
+
+    /// A request has at most one of these, so each happens as often as its share says.
+    fn fault(&self, draw: f64) -> Option<Fault> {
+        let Chaos { drop, truncate, malformed, expire, .. } = self.chaos;
+        let faults = [
+            (drop / 2.0, Fault::LoseRequest),
+            (drop / 2.0, Fault::LoseAnswer),
+            (truncate, Fault::Truncate),
+            (malformed, Fault::Malformed),
+            (expire, Fault::Expire),
+        ];
+        let mut end = 0.0;
+        faults.into_iter().find_map(|(share, fault)| {
+            end += share;
+            (draw < end).then_some(fault)
+        })
+    }
+}
+
+/// SplitMix64. A seed has to mean the same faults for as long as files hold seeds, which a crate's default generator
+/// does not promise; a dozen lines do, and nothing here has to be unpredictable.
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// A number from 0 up to but not including 1.
+fn share(drawn: u64) -> f64 {
+    let top = u32::try_from(drawn >> 32).unwrap_or_default();
+    f64::from(top) / (f64::from(u32::MAX) + 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn source(seed: u64) -> FaultSource {
+        FaultSource::new(Chaos {
+            seed: Some(seed),
+            delay: Some(Duration::from_millis(10)..=Duration::from_millis(20)),
+            drop: 0.2,
+            truncate: 0.1,
+            malformed: 0.1,
+            list_change: 0.5,
+            expire: 0.1,
+            only: Vec::new(),
+        })
+    }
+
+    fn plans(seed: u64, count: usize) -> Vec<Plan> {
+        let source = source(seed);
+        (0..count).map(|_| source.plan("tools/call").unwrap()).collect()
+    }
+
+    #[test]
+    fn a_seed_repeats_its_faults_and_another_has_others() {
+        assert_eq!(plans(7, 50), plans(7, 50));
+        assert_ne!(plans(7, 50), plans(8, 50));
+        let unseeded = || {
+            let source = FaultSource::new(Chaos { drop: 0.5, ..Chaos::default() });
+            (0..64).map(|_| source.plan("m").unwrap()).collect::<Vec<_>>()
+        };
+        assert_ne!(unseeded(), unseeded());
+    }
+
+    /// What a seed means is kept in files, so it must not change with the program.
+    #[test]
+    fn a_seed_means_the_same_for_ever() {
+        use Fault::{Expire, LoseAnswer, LoseRequest, Malformed};
+        let faults: Vec<Option<Fault>> = plans(7, 6).into_iter().map(|plan| plan.fault).collect();
+        let expected =
+            [Some(LoseRequest), Some(Expire), Some(Malformed), Some(LoseAnswer), None, None];
+        assert_eq!(faults, expected);
+    }
+
+    #[test]
+    fn every_fault_comes_about_as_often_as_its_share() {
+        let mut counts: HashMap<Option<&str>, u32> = HashMap::new();
+        let mut changes = 0;
+        for plan in plans(1, 10_000) {
+            assert!(
+                plan.delay >= Duration::from_millis(10) && plan.delay <= Duration::from_millis(20)
+            );
+            changes += u32::from(plan.list_change);
+            let name = plan.fault.map(|fault| match fault {
+                Fault::LoseRequest => "lose request",
+                Fault::LoseAnswer => "lose answer",
+                Fault::Truncate => "truncate",
+                Fault::Malformed => "malformed",
+                Fault::Expire => "expire",
+            });
+            *counts.entry(name).or_default() += 1;
+        }
+        for (fault, expected) in [
+            (None, 5_000),
+            (Some("lose request"), 1_000),
+            (Some("lose answer"), 1_000),
+            (Some("truncate"), 1_000),
+            (Some("malformed"), 1_000),
+            (Some("expire"), 1_000),
+        ] {
+            let seen = counts.get(&fault).copied().unwrap_or_default();
+            assert!(seen.abs_diff(expected) < 200, "{fault:?}: {seen}, not {expected}");
+        }
+        assert!(changes.abs_diff(5_000) < 200, "{changes}");
+    }
+
+    #[test]
+    fn the_handshake_is_spared_unless_it_is_named() {
+        let all = source(1);
+        assert!(all.plan("initialize").is_none() && all.plan("server/discover").is_none());
+        assert!(all.plan("tools/list").is_some());
+        let only = FaultSource::new(Chaos {
+            drop: 1.0,
+            only: vec!["initialize".to_owned()],
+            ..Chaos::default()
+        });
+        assert!(only.plan("initialize").is_some() && only.plan("tools/list").is_none());
+    }
+}

@@ -1,0 +1,176 @@
+//! Connections of clients: bounded in number, and in how long they may take to say what they want.
+
+use std::{io, sync::Arc, time::Duration};
+
+use axum::{Router, body::Body};
+use hyper::{body::Incoming, server::conn::http1};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::ServiceExt as _;
+
+/// What clients may take up.
+#[derive(Debug, Clone, Copy)]
+pub struct HttpLimits {
+    /// How many connections are served at once; one more is answered 503.
+    pub max_connections: usize,
+    /// How long a client may take to send the head of a request, also of the next one on the same connection.
+    pub head_timeout: Duration,
+    /// How long a client may take to send the body of a request.
+    pub body_timeout: Duration,
+    /// How long a session lives without being used.
+    pub session_idle: Duration,
+    /// How long a modern client may take to answer a question before the call that asked it is cancelled.
+    pub question_lifetime: Duration,
+}
+
+/// How long the kernel keeps a connection whose peer takes nothing of what it is sent.
+#[cfg(target_os = "linux")]
+const STALLED: Duration = Duration::from_secs(60);
+
+/// How many clients are told at once that there is no place, and how long that may take.
+const MAX_REFUSALS: usize = 64;
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+const REFUSAL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 1\r\n\
+Connection: close\r\nContent-Length: 38\r\n\r\ntoo many connections; try again later\n";
+
+/// The wait after the system had no descriptor left for a connection.
+const NO_DESCRIPTOR: Duration = Duration::from_millis(200);
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        // Servers, streams and files need descriptors, too.
+        let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let half = descriptors.and_then(|most| usize::try_from(most / 2).ok()).unwrap_or(4096);
+        Self {
+            max_connections: half.clamp(16, 4096),
+            head_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(30),
+            session_idle: Duration::from_secs(30 * 60),
+            question_lifetime: Duration::from_secs(10 * 60),
+        }
+    }
+}
+
+/// Serves connections until `stop`, then lets the open requests end.
+pub(super) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: HttpLimits,
+    stop: CancellationToken,
+) {
+    let places = Arc::new(Semaphore::new(limits.max_connections));
+    let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
+    let tasks = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stop.cancelled() => break,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                after_failed_accept(&error).await;
+                continue;
+            }
+        };
+        if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
+            let connection = Connection { stream, _place: place, _counted: Counted::new() };
+            tasks.spawn(connection.serve(router.clone(), limits, stop.clone()));
+        } else if let Ok(refusal) = Arc::clone(&refusals).try_acquire_owned() {
+            tasks.spawn(refuse(stream, refusal));
+        }
+    }
+    tasks.close();
+    tasks.wait().await;
+}
+
+/// One client's connection and its place among them.
+struct Connection {
+    stream: TcpStream,
+    _place: OwnedSemaphorePermit,
+    _counted: Counted,
+}
+
+impl Connection {
+    async fn serve(self, router: Router, limits: HttpLimits, stop: CancellationToken) {
+        let Self { stream, _place, _counted } = self;
+        prepare(&stream);
+        let service = router.map_request(|request: http::Request<Incoming>| request.map(Body::new));
+        let serving = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.head_timeout)
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+        tokio::pin!(serving);
+        let served = tokio::select! {
+            served = serving.as_mut() => served,
+            () = stop.cancelled() => {
+                serving.as_mut().graceful_shutdown();
+                serving.await
+            }
+        };
+        if let Err(error) = served {
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+}
+
+/// Counts an open connection for as long as it lives.
+struct Counted;
+
+impl Counted {
+    fn new() -> Self {
+        metrics::gauge!("capdeck_connections").increment(1.0);
+        Self
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        metrics::gauge!("capdeck_connections").decrement(1.0);
+    }
+}
+
+fn prepare(stream: &TcpStream) {
+    // Without this, small messages wait for the peer's delayed acknowledgement.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a socket stays slow");
+    }
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(
+        stream,
+        u32::try_from(STALLED.as_millis()).unwrap_or(u32::MAX),
+    ) {
+        tracing::debug!(%error, "a socket waits as long as the system does");
+    }
+}
+
+/// Says that there is no place. What the client sent is read, else the system would throw the answer away.
+async fn refuse(mut stream: TcpStream, _refusal: OwnedSemaphorePermit) {
+    let refusing = async {
+        stream.write_all(REFUSAL).await?;
+        stream.shutdown().await?;
+        let mut unread = [0; 1024];
+        while stream.read(&mut unread).await? > 0 {}
+        io::Result::Ok(())
+    };
+    // Whoever does not take the answer in time goes without.
+    tokio::time::timeout(REFUSAL_TIMEOUT, refusing).await.ok();
+}
+
+async fn after_failed_accept(error: &io::Error) {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
+        return;
+    }
+    tracing::warn!(%error, "a connection cannot be accepted");
+    tokio::time::sleep(NO_DESCRIPTOR).await;
+}

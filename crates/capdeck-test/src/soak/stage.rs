@@ -1,0 +1,62 @@
+//! The host under test with its deck, in folders of its own.
+
+use serde_json::{Map, Value, json};
+
+use super::children::{Child, children};
+use crate::{Capdeck, RunningHost, TestDirs, fake::RunningFake};
+
+/// Sessions that nobody uses and questions that nobody answers end soon, so that the soak sees them end.
+const IDLE_MS: u64 = 5000;
+
+/// A running host and everything around it.
+pub(super) struct Stage {
+    pub(super) host: RunningHost,
+    pub(super) children: Vec<Child>,
+    remote: Vec<RunningFake>,
+    dirs: TestDirs,
+}
+
+impl Stage {
+    /// Writes the deck and starts the host.
+    pub(super) fn open() -> Self {
+        let dirs = TestDirs::new();
+        let (children, remote) = children();
+        let servers: Map<String, Value> =
+            children.iter().map(|child| (child.id.to_owned(), child.entry.clone())).collect();
+        dirs.write_config(&json!({
+            "mcpServers": servers, "serve": {"sessionIdleMs": IDLE_MS, "questionLifetimeMs": IDLE_MS},
+        }));
+        let host = Capdeck::new(&dirs).env("CAPDECK_LOG", "error").up(&[]);
+        Self { host, children, remote, dirs }
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub(super) fn authority(&self) -> String {
+        self.host.url.trim_start_matches("http://").to_owned()
+    }
+
+    /// A text that stands in the environment of every process of this host and of no other.
+    pub(super) fn mark(&self) -> String {
+        self.dirs.root().display().to_string()
+    }
+
+    /// Has every child called once, so that what is made once is there.
+    pub(super) fn warm_up(&self) {
+        let mut client = self.host.client("/mcp");
+        client.initialize();
+        // Connections to remote servers are kept for a while; without them the baseline is exact.
+        for child in self.children.iter().filter(|child| child.entry.get("url").is_none()) {
+            let name = format!("{}__echo", child.id);
+            client.request(
+                "tools/call",
+                json!({"name": "call_tool", "arguments": {"name": name, "data": {}}}),
+            );
+        }
+        client.send("DELETE", "/mcp", &[], b"");
+    }
+
+    /// Ends the servers over HTTP, so that no connection to them is kept for later.
+    pub(super) fn end_remote_servers(&mut self) {
+        self.remote.clear();
+    }
+}
