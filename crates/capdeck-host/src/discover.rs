@@ -178,7 +178,9 @@ impl Discoveries {
     /// Why a capability failed to answer since then.
     fn failure_since(&self, id: &CapabilityId, then: Instant) -> Option<CallError> {
         let failed = self.failed.lock();
-        failed.get(id).filter(|(when, _)| *when >= then).map(|(_, error)| error.clone())
+        let (when, error) = failed.get(id)?;
+        // That somebody else gave up says nothing about the server.
+        (*when >= then && error.kind() != ErrorKind::Cancelled).then(|| error.clone())
     }
 
     fn note_outcome(&self, id: &CapabilityId, error: Option<&CallError>) {
