@@ -25,6 +25,9 @@ class Deck:
                 "name": one.id,
                 "description": f"The {one.label} server of this test",
                 **patience,
+                # The clients ask the server directly in this era; other eras are tests/bridges' subject, and a server may
+                # word the same answer differently in each.
+                "protocolEra": "legacy",
                 **one.entry,
             }
             for one in downstreams
