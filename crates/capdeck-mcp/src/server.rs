@@ -10,6 +10,7 @@ mod handshake;
 mod header_check;
 mod http_endpoint;
 mod http_session;
+mod in_flight;
 mod load;
 mod modern;
 mod outlet;

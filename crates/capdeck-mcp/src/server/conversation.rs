@@ -1,7 +1,6 @@
 //! One client's requests, notifications and answers, whatever transport brings them.
 
 use std::{
-    collections::HashMap,
     panic::AssertUnwindSafe,
     sync::{
         Arc, OnceLock,
@@ -11,19 +10,16 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Exchange, Session,
+    in_flight::InFlight,
     outlet::Outlet,
     peer::{Peer, Questions},
 };
 use crate::{RawObject, RequestId, Revision, RpcError, raw};
-
-/// How many requests of one client are worked on at once.
-const MAX_IN_FLIGHT: usize = 1024;
 
 /// How long a cancelled request may take to clean up before it is dropped.
 const CLEAN_UP: Duration = Duration::from_secs(5);
@@ -32,7 +28,7 @@ const CLEAN_UP: Duration = Duration::from_secs(5);
 pub(super) struct Conversation {
     session: OnceLock<(Revision, Arc<dyn Session>)>,
     questions: Arc<Questions>,
-    in_flight: Mutex<HashMap<RequestId, CancellationToken>>,
+    in_flight: Arc<InFlight>,
     ended: CancellationToken,
     /// Set when the session has been told.
     closed: AtomicBool,
@@ -58,7 +54,7 @@ impl Conversation {
         Arc::new(Self {
             session: OnceLock::new(),
             questions: Questions::new(ended.clone()),
-            in_flight: Mutex::default(),
+            in_flight: InFlight::new(ended.clone()),
             ended,
             closed: AtomicBool::new(false),
         })
@@ -76,11 +72,11 @@ impl Conversation {
 
     /// How many requests are under way.
     pub(super) fn requests(&self) -> usize {
-        self.in_flight.lock().len()
+        self.in_flight.count()
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        !self.in_flight.lock().is_empty()
+        self.in_flight.count() > 0
     }
 
     /// Answers one request. A panic in the session is that request's error and nothing else's.
@@ -103,17 +99,16 @@ impl Conversation {
             Ok(params) => params,
             Err(error) => return Answer::failed(error),
         };
-        let cancel = match self.start(&id) {
-            Ok(cancel) => cancel,
+        let running = match self.in_flight.start(&id) {
+            Ok(running) => running,
             Err(error) => return Answer::failed(error),
         };
-        let _started = Started { conversation: self, id: &id };
         let exchange = Exchange {
-            id: id.clone(),
+            id,
             revision: *revision,
             log_level: None,
             progress_token: params.as_ref().and_then(progress_token),
-            cancel: cancel.clone(),
+            cancel: running.cancel.clone(),
             peer: self.peer(outlet),
         };
         let session = Arc::clone(session);
@@ -126,7 +121,7 @@ impl Conversation {
         tokio::select! {
             // First, so that work which ends because it was cancelled does not count as an answer.
             biased;
-            () = cancel.cancelled() => {
+            () = running.cancel.cancelled() => {
                 tokio::spawn(tokio::time::timeout(CLEAN_UP, work));
                 Answer::Cancelled
             }
@@ -143,12 +138,7 @@ impl Conversation {
             }
         };
         if method == "notifications/cancelled" {
-            let id = params.as_ref().and_then(|params| {
-                serde_json::from_str::<RequestId>(params.get("requestId")?.get()).ok()
-            });
-            if let Some(cancel) = id.and_then(|id| self.in_flight.lock().get(&id).cloned()) {
-                cancel.cancel();
-            }
+            self.in_flight.cancel(params.as_ref());
             return;
         }
         if let Some((_, session)) = self.session.get() {
@@ -182,38 +172,11 @@ impl Conversation {
     pub(super) fn abort(&self) {
         self.ended.cancel();
     }
-
-    fn start(&self, id: &RequestId) -> Result<CancellationToken, RpcError> {
-        let mut in_flight = self.in_flight.lock();
-        if in_flight.contains_key(id) {
-            return Err(RpcError::invalid_request(format!("request id {id} is in use")));
-        }
-        if in_flight.len() >= MAX_IN_FLIGHT {
-            return Err(RpcError::internal(format!(
-                "{MAX_IN_FLIGHT} requests are unanswered; wait for some of them"
-            )));
-        }
-        let cancel = self.ended.child_token();
-        in_flight.insert(id.clone(), cancel.clone());
-        Ok(cancel)
-    }
 }
 
 impl Answer {
     fn failed(error: RpcError) -> Self {
         Self::Outcome(Err(error))
-    }
-}
-
-/// Takes a request out of the table when it ends in any way.
-struct Started<'a> {
-    conversation: &'a Conversation,
-    id: &'a RequestId,
-}
-
-impl Drop for Started<'_> {
-    fn drop(&mut self) {
-        self.conversation.in_flight.lock().remove(self.id);
     }
 }
 

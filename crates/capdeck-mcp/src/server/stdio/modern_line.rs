@@ -1,26 +1,23 @@
 //! Modern requests on a connection they share.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
-use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::StdioOptions;
 use crate::{
-    RawObject, RequestId, RpcError, encode,
+    RpcError, encode,
     raw::parse_params,
     request_meta::RequestMeta,
     server::{
         Principal, Service,
         conversation::Request,
+        in_flight::{InFlight, MAX_IN_FLIGHT},
         modern::{self, Modern, ModernRequest, Sender, SuspensionLimits},
         outlet::Outlet,
     },
 };
-
-/// How many requests are worked on at once.
-const MAX_IN_FLIGHT: usize = 1024;
 
 /// One program speaks at the other end, whatever it says about itself.
 const MAX_CLIENTS: usize = 64;
@@ -28,7 +25,7 @@ const MAX_CLIENTS: usize = 64;
 /// The modern side of one connection.
 pub(super) struct ModernLine {
     modern: Arc<Modern>,
-    in_flight: Mutex<HashMap<RequestId, CancellationToken>>,
+    in_flight: Arc<InFlight>,
     ended: CancellationToken,
 }
 
@@ -40,7 +37,8 @@ impl ModernLine {
             lifetime: options.question_lifetime,
         };
         let modern = Modern::new(service, Arc::clone(&options.sealer), MAX_CLIENTS, limits);
-        Arc::new(Self { modern, in_flight: Mutex::default(), ended: CancellationToken::new() })
+        let ended = CancellationToken::new();
+        Arc::new(Self { modern, in_flight: InFlight::new(ended.clone()), ended })
     }
 
     /// Takes a request. What is left to do is given back; a request that cannot be taken is answered at once.
@@ -50,8 +48,8 @@ impl ModernLine {
         outlet: Outlet,
     ) -> Option<impl Future<Output = ()> + Send + 'static> {
         let id = request.id.clone();
-        let started = admit(request).and_then(|request| Ok((request, self.start(&id)?)));
-        let (request, cancel) = match started {
+        let started = admit(request).and_then(|request| Ok((request, self.in_flight.start(&id)?)));
+        let (request, running) = match started {
             Ok(started) => started,
             Err(error) => {
                 outlet.send(encode::failure(Some(&id), &error)).await;
@@ -63,10 +61,10 @@ impl ModernLine {
             let outcome = tokio::select! {
                 biased;
                 // A cancelled request is not answered.
-                () = cancel.cancelled() => None,
+                () = running.cancel.cancelled() => None,
                 outcome = answering => Some(outcome),
             };
-            self.in_flight.lock().remove(&id);
+            drop(running);
             if let Some(outcome) = outcome {
                 outlet.send(encode::text_response(&id, &outcome)).await;
             }
@@ -89,13 +87,7 @@ impl ModernLine {
 
     /// Cancels the request that `notifications/cancelled` names.
     pub(super) fn cancel(&self, params: Option<&RawValue>) {
-        let params: Option<RawObject> = parse_params(params).ok().flatten();
-        let id = params.and_then(|params| {
-            serde_json::from_str::<RequestId>(params.get("requestId")?.get()).ok()
-        });
-        if let Some(cancel) = id.and_then(|id| self.in_flight.lock().get(&id).cloned()) {
-            cancel.cancel();
-        }
+        self.in_flight.cancel(parse_params(params).ok().flatten().as_ref());
     }
 
     /// Cancels everything and ends every session.
@@ -107,21 +99,6 @@ impl ModernLine {
     /// Cancels everything, for when there is no time to wait.
     pub(super) fn abort(&self) {
         self.ended.cancel();
-    }
-
-    fn start(&self, id: &RequestId) -> Result<CancellationToken, RpcError> {
-        let mut in_flight = self.in_flight.lock();
-        if in_flight.contains_key(id) {
-            return Err(RpcError::invalid_request(format!("request id {id} is in use")));
-        }
-        if in_flight.len() >= MAX_IN_FLIGHT {
-            return Err(RpcError::internal(format!(
-                "{MAX_IN_FLIGHT} requests are unanswered; wait for some of them"
-            )));
-        }
-        let cancel = self.ended.child_token();
-        in_flight.insert(id.clone(), cancel.clone());
-        Ok(cancel)
     }
 }
 

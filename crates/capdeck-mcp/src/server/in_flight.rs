@@ -1,0 +1,66 @@
+//! The requests of one client that are being worked on.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::{RawObject, RequestId, RpcError};
+
+/// How many requests of one client are worked on at once.
+pub(super) const MAX_IN_FLIGHT: usize = 1024;
+
+/// Running requests by id, so that each id is used once at a time and can be cancelled.
+pub(super) struct InFlight {
+    requests: Mutex<HashMap<RequestId, CancellationToken>>,
+    /// Cancels every request when the client is gone.
+    ended: CancellationToken,
+}
+
+/// A request in the table. It leaves the table in whatever way it ends.
+pub(super) struct Running {
+    table: Arc<InFlight>,
+    id: RequestId,
+    pub(super) cancel: CancellationToken,
+}
+
+impl InFlight {
+    pub(super) fn new(ended: CancellationToken) -> Arc<Self> {
+        Arc::new(Self { requests: Mutex::default(), ended })
+    }
+
+    pub(super) fn start(self: &Arc<Self>, id: &RequestId) -> Result<Running, RpcError> {
+        let mut requests = self.requests.lock();
+        if requests.contains_key(id) {
+            return Err(RpcError::invalid_request(format!("request id {id} is in use")));
+        }
+        if requests.len() >= MAX_IN_FLIGHT {
+            return Err(RpcError::internal(format!(
+                "{MAX_IN_FLIGHT} requests are unanswered; wait for some of them"
+            )));
+        }
+        let cancel = self.ended.child_token();
+        requests.insert(id.clone(), cancel.clone());
+        Ok(Running { table: Arc::clone(self), id: id.clone(), cancel })
+    }
+
+    /// Cancels the request that the params of `notifications/cancelled` name.
+    pub(super) fn cancel(&self, params: Option<&RawObject>) {
+        let id = params.and_then(|params| {
+            serde_json::from_str::<RequestId>(params.get("requestId")?.get()).ok()
+        });
+        if let Some(cancel) = id.and_then(|id| self.requests.lock().get(&id).cloned()) {
+            cancel.cancel();
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.requests.lock().len()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.table.requests.lock().remove(&self.id);
+    }
+}
