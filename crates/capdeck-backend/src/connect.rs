@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
-    cli::CliConnection, http_api::HttpConnection, mcp, surroundings::Surroundings,
+    cli::CliConnection, http_actions::HttpActions, mcp, surroundings::Surroundings,
     working_folder::WorkingFolder,
 };
 
@@ -89,7 +89,7 @@ impl Connector {
         match &definition.backend {
             Backend::Mcp(server) => mcp::connect(self.prepare(definition, server)?, options).await,
             Backend::Http(api) => {
-                Ok(Arc::new(HttpConnection::new(self.prepare(definition, api)?, &options.cancel)?))
+                Ok(Arc::new(HttpActions::new(self.prepare(definition, api)?, &options.cancel)?))
             }
             Backend::Cli(tools) => {
                 Ok(Arc::new(CliConnection::new(self.prepare(definition, tools)?, &options.cancel)))

@@ -4,7 +4,7 @@ use capdeck_auth::Scrubber;
 use capdeck_catalog::Discovery;
 use capdeck_definition::{Backend, Definition};
 
-use crate::{cli, declared_tool::declared_discovery, http_api};
+use crate::{cli, declared_tool::declared_discovery, http_actions};
 
 /// What a definition declares, references left as text. `None` for backends that must be asked.
 pub fn static_discovery(definition: &Definition) -> Option<Discovery> {
@@ -15,7 +15,8 @@ pub fn static_discovery(definition: &Definition) -> Option<Discovery> {
             declared_discovery(declared, &scrubber).ok()
         }
         Backend::Http(api) => {
-            let declared = api.actions.iter().map(|(name, action)| http_api::declare(name, action));
+            let declared =
+                api.actions.iter().map(|(name, action)| http_actions::declare(name, action));
             declared_discovery(declared, &scrubber).ok()
         }
         Backend::Mcp(_)

@@ -9,7 +9,7 @@ use capdeck_auth::{Environment, GuardedClients, TokenStore};
 
 use crate::{
     CallError, artifact::ArtifactStore, connect::ConnectorSettings, fault_sources::FaultSources,
-    guardian::Guardian, http_client, process::Spawner, process_log::ProcessLogs,
+    guardian::Guardian, http::client, process::Spawner, process_log::ProcessLogs,
 };
 
 /// Shared by all connections, behind an `Arc`.
@@ -41,7 +41,7 @@ impl Surroundings {
             client_version,
         } = settings;
         let version = client_version.clone();
-        let build = move |reach| http_client::build_guarded(&version, reach);
+        let build = move |reach| client::build_guarded(&version, reach);
         Self {
             environment,
             project,
@@ -60,7 +60,7 @@ impl Surroundings {
     /// The HTTP client, built when first needed: reading the system's certificates takes a while.
     pub(crate) fn http(&self) -> Result<&reqwest::Client, CallError> {
         self.http
-            .get_or_init(|| http_client::build(&self.client_version))
+            .get_or_init(|| client::build(&self.client_version))
             .as_ref()
             .map_err(CallError::clone)
     }

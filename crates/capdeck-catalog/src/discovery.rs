@@ -25,6 +25,19 @@ pub struct Discovery {
     /// Set for MCP servers only.
     #[serde(default)]
     pub server: Option<ServerFacts>,
+    /// What a description holds that could not be made into a tool; the rest works.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<ImportProblem>,
+}
+
+/// One part of a description that was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportProblem {
+    /// Where it stands in the description, such as `GET /users` or `Query.search`.
+    pub place: String,
+    /// Why it was left out.
+    pub reason: String,
 }
 
 /// What an MCP server said about itself.

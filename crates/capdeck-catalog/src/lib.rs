@@ -32,7 +32,7 @@ pub use canonical::{canonical, sha256_hex};
 pub use capability::{Capability, HiddenReason, Status};
 pub use catalog::Catalog;
 pub use compact::compact;
-pub use discovery::{Discovery, RawObject, ServerFacts, Tool};
+pub use discovery::{Discovery, ImportProblem, RawObject, ServerFacts, Tool};
 pub use hidden_text::{HiddenKind, HiddenText, hidden_text, reveal};
 pub use names::{NameTable, Owner};
 pub use pin::{Held, HeldReason, Pin, PinBook, definition_digest, held_for_hidden_text};

@@ -72,6 +72,7 @@ async fn read_all(session: &Session, context: &CallContext) -> Result<Discovery,
         resource_templates: read_list(session, context, TEMPLATES).await?,
         prompts: read_list(session, context, PROMPTS).await?,
         server: Some(session.facts()),
+        ..Discovery::default()
     })
 }
 

@@ -28,6 +28,9 @@ const DROPPED_HEADERS: [&str; 8] = [
     "upgrade",
 ];
 
+/// The inline limit where a definition has none of its own.
+pub(crate) const DEFAULT_INLINE: u64 = 1024 * 1024;
+
 /// What is known before the body arrives.
 #[derive(Debug)]
 pub(super) struct Head {
@@ -67,6 +70,15 @@ impl Head {
         self.headers.values_mut().for_each(|value| scrub_json(value, scrubber));
         self.content_type =
             self.content_type.as_ref().map(|value| scrubber.text(value).into_owned());
+    }
+
+    /// Asks for the body as an artifact, and gives the inline limit that then holds.
+    pub(super) fn keep_whole(&mut self, filename: Option<String>) -> u64 {
+        if self.status.is_success() {
+            self.is_attachment = true;
+            self.filename = filename.or(self.filename.take());
+        }
+        DEFAULT_INLINE
     }
 
     /// The type for the artifact, when the server named one.

@@ -6,10 +6,13 @@
 
 use std::error::Error as _;
 
-use reqwest::{Client, Method, Response, header::LOCATION};
+use reqwest::{
+    Client, Method, Response,
+    header::{CONTENT_LENGTH, LOCATION},
+};
 use url::Url;
 
-use super::request::Request;
+use super::Request;
 use crate::{CallError, ErrorCode};
 
 const MAX_REDIRECTS: usize = 5;
@@ -21,7 +24,7 @@ pub(super) async fn send(client: &Client, mut request: Request) -> Result<Respon
             .request(request.method.clone(), request.url.clone())
             .headers(request.headers.clone());
         if let Some(body) = &request.body {
-            builder = builder.body(body.clone());
+            builder = builder.header(CONTENT_LENGTH, body.length()).body(body.to_stream());
         }
         let response = builder.send().await.map_err(|error| failure(&request.url, error))?;
         match redirect_target(&request, &response)? {
@@ -70,7 +73,7 @@ fn redirect_target(request: &Request, response: &Response) -> Result<Option<Url>
 }
 
 /// A failure to get an answer, without the URL's query, which may hold a key.
-pub(super) fn failure(url: &Url, error: reqwest::Error) -> CallError {
+pub(crate) fn failure(url: &Url, error: reqwest::Error) -> CallError {
     let origin = url.origin().ascii_serialization();
     let error = error.without_url();
     let mut cause = error.to_string();

@@ -5,9 +5,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     mapping::{map_body, map_headers, map_query, map_value},
-    target::build_url,
+    path::fill_path,
     *,
 };
+use crate::{ErrorCode, http::below};
 
 fn arguments() -> Map<String, Value> {
     json!({
@@ -134,7 +135,7 @@ fn paths_stay_below_the_base() {
         ),
     ] {
         let base = parse_base(base).unwrap();
-        let url = build_url(&base, path, &[], &arguments());
+        let url = fill_path(path, &arguments()).and_then(|path| below(&base, &path));
         let url = url.map(String::from).map_err(|error| error.message);
         assert_eq!(url.as_deref().map_err(String::as_str), expected, "{path}");
     }

@@ -1,10 +1,9 @@
-//! The URL of a request: the base URL, the action's path, never outside of the two.
+//! The URL of a request: a base URL and a path below it, never outside of the two.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::{Map, Value};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use url::Url;
 
-use crate::{CallError, ErrorCode, arguments::scalar_text};
+use crate::{CallError, ErrorCode};
 
 /// Everything but letters, digits and the marks that are safe in one path segment.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -19,7 +18,7 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b')');
 
 /// Reads a base URL after interpolation and holds it to the rules a file is held to.
-pub(super) fn parse_base(text: &str) -> Result<Url, CallError> {
+pub(crate) fn parse_base(text: &str) -> Result<Url, CallError> {
     let refuse = |reason: &str| {
         CallError::new(ErrorCode::ConfigInvalid, format!("`baseUrl` cannot be used: {reason}"))
             .hint("give an https URL without user name, query or fragment")
@@ -41,14 +40,13 @@ pub(super) fn parse_base(text: &str) -> Result<Url, CallError> {
     Ok(url)
 }
 
-/// The URL for an action's path and query.
-pub(super) fn build_url(
-    base: &Url,
-    path: &str,
-    query: &[(String, String)],
-    arguments: &Map<String, Value>,
-) -> Result<Url, CallError> {
-    let path = fill_path(path, arguments)?;
+/// A value written so that it stays one segment of a path.
+pub(crate) fn encode_segment(value: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(value, SEGMENT)
+}
+
+/// The URL of a path, which is filled in and starts with `/`.
+pub(crate) fn below(base: &Url, path: &str) -> Result<Url, CallError> {
     let base_path = base.path().trim_end_matches('/');
     let full_path = format!("{base_path}{path}");
     if full_path.split(['/', '\\']).any(is_dot_segment) {
@@ -69,32 +67,7 @@ pub(super) fn build_url(
             "the path leads outside of the API's base URL",
         ));
     }
-    if !query.is_empty() {
-        url.query_pairs_mut().extend_pairs(query);
-    }
     Ok(url)
-}
-
-/// Replaces `{name}` by its argument, encoded so that it stays one segment.
-fn fill_path(path: &str, arguments: &Map<String, Value>) -> Result<String, CallError> {
-    let mut filled = String::with_capacity(path.len());
-    let mut rest = path;
-    while let Some((before, after)) = rest.split_once('{') {
-        let Some((name, after)) = after.split_once('}') else { break };
-        filled.push_str(before);
-        let value = arguments.get(name).and_then(scalar_text).filter(|text| !text.is_empty());
-        let value = value.ok_or_else(|| {
-            CallError::new(
-                ErrorCode::RequestInvalid,
-                format!("argument `{name}` is part of the path and must be a non-empty string, number or boolean"),
-            )
-            .hint(format!("call the tool with a value for `{name}`"))
-        })?;
-        filled.extend(utf8_percent_encode(&value, SEGMENT));
-        rest = after;
-    }
-    filled.push_str(rest);
-    Ok(filled)
 }
 
 /// True for `.`, `..` and their encoded spellings, which servers and URL parsers treat alike.

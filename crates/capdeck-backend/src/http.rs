@@ -1,0 +1,21 @@
+//! What every HTTP backend shares: requests, sending them, and telling the answers.
+//!
+//! An [`Endpoint`] is one remote API. Backends build a [`Request`] from a call's arguments and hand it to their endpoint,
+//! which adds the sign-in, sends it and turns the response into a call result.
+
+mod body;
+pub(crate) mod client;
+mod endpoint;
+mod request;
+mod response;
+mod send;
+mod target;
+
+pub(crate) use self::{
+    body::Body,
+    endpoint::{Delivery, Endpoint},
+    request::{Request, header_name, header_value},
+    response::DEFAULT_INLINE,
+    send::failure,
+    target::{below, encode_segment, parse_base},
+};

@@ -1,0 +1,214 @@
+//! One remote HTTP API: who we are to it, and how its answers are taken in.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use capdeck_auth::{AuthHeader, Credentials, Scrubber};
+use capdeck_definition::{Auth, CapabilityId};
+use reqwest::{Response, header::AUTHORIZATION};
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::{
+    Request, header_name, header_value,
+    response::Head,
+    send::{failure, send},
+};
+use crate::{
+    ArtifactStore, CallContext, CallError, ErrorCode,
+    capture::{Capture, MAX_TOTAL, SpillPlace},
+    connect::Prepared,
+    outbound::credentials,
+    sign_in::{self, CapabilitySignIn},
+    surroundings::Surroundings,
+};
+
+/// Where requests of one capability go, with its credentials and limits. Shared by all of its calls.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    id: CapabilityId,
+    credentials: Credentials,
+    sign_in: Option<CapabilitySignIn>,
+    log_scrubber: Scrubber,
+    result_scrubber: Scrubber,
+    surroundings: Arc<Surroundings>,
+    timeout: Duration,
+    /// Cancelled when the connection is closed; running requests end with it.
+    closed: CancellationToken,
+}
+
+/// How an answer is handed over.
+#[derive(Debug, Clone)]
+pub(crate) enum Delivery {
+    /// Inline when it is text of at most this many bytes, otherwise as an artifact.
+    Inline { limit: u64 },
+    /// As an artifact, whatever it is, under this name if one is wanted.
+    Artifact { filename: Option<String> },
+}
+
+impl Endpoint {
+    /// An endpoint for a prepared block. `server` is what a sign-in is for: the base URL, where that is known.
+    pub(crate) fn new<T>(
+        prepared: &mut Prepared<T>,
+        auth: &Auth,
+        server: Option<Url>,
+        timeout_ms: u64,
+        cancel: &CancellationToken,
+    ) -> Self {
+        let credentials = credentials(auth);
+        prepared.also_secret(&credentials.secrets());
+        let sign_in = server
+            .and_then(|server| sign_in::of_api(&prepared.id, auth, server, &prepared.surroundings));
+        Self {
+            id: prepared.id.clone(),
+            credentials,
+            sign_in,
+            log_scrubber: prepared.log_scrubber.clone(),
+            result_scrubber: prepared.result_scrubber.clone(),
+            surroundings: Arc::clone(&prepared.surroundings),
+            timeout: Duration::from_millis(timeout_ms),
+            closed: cancel.child_token(),
+        }
+    }
+
+    /// The capability this is.
+    pub(crate) fn id(&self) -> &CapabilityId {
+        &self.id
+    }
+
+    /// What must not be told to anyone.
+    pub(crate) fn result_scrubber(&self) -> &Scrubber {
+        &self.result_scrubber
+    }
+
+    /// Large results, and files to send.
+    pub(crate) fn artifacts(&self) -> &ArtifactStore {
+        &self.surroundings.artifacts
+    }
+
+    /// The fixed headers of every request. A sign-in's token is not among them.
+    pub(crate) fn auth_headers(&self) -> Result<Vec<AuthHeader>, CallError> {
+        Ok(self.credentials.headers()?)
+    }
+
+    /// Runs a call to its end, its deadline, its cancellation or the end of the connection.
+    pub(crate) async fn bounded<Answer>(
+        &self,
+        name: &str,
+        context: &CallContext,
+        call: impl Future<Output = Result<Answer, CallError>>,
+    ) -> Result<Answer, CallError> {
+        let timeout = context.timeout.unwrap_or(self.timeout);
+        let answer = tokio::select! {
+            answer = call => answer,
+            () = context.cancel.cancelled() => {
+                Err(CallError::new(ErrorCode::Cancelled, format!("`{name}` was cancelled")))
+            }
+            () = self.closed.cancelled() => Err(CallError::new(
+                ErrorCode::Cancelled,
+                format!("`{name}` was cancelled: the connection was closed"),
+            )),
+            () = tokio::time::sleep(timeout) => Err(CallError::new(
+                ErrorCode::ToolCallTimeout,
+                format!("`{name}` had no complete answer within {} ms", timeout.as_millis()),
+            )
+            .hint("raise `requestTimeoutMs`, or ask for less at once")),
+        };
+        answer.map_err(|error| {
+            let error = error.scrubbed(&self.log_scrubber);
+            self.surroundings.logs.of(&self.id).push(format!("{name}: {}", error.message));
+            error
+        })
+    }
+
+    /// Sends a request with our credentials. The body of the answer has not been read.
+    pub(crate) async fn send(&self, mut request: Request) -> Result<Response, CallError> {
+        for header in self.auth_headers()? {
+            let mut value = header_value(&header.name, header.value.expose())?;
+            value.set_sensitive(true);
+            request.headers.insert(header_name(&header.name)?, value);
+        }
+        let client = self.surroundings.http()?;
+        match &self.sign_in {
+            None => send(client, request).await,
+            Some(sign_in) => {
+                let with_token = |token| {
+                    let mut request = request.clone();
+                    request.headers.insert(AUTHORIZATION, token);
+                    send(client, request)
+                };
+                sign_in.send(with_token).await
+            }
+        }
+    }
+
+    /// Sends a request without credentials, to a place that is not the API itself.
+    pub(crate) async fn send_anonymously(&self, request: Request) -> Result<Response, CallError> {
+        send(self.surroundings.http()?, request).await
+    }
+
+    /// Sends a request and tells the answer as a call result.
+    pub(crate) async fn exchange(
+        &self,
+        request: Request,
+        delivery: Delivery,
+    ) -> Result<Box<RawValue>, CallError> {
+        let started = Instant::now();
+        let url = request.url.clone();
+        let response = self.send(request).await?;
+        self.answer(response, &url, delivery, started).await
+    }
+
+    /// Tells an answer as a call result.
+    pub(crate) async fn answer(
+        &self,
+        mut response: Response,
+        url: &Url,
+        delivery: Delivery,
+        started: Instant,
+    ) -> Result<Box<RawValue>, CallError> {
+        let mut head = Head::new(response.status(), response.headers());
+        head.scrub(&self.result_scrubber);
+        let limit = match delivery {
+            Delivery::Inline { limit } => limit,
+            // A refusal is told in words, even when a file was asked for.
+            Delivery::Artifact { filename } => head.keep_whole(filename),
+        };
+        let mut body = Capture::new(
+            limit,
+            &self.result_scrubber,
+            SpillPlace {
+                store: self.surroundings.artifacts.clone(),
+                capability: self.id.clone(),
+                filename: head.filename(),
+                mime_type: head.mime_type(),
+            },
+        );
+        let mut total = 0;
+        while let Some(chunk) = response.chunk().await.map_err(|error| failure(url, error))? {
+            total += chunk.len() as u64;
+            if total > MAX_TOTAL {
+                return Err(CallError::new(
+                    ErrorCode::ContentTooLarge,
+                    format!("the response is larger than {} MiB", MAX_TOTAL / (1024 * 1024)),
+                )
+                .hint("ask for less at once, such as one page"));
+            }
+            body.push(&chunk).await;
+        }
+        head.answer(body.finish().await, limit, started).await
+    }
+
+    /// Why the endpoint can no longer be used, once that is so.
+    pub(crate) fn ended(&self) -> Option<String> {
+        self.closed.is_cancelled().then(|| "the connection was closed".to_owned())
+    }
+
+    /// Ends what is running and refuses what comes later.
+    pub(crate) fn close(&self) {
+        self.closed.cancel();
+    }
+}

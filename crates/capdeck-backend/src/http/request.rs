@@ -1,0 +1,46 @@
+//! One request, ready to be sent.
+
+use reqwest::{
+    Method,
+    header::{ACCEPT, HeaderMap, HeaderName, HeaderValue},
+};
+use url::Url;
+
+use super::Body;
+use crate::{CallError, ErrorCode};
+
+/// A request without credentials: those are the endpoint's.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Body>,
+}
+
+impl Request {
+    /// A request that takes any answer, and JSON best.
+    pub(crate) fn new(method: Method, url: Url) -> Self {
+        let accept = HeaderValue::from_static("application/json, */*;q=0.5");
+        Self { method, url, headers: HeaderMap::from_iter([(ACCEPT, accept)]), body: None }
+    }
+}
+
+/// A header name that stands in a file or a document.
+pub(crate) fn header_name(name: &str) -> Result<HeaderName, CallError> {
+    HeaderName::from_bytes(name.as_bytes()).map_err(|_invalid| {
+        CallError::new(ErrorCode::ConfigInvalid, format!("`{name}` is not a header name"))
+    })
+}
+
+/// Refuses line breaks, which would start another header. The value itself is not shown.
+pub(crate) fn header_value(name: &str, value: &str) -> Result<HeaderValue, CallError> {
+    HeaderValue::from_bytes(value.as_bytes()).map_err(|_invalid| {
+        CallError::new(
+            ErrorCode::RequestInvalid,
+            format!(
+                "the value for header `{name}` holds a line break or another control character"
+            ),
+        )
+    })
+}
