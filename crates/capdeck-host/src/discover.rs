@@ -1,222 +1,27 @@
 //! Asking backends what they offer, once, and feeding the answer into the next catalog.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use capdeck_backend::{
-    CallContext, CallError, ClientProfile, ErrorCode, ErrorKind, static_discovery,
-};
+use capdeck_backend::{CallContext, CallError, ClientProfile, ErrorCode};
 use capdeck_catalog::{Capability, Discovery};
-use capdeck_definition::{Backend, CapabilityId, Deck, Definition};
-use parking_lot::Mutex;
+use capdeck_definition::{Backend, CapabilityId, Definition};
 use tokio::{sync::Semaphore, task::JoinSet};
 
 use crate::{
     Host,
     audience::{Audience, AudienceKey},
     connections::Connections,
-    discovery_cache::DiscoveryCache,
+    discoveries::still_starting,
+    patience::{answer_time, time_to_live},
     pins::News,
-    set_tools,
 };
 
 /// Longest wait for a new list after a server said that it changed.
 const RELIST_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How long a capability that failed to answer is asked again in the background only.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// How many sets of client capabilities lists are kept for. Clients choose them freely, so there is a bound.
-const MOST_AUDIENCES: usize = 32;
-
-/// What is known of each backend's offer, in memory and behind that on disk.
-pub(crate) struct Discoveries {
-    cache: DiscoveryCache,
-    known: Mutex<HashMap<Place, Known>>,
-    /// Who failed to answer when last asked, why and when.
-    failed: Mutex<HashMap<CapabilityId, (Instant, CallError)>>,
-    /// One question at a time per capability.
-    asking: Mutex<HashMap<CapabilityId, Arc<tokio::sync::Mutex<()>>>>,
-}
-
-/// Whose list, made for whom.
-type Place = (CapabilityId, AudienceKey);
-
-struct Known {
-    fingerprint: String,
-    /// `None` when the disk was looked at and has nothing.
-    discovery: Option<Arc<Discovery>>,
-    /// Whom it was asked for and when; `None` for a list read from disk.
-    asked: Option<(Audience, Instant)>,
-}
-
-impl Discoveries {
-    pub(crate) fn new(cache: DiscoveryCache) -> Self {
-        Self { cache, known: Mutex::default(), failed: Mutex::default(), asking: Mutex::default() }
-    }
-
-    /// The last known offer of a definition to clients that declare nothing, without asking anyone.
-    pub(crate) fn known(&self, definition: &Definition, deck: &Deck) -> Option<Arc<Discovery>> {
-        if let Backend::Caplets(_) = definition.backend {
-            // A set that is kept because its file broke is not in the deck, and neither are its members.
-            let is_read = deck.definitions.iter().any(|one| std::ptr::eq(one.as_ref(), definition));
-            return is_read.then(|| Arc::new(set_tools::discovery(&definition.id, deck)));
-        }
-        self.known_to(definition, &AudienceKey::default())
-    }
-
-    /// The last known offer to this audience and no other.
-    pub(crate) fn known_to(
-        &self,
-        definition: &Definition,
-        audience: &AudienceKey,
-    ) -> Option<Arc<Discovery>> {
-        let mut known = self.known.lock();
-        let place = (definition.id.clone(), audience.clone());
-        if let Some(entry) = known.get(&place)
-            && entry.fingerprint == definition.fingerprint
-        {
-            return entry.discovery.clone();
-        }
-        let discovery = match static_discovery(definition) {
-            Some(discovery) => Some(discovery),
-            None => self.cache.load(definition, audience),
-        };
-        let entry = Known {
-            fingerprint: definition.fingerprint.clone(),
-            discovery: discovery.map(Arc::new),
-            asked: None,
-        };
-        let found = entry.discovery.clone();
-        known.insert(place, entry);
-        found
-    }
-
-    /// The last answer to the same question, in this process or an earlier one. Changes nothing.
-    fn last_answer(
-        &self,
-        definition: &Definition,
-        audience: &AudienceKey,
-    ) -> Option<Arc<Discovery>> {
-        let known = self.known.lock();
-        let same = |entry: &&Known| entry.fingerprint == definition.fingerprint;
-        match known.get(&(definition.id.clone(), audience.clone())).filter(same) {
-            Some(entry) => entry.discovery.clone(),
-            None => self.cache.load(definition, audience).map(Arc::new),
-        }
-    }
-
-    /// What a definition's backend offers to anyone, as far as it is known: each tool once, the list of clients that
-    /// declare nothing first.
-    pub(crate) fn offered_to_anyone(&self, definition: &Definition) -> Option<Discovery> {
-        let mut lists = self
-            .known_to(definition, &AudienceKey::default())
-            .into_iter()
-            .chain(self.cache.load_others(definition).into_iter().map(Arc::new));
-        let mut all = Discovery::clone(lists.next()?.as_ref());
-        for list in lists {
-            for tool in &list.tools {
-                if all.tools.iter().all(|known| known.name() != tool.name()) {
-                    all.tools.push(tool.clone());
-                }
-            }
-        }
-        Some(all)
-    }
-
-    /// Keeps an answer. True when it differs from what was known.
-    fn learn(
-        &self,
-        definition: &Definition,
-        audience: &Audience,
-        discovery: &Arc<Discovery>,
-        asked: Instant,
-    ) -> bool {
-        let place = (definition.id.clone(), audience.key().clone());
-        let mut known = self.known.lock();
-        let changed = known.get(&place).is_none_or(|entry| {
-            entry.fingerprint != definition.fingerprint
-                || !entry.discovery.as_ref().is_some_and(|before| same(before, discovery))
-        });
-        let entry = Known {
-            fingerprint: definition.fingerprint.clone(),
-            discovery: Some(discovery.clone()),
-            asked: Some((audience.clone(), asked)),
-        };
-        known.insert(place, entry);
-        forget_oldest(&mut known);
-        drop(known);
-        if changed && let Err(error) = self.cache.save(definition, audience.key(), discovery) {
-            tracing::warn!(capability = %definition.id, %error, "the tool list could not be cached");
-        }
-        changed
-    }
-
-    fn asked(&self, id: &CapabilityId, audience: &AudienceKey) -> Option<Instant> {
-        let known = self.known.lock();
-        let (_, asked) = known.get(&(id.clone(), audience.clone()))?.asked.as_ref()?;
-        Some(*asked)
-    }
-
-    /// Everyone this capability was asked for since the host started.
-    fn audiences(&self, id: &CapabilityId) -> Vec<Audience> {
-        let known = self.known.lock();
-        let of_this = known.iter().filter(|((owner, _), _)| owner == id);
-        of_this.filter_map(|(_, entry)| Some(entry.asked.as_ref()?.0.clone())).collect()
-    }
-
-    /// Why a capability lately failed to answer.
-    fn recent_failure(&self, id: &CapabilityId) -> Option<CallError> {
-        let failed = self.failed.lock();
-        let (when, error) = failed.get(id)?;
-        (when.elapsed() < PATIENCE).then(|| error.clone())
-    }
-
-    /// Why a capability failed to answer since then.
-    fn failure_since(&self, id: &CapabilityId, then: Instant) -> Option<CallError> {
-        let failed = self.failed.lock();
-        let (when, error) = failed.get(id)?;
-        // That somebody else gave up says nothing about the server.
-        (*when >= then && error.kind() != ErrorKind::Cancelled).then(|| error.clone())
-    }
-
-    fn note_outcome(&self, id: &CapabilityId, error: Option<&CallError>) {
-        let mut failed = self.failed.lock();
-        match error {
-            // Somebody may sign in at any moment, and then nobody should wait.
-            Some(error) if error.kind() != ErrorKind::NeedsLogin => {
-                drop(failed.insert(id.clone(), (Instant::now(), error.clone())));
-            }
-            _ => drop(failed.remove(id)),
-        }
-    }
-
-    fn is_being_asked(&self, id: &CapabilityId) -> bool {
-        self.turn(id).try_lock().is_err()
-    }
-
-    fn turn(&self, id: &CapabilityId) -> Arc<tokio::sync::Mutex<()>> {
-        self.asking.lock().entry(id.clone()).or_default().clone()
-    }
-}
-
-/// Drops the lists of the audience that was asked for longest ago, when there are too many.
-fn forget_oldest(known: &mut HashMap<Place, Known>) {
-    let mut latest: HashMap<AudienceKey, Option<Instant>> = HashMap::new();
-    for ((_, audience), entry) in known.iter().filter(|((_, audience), _)| !audience.is_bare()) {
-        let asked = entry.asked.as_ref().map(|(_, asked)| *asked);
-        let last = latest.entry(audience.clone()).or_default();
-        *last = (*last).max(asked);
-    }
-    if latest.len() > MOST_AUDIENCES
-        && let Some((oldest, _)) = latest.into_iter().min_by_key(|(_, asked)| *asked)
-    {
-        known.retain(|(_, audience), _| *audience != oldest);
-    }
-}
 
 impl Host {
     /// Asks the backend what it offers, connecting if need be, and puts the answer into the catalog.
@@ -226,9 +31,8 @@ impl Host {
         connections: &Connections,
         context: &CallContext,
     ) -> Result<Arc<Discovery>, CallError> {
-        let turn = self.0.discoveries.turn(&definition.id);
         let wanted = Instant::now();
-        let _turn = turn.lock().await;
+        let _turn = self.0.discoveries.take_turn(definition, context).await?;
         // An answer to a question asked before this caller came could miss the change it is about.
         let audience = connections.audience();
         let asked = self.0.discoveries.asked(&definition.id, audience.key());
@@ -245,7 +49,13 @@ impl Host {
         // Whoever came while the server was starting is answered by this one question, too.
         let asked = Instant::now();
         let outcome = match lease {
-            Ok(lease) => lease.discover(context).await,
+            Ok(lease) => {
+                // A server that answers page by page gets as long as for one call, all pages together.
+                let longest = context.timeout.unwrap_or_else(|| answer_time(&definition.backend));
+                tokio::time::timeout(longest, lease.discover(context))
+                    .await
+                    .unwrap_or_else(|_elapsed| Err(unlisted(&definition.id, longest)))
+            }
             Err(error) => Err(error),
         };
         self.note_outcome(&definition.id, outcome.as_ref().err());
@@ -267,8 +77,7 @@ impl Host {
         definition: &Definition,
         connections: &Connections,
     ) -> bool {
-        let Backend::Mcp(server) = &definition.backend else { return false };
-        let longest = Duration::from_millis(server.tool_cache_ttl_ms);
+        let Some(longest) = time_to_live(&definition.backend) else { return false };
         let asked = self.0.discoveries.asked(&definition.id, connections.audience().key());
         asked.is_none_or(|asked| asked.elapsed() >= longest)
     }
@@ -362,24 +171,21 @@ pub(crate) enum Hurry {
     OwnListOnly,
 }
 
-fn still_starting(id: &CapabilityId) -> CallError {
+fn unlisted(id: &CapabilityId, after: Duration) -> CallError {
     CallError::new(
-        ErrorCode::ServerStartTimeout,
-        format!("`{id}` has not listed its tools yet; ask again in a moment"),
+        ErrorCode::ToolCallTimeout,
+        format!("`{id}` did not list everything it offers within {} ms", after.as_millis()),
     )
+    .hint("try again, or raise the timeout in its definition")
 }
 
 /// Asks again in the background; a failed attempt keeps the last good list.
 pub(crate) fn relist(host: Host, definition: Arc<Definition>, connections: Connections) {
     tokio::spawn(async move {
-        let context = CallContext::detached(RELIST_TIMEOUT);
+        let longest = RELIST_TIMEOUT.min(answer_time(&definition.backend));
+        let context = CallContext::detached(longest);
         if let Err(error) = host.discover(&definition, &connections, &context).await {
             tracing::warn!(capability = %definition.id, %error, "the changed list could not be read");
         }
     });
-}
-
-/// Compares what the two say, byte for byte.
-fn same(one: &Discovery, other: &Discovery) -> bool {
-    serde_json::to_vec(one).ok() == serde_json::to_vec(other).ok()
 }

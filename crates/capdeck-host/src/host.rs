@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     ApprovalStore, HostEvent, HostSettings, LastFailure, Principal, Scope, Session,
     SessionSettings, SetupState, TrustStore, View, ViewPolicy, audience::AudienceKey,
-    audit::AuditLog, discover::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
+    audit::AuditLog, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
     failures::Failures, pins::PinStore, pool::ConnectionPool, subscriptions::Subscriptions,
     tasks::Tasks,
 };

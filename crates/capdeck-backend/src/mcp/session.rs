@@ -266,13 +266,22 @@ impl Session {
         if self.parts.process.is_some() {
             return self.parts.client.request(method, params, options).await;
         }
+        let mut give_up = None;
         for _ in 0..REOPENINGS {
             let seen = self.handshakes_so_far(method, &options).await?;
             match self.parts.client.request(method, params.clone(), options.clone()).await {
-                Err(ClientError::SessionExpired) => tokio::select! {
-                    reopened = self.reopen(seen) => reopened?,
-                    () = options.cancel.cancelled() => return Err(ClientError::Cancelled),
-                },
+                Err(ClientError::SessionExpired) => {
+                    // However often the server forgets, its caller waits for one start and no more.
+                    let give_up =
+                        *give_up.get_or_insert_with(|| Instant::now() + self.parts.startup_timeout);
+                    tokio::select! {
+                        reopened = self.reopen(seen) => reopened?,
+                        () = options.cancel.cancelled() => return Err(ClientError::Cancelled),
+                        () = tokio::time::sleep_until(give_up.into()) => {
+                            return Err(ClientError::SessionExpired);
+                        }
+                    }
+                }
                 outcome => return outcome,
             }
         }
