@@ -48,6 +48,7 @@ pub use backend::graphql::{GraphQlEndpoint, GraphQlOperation};
 pub use backend::http::{HttpAction, HttpApi, HttpMethod};
 pub use backend::mcp::{McpServer, McpTransport, ProtocolEra};
 pub use backend::openapi::OpenApiEndpoint;
+pub use backend::outgoing::{HttpBlock, Network, Outgoing, RateLimit, RatePeriod};
 pub use backend::set::CapletSet;
 pub use backend::{Backend, BackendKind};
 pub use check::check_paths;

@@ -34,6 +34,7 @@ const DIFFERENCES: &[(&str, Difference, &str)] = &[
     ("valid/mcp-idle.md", OnlyOursAccepts, "`idleTimeoutMs` is ours"),
     ("valid/openapi-filters.md", OnlyOursAccepts, "operation filters on every kind of API"),
     ("warning/chaos-idle.md", OnlyOursAccepts, "`chaos` is ours"),
+    ("valid/outgoing.md", OnlyOursAccepts, "`network`, `retries` and limits of requests are ours"),
     ("valid/pins.md", OnlyOursAccepts, "`pins` is ours"),
     ("warning/client-extra-keys.json", OnlyOursAccepts, "entries of other MCP clients"),
     ("warning/client-ids.json", OnlyOursAccepts, "entries of other MCP clients"),
