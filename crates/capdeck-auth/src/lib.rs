@@ -18,10 +18,11 @@ pub use interpolate::{
     resolve_text, resolve_value,
 };
 pub use outbound::{
-    AuthHeader, Credentials, OutboundError, is_transport_header,
+    AuthHeader, BuildClient, Credentials, GuardedClients, GuardedResolver, Names, OutOfReach,
+    OutboundError, Reach, SystemNames, is_transport_header,
     oauth::{
-        Begun, BuildClient, Challenge, GuardedClients, GuardedResolver, Login, LoginKind,
-        OAuthError, OAuthSettings, Reach, Refusal, SignIn, SignInState, SignInStatus, TokenStore,
+        Begun, Challenge, Login, LoginKind, OAuthError, OAuthSettings, Refusal, SignIn,
+        SignInState, SignInStatus, TokenStore,
     },
 };
 pub use scrub::{ScrubStream, Scrubber};

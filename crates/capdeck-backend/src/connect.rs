@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
-use capdeck_auth::{Environment, ResolveError, Scrubber, Secret, Unresolved, resolve_value};
+use capdeck_auth::{Environment, Names, ResolveError, Scrubber, Secret, Unresolved, resolve_value};
 use capdeck_catalog::RawObject;
 use capdeck_definition::{Backend, BackendKind, CapabilityId, Definition};
 use serde::{Serialize, de::DeserializeOwned};
@@ -34,6 +34,8 @@ pub struct ConnectorSettings {
     pub auth_dir: PathBuf,
     /// How to start the process that ends children when the host is killed.
     pub guardian: Option<GuardianCommand>,
+    /// How the names of HTTP APIs are looked up.
+    pub names: Arc<dyn Names>,
     /// How the host introduces itself to MCP servers.
     pub client_name: String,
     /// Also part of the `User-Agent` of HTTP requests.

@@ -23,7 +23,7 @@ pub(crate) struct Surroundings {
     pub(crate) logs: ProcessLogs,
     pub(crate) artifacts: ArtifactStore,
     pub(crate) token_store: TokenStore,
-    /// For the addresses that servers name when they ask for a sign-in.
+    /// For requests of APIs, and for the addresses that servers name when they ask for a sign-in.
     pub(crate) guarded_clients: GuardedClients,
     pub(crate) faults: FaultSources,
     http: OnceLock<Result<reqwest::Client, CallError>>,
@@ -37,11 +37,12 @@ impl Surroundings {
             artifacts_dir,
             auth_dir,
             guardian,
+            names,
             client_name,
             client_version,
         } = settings;
         let version = client_version.clone();
-        let build = move |reach| client::build_guarded(&version, reach);
+        let build = move |reach| client::build_guarded(&version, reach, Arc::clone(&names));
         Self {
             environment,
             project,
@@ -57,7 +58,7 @@ impl Surroundings {
         }
     }
 
-    /// The HTTP client, built when first needed: reading the system's certificates takes a while.
+    /// The HTTP client for MCP servers, built when first needed: reading the system's certificates takes a while.
     pub(crate) fn http(&self) -> Result<&reqwest::Client, CallError> {
         self.http
             .get_or_init(|| client::build(&self.client_version))

@@ -14,7 +14,7 @@ use axum::{
 };
 use capdeck_auth::{
     Begun, GuardedClients, GuardedResolver, Login, OAuthError, OAuthSettings, Secret, SignIn,
-    SignInStatus, TokenStore,
+    SignInStatus, SystemNames, TokenStore,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -160,7 +160,10 @@ impl Folder {
         PROVIDER.call_once(|| rustls::crypto::ring::default_provider().install_default().unwrap());
         let clients = GuardedClients::new(Arc::new(|reach| {
             let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
-            let built = builder.no_proxy().dns_resolver(GuardedResolver(reach)).build();
+            let built = builder
+                .no_proxy()
+                .dns_resolver(GuardedResolver::new(reach, Arc::new(SystemNames)))
+                .build();
             built.map_err(|error| error.to_string())
         }));
         let store = TokenStore::new(self.0.path().to_owned());

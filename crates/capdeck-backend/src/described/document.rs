@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::{
     CallError, ErrorCode,
-    http::{Endpoint, Request},
+    http::{Endpoint, Redirects, Request},
 };
 
 /// Where a description is.
@@ -52,7 +52,8 @@ async fn fetch(
     is_trusted: bool,
     limit: u64,
 ) -> Result<Bytes, CallError> {
-    let request = Request::new(Method::GET, url.clone());
+    let mut request = Request::new(Method::GET, url.clone());
+    request.redirects = Redirects::AnyOrigin;
     let mut response = if is_trusted {
         endpoint.send(request).await?
     } else {
