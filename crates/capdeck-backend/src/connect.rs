@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
-    cli::CliConnection, google_discovery, http_actions::HttpActions, mcp,
+    cli::CliConnection, google_discovery, graphql::GraphQlReader, http_actions::HttpActions, mcp,
     surroundings::Surroundings, working_folder::WorkingFolder,
 };
 
@@ -100,9 +100,11 @@ impl Connector {
                 let prepared = self.prepare(definition, api)?;
                 Ok(Arc::new(google_discovery::connect(prepared, &options.cancel)?))
             }
-            Backend::OpenApi(_) | Backend::GraphQl(_) => {
-                Err(not_connected_yet(definition.backend.kind()))
+            Backend::GraphQl(api) => {
+                let prepared = self.prepare(definition, api)?;
+                Ok(Arc::new(GraphQlReader::connect(prepared, &options.cancel)?))
             }
+            Backend::OpenApi(_) => Err(not_connected_yet(definition.backend.kind())),
             Backend::Caplets(_) => Err(CallError::new(
                 ErrorCode::InternalError,
                 format!("`{}` is a set; its members are connected one by one", definition.id),

@@ -19,6 +19,7 @@ mod declared_tool;
 mod described;
 mod fault_sources;
 mod google_discovery;
+mod graphql;
 mod guardian;
 mod http;
 mod http_actions;

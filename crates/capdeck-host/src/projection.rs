@@ -1,17 +1,13 @@
 //! Keeping only some fields of a structured result, by dotted paths through the tool's output schema.
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{Capability, RawObject, Tool};
-use capdeck_definition::BackendKind;
+use capdeck_catalog::{RawObject, Tool};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::raw;
 
 /// Whether fields of this tool's result can be chosen, and if not, why.
-pub(crate) fn support(capability: &Capability, tool: &Tool) -> Value {
-    if capability.definition.backend.kind() == BackendKind::GraphQl {
-        return json!({ "supported": false, "reason": "graphql_document_selection" });
-    }
+pub(crate) fn support(tool: &Tool) -> Value {
     if tool.output_schema().is_none() {
         return json!({ "supported": false, "reason": "output_schema_unavailable" });
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::Method;
+use reqwest::{Method, Response};
 use url::Url;
 
 use crate::{
@@ -67,6 +67,15 @@ async fn fetch(
         )
         .hint("open the URL in a browser; if it has moved, change the definition"));
     }
+    read_body(&mut response, url, limit).await
+}
+
+/// Reads the body of a response, at most this many bytes of it.
+pub(crate) async fn read_body(
+    response: &mut Response,
+    url: &Url,
+    limit: u64,
+) -> Result<Bytes, CallError> {
     let mut bytes = BytesMut::new();
     while let Some(chunk) =
         response.chunk().await.map_err(|error| crate::http::failure(url, error))?

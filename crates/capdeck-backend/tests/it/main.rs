@@ -7,6 +7,7 @@ mod connect;
 mod google;
 mod google_server;
 mod google_uploads;
+mod graphql;
 mod guardian;
 mod http;
 mod http_limits;

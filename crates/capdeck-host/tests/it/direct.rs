@@ -238,13 +238,13 @@ async fn command_line_actions_are_listed_and_large_output_is_an_artifact() {
 
 #[tokio::test]
 async fn backends_of_a_later_version_say_so_and_nothing_else() {
-    let entry = json!({"name": "Graph", "description": "A GraphQL endpoint",
-        "endpointUrl": "http://127.0.0.1:9/graphql", "introspection": true, "auth": {"type": "none"}});
-    let deck = Deck::of(&FakePlan::default()).entry("graphqlEndpoints", "graph", entry);
+    let entry = json!({"name": "Pets", "description": "An OpenAPI endpoint",
+        "specUrl": "http://127.0.0.1:9/spec", "baseUrl": "http://127.0.0.1:9", "auth": {"type": "none"}});
+    let deck = Deck::of(&FakePlan::default()).entry("openapiEndpoints", "pets", entry);
     let (host, session) = deck.operator();
-    let error = call(&session, "graph", "query", json!({})).await.unwrap_err();
+    let error = call(&session, "pets", "query", json!({})).await.unwrap_err();
     assert_eq!(error.code.as_str(), "UNSUPPORTED_CAPABILITY");
-    assert_eq!(error.message, "a GraphQL backend is not connected yet in this version");
+    assert_eq!(error.message, "an OpenAPI backend is not connected yet in this version");
     host.close().await;
 }
 
