@@ -38,7 +38,10 @@ mod working_folder;
 
 pub use capdeck_auth::{Begun, Login, SignIn, SignInState, SignInStatus};
 
-pub use artifact::{Artifact, ArtifactError, ArtifactStore, ArtifactWriter};
+pub use artifact::{
+    Artifact, ArtifactError, ArtifactLimits, ArtifactPart, ArtifactReader, ArtifactStore,
+    ArtifactUri, ArtifactWriter, StoredArtifact, Swept,
+};
 pub use call_error::{CallError, ErrorCode, ErrorKind, RpcFailure};
 pub use connect::{ClientProfile, ConnectOptions, Connector, ConnectorSettings};
 pub use connection::{CallContext, Caller, Connection, NoCaller, ToolCall};

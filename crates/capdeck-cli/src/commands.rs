@@ -3,6 +3,7 @@
 mod add;
 mod approvals;
 mod approve;
+mod artifacts;
 mod auth;
 mod budget;
 mod call;
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     Describe(describe::DescribeArgs),
     Search(search::SearchArgs),
     Call(call::CallArgs),
+    Artifacts(artifacts::ArtifactsArgs),
     Auth(auth::AuthArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
@@ -75,6 +77,7 @@ impl Command {
             Self::Describe(args) => describe::run(args, context),
             Self::Search(args) => search::run(args, context),
             Self::Call(args) => call::run(args, context),
+            Self::Artifacts(args) => artifacts::run(args, context),
             Self::Auth(args) => auth::run(args, context),
             Self::Check(args) => check::run(args, context),
             Self::Doctor(args) => doctor::run(args, context),

@@ -55,7 +55,7 @@ pub use backend::set::CapletSet;
 pub use backend::{Backend, BackendKind};
 pub use check::check_paths;
 pub use deck::{Deck, Quarantined};
-pub use deck_config::{DeckConfig, ServeConfig};
+pub use deck_config::{ArtifactConfig, DeckConfig, ServeConfig};
 pub use definition::{
     CapabilityId, Definition, Hints, InvalidId, ResourceClass, Runtime, RuntimeFeature,
     RuntimeResources, Shadowing,

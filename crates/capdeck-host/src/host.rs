@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ApprovalStore, HostEvent, HostSettings, LastFailure, Principal, Scope, Session,
-    SessionSettings, SetupState, TrustStore, View, ViewPolicy, audience::AudienceKey,
-    audit::AuditLog, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
-    failures::Failures, pins::PinStore, pool::ConnectionPool, subscriptions::Subscriptions,
-    tasks::Tasks,
+    SessionSettings, SetupState, TrustStore, View, ViewPolicy, artifacts::artifact_limits,
+    audience::AudienceKey, audit::AuditLog, discoveries::Discoveries,
+    discovery_cache::DiscoveryCache, eras::Eras, failures::Failures, pins::PinStore,
+    pool::ConnectionPool, subscriptions::Subscriptions, tasks::Tasks,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -71,6 +71,7 @@ impl Host {
             client_version: settings.version.clone(),
         });
         let deck = Arc::new(read_deck(&settings));
+        connector.artifacts().keep_within(artifact_limits(&deck.config));
         let discoveries = Discoveries::new(DiscoveryCache::new(&settings.cache_dir));
         let catalog = build_catalog(&settings, &deck, &discoveries, None);
         let eras = Eras::default();
@@ -222,6 +223,7 @@ impl Host {
         let deck = Arc::new(read_deck(&self.0.settings));
         let _building = self.0.building.lock();
         self.0.deck.store(deck.clone());
+        self.artifacts().keep_within(artifact_limits(&deck.config));
         let previous = self.catalog();
         let next = build_catalog(&self.0.settings, &deck, &self.0.discoveries, Some(&previous));
         self.swap_in(next);

@@ -3,6 +3,7 @@
 
 mod add;
 mod approvals;
+mod artifacts;
 mod budget;
 mod call;
 mod chaos;

@@ -147,7 +147,7 @@ impl WrapperCall<'_> {
         let result = json!({
             "id": self.id(),
             "tool": tool.as_ref(),
-            "fieldSelection": projection::support(&tool),
+            "fieldSelection": projection::support(self.capability, &tool),
         });
         let text = serde_json::to_string_pretty(tool.as_ref()).unwrap_or_default();
         self.answer(Some(("tool", name)), &result, text)
