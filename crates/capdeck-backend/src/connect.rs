@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
-use capdeck_auth::{Environment, ResolveError, Scrubber, Secret, Unresolved, resolve_value};
+use capdeck_auth::{Environment, ResolveError, Scrubber, Secret, Unresolved, Vault, resolve_value};
 use capdeck_catalog::RawObject;
 use capdeck_definition::{Backend, BackendKind, CapabilityId, Definition};
 use serde::{Serialize, de::DeserializeOwned};
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
-    cli::CliConnection, http_actions::HttpActions, mcp, surroundings::Surroundings,
+    cli::CliConnection, http_actions::HttpActions, mcp, surroundings::Surroundings, vault_holder,
     working_folder::WorkingFolder,
 };
 
@@ -30,8 +30,8 @@ pub struct ConnectorSettings {
     pub project: Option<PathBuf>,
     /// Large results are kept below this folder.
     pub artifacts_dir: PathBuf,
-    /// Sign-ins are kept below this folder.
-    pub auth_dir: PathBuf,
+    /// Where `$vault:NAME` is looked up, and where sign-ins are kept.
+    pub vault: Vault,
     /// How to start the process that ends children when the host is killed.
     pub guardian: Option<GuardianCommand>,
     /// How the host introduces itself to MCP servers.
@@ -124,7 +124,9 @@ impl Connector {
         definition: &Definition,
         block: &T,
     ) -> Result<Prepared<T>, CallError> {
-        let resolved = resolve_value(block, &self.surroundings.environment)?;
+        let holder = vault_holder(definition);
+        let lookup = self.surroundings.lookup(&holder);
+        let resolved = resolve_value(block, lookup)?;
         let project = self.surroundings.project.as_deref();
         Ok(Prepared {
             id: definition.id.clone(),
@@ -177,6 +179,7 @@ impl From<ResolveError> for CallError {
                         json!({
                             "reference": one.reference,
                             "place": one.place,
+                            "code": one.code(),
                             "reason": one.to_string(),
                         })
                     })

@@ -23,6 +23,7 @@ mod trust;
 mod untrust;
 mod up;
 mod validate;
+mod vault;
 mod why;
 
 use clap::Subcommand;
@@ -46,6 +47,7 @@ pub(crate) enum Command {
     Search(search::SearchArgs),
     Call(call::CallArgs),
     Auth(auth::AuthArgs),
+    Vault(vault::VaultArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Validate(validate::ValidateArgs),
@@ -76,6 +78,7 @@ impl Command {
             Self::Search(args) => search::run(args, context),
             Self::Call(args) => call::run(args, context),
             Self::Auth(args) => auth::run(args, context),
+            Self::Vault(args) => vault::run(args, context),
             Self::Check(args) => check::run(args, context),
             Self::Doctor(args) => doctor::run(args, context),
             Self::Validate(args) => validate::run(args, context),

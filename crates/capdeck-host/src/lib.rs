@@ -53,7 +53,7 @@ mod watch;
 pub use capdeck_backend::{
     Begun, CallContext, CallError, Caller, ClientProfile, ErrorCode, ErrorKind, GuardianCommand,
     Listener, NoCaller, NoListener, RpcFailure, SetupEvent, SetupPhase, SetupReport, SignIn,
-    SignInState, SignInStatus, StepReport, StepStatus, run_guardian,
+    SignInState, SignInStatus, StepReport, StepStatus, run_guardian, vault_holder,
 };
 pub use capdeck_catalog::RawObject;
 pub use capdeck_definition::{CapabilityId, Exposure};
