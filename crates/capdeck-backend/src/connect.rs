@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
-    cli::CliConnection, http_actions::HttpActions, mcp, surroundings::Surroundings, vault_holder,
-    working_folder::WorkingFolder,
+    cli::CliConnection, google_discovery, http_actions::HttpActions, mcp,
+    surroundings::Surroundings, vault_holder, working_folder::WorkingFolder,
 };
 
 /// Opens connections. Cheap to clone; one per host.
@@ -94,7 +94,11 @@ impl Connector {
             Backend::Cli(tools) => {
                 Ok(Arc::new(CliConnection::new(self.prepare(definition, tools)?, &options.cancel)))
             }
-            Backend::OpenApi(_) | Backend::GoogleDiscovery(_) | Backend::GraphQl(_) => {
+            Backend::GoogleDiscovery(api) => {
+                let prepared = self.prepare(definition, api)?;
+                Ok(Arc::new(google_discovery::connect(prepared, &options.cancel)?))
+            }
+            Backend::OpenApi(_) | Backend::GraphQl(_) => {
                 Err(not_connected_yet(definition.backend.kind()))
             }
             Backend::Caplets(_) => Err(CallError::new(

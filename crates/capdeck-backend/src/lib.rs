@@ -16,11 +16,10 @@ mod command_run;
 mod connect;
 mod connection;
 mod declared_tool;
-#[expect(dead_code, unused_imports, reason = "the kinds of described APIs are added one by one")]
 mod described;
 mod fault_sources;
+mod google_discovery;
 mod guardian;
-#[expect(dead_code, unused_imports, reason = "the kinds of described APIs are added one by one")]
 mod http;
 mod http_actions;
 mod listener;

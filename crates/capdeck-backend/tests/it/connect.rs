@@ -40,10 +40,6 @@ async fn kinds_of_a_later_version_say_so() {
             "an OpenAPI backend is not connected yet in this version",
         ),
         (
-            json!({"kind": "googleDiscovery", "discoveryPath": "/x", "auth": none}),
-            "a Google Discovery backend is not connected yet in this version",
-        ),
-        (
             json!({"kind": "graphql", "endpointUrl": "https://x.example", "introspection": true, "auth": none}),
             "a GraphQL backend is not connected yet in this version",
         ),
