@@ -6,7 +6,7 @@
 
 use std::{error::Error, path::PathBuf, sync::Arc, time::Duration};
 
-use capdeck_auth::{Environment, SystemNames};
+use capdeck_auth::{Environment, KeySettings, SystemNames, Vault};
 use capdeck_backend::{
     CallContext, ConnectOptions, Connector, ConnectorSettings, GuardianCommand, ToolCall,
     run_guardian,
@@ -33,7 +33,7 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
         environment,
         project: None,
         artifacts_dir: PathBuf::from(format!("{file}.artifacts")),
-        auth_dir: PathBuf::from(format!("{file}.auth")),
+        vault: Vault::new(&PathBuf::from(format!("{file}.state")), KeySettings::default()),
         guardian: Some(GuardianCommand {
             program: std::env::current_exe()?,
             args: vec!["guard".into()],

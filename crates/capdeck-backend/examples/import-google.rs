@@ -9,7 +9,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use capdeck_auth::{Environment, SystemNames};
+use capdeck_auth::{Environment, KeySettings, SystemNames, Vault};
 use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings};
 use capdeck_definition::{
     Backend, CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source,
@@ -34,8 +34,8 @@ fn check_all(files: &[PathBuf]) -> Vec<Value> {
     let connector = Connector::new(ConnectorSettings {
         environment: Environment::default(),
         project: None,
-        artifacts_dir: nowhere.clone(),
-        auth_dir: nowhere,
+        vault: Vault::new(&nowhere, KeySettings::default()),
+        artifacts_dir: nowhere,
         guardian: None,
         client_name: "capdeck".to_owned(),
         client_version: "0".to_owned(),

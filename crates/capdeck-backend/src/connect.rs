@@ -2,7 +2,9 @@
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
-use capdeck_auth::{Environment, Names, ResolveError, Scrubber, Secret, Unresolved, resolve_value};
+use capdeck_auth::{
+    Environment, Names, ResolveError, Scrubber, Secret, Unresolved, Vault, resolve_value,
+};
 use capdeck_catalog::RawObject;
 use capdeck_definition::{Backend, BackendKind, CapabilityId, Definition};
 use serde::{Serialize, de::DeserializeOwned};
@@ -12,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
     cli::CliConnection, google_discovery, graphql::GraphQlReader, http_actions::HttpActions, mcp,
-    surroundings::Surroundings, working_folder::WorkingFolder,
+    surroundings::Surroundings, vault_holder, working_folder::WorkingFolder,
 };
 
 /// Opens connections. Cheap to clone; one per host.
@@ -30,8 +32,8 @@ pub struct ConnectorSettings {
     pub project: Option<PathBuf>,
     /// Large results are kept below this folder.
     pub artifacts_dir: PathBuf,
-    /// Sign-ins are kept below this folder.
-    pub auth_dir: PathBuf,
+    /// Where `$vault:NAME` is looked up, and where sign-ins are kept.
+    pub vault: Vault,
     /// How to start the process that ends children when the host is killed.
     pub guardian: Option<GuardianCommand>,
     /// How the names of HTTP APIs are looked up.
@@ -132,7 +134,9 @@ impl Connector {
         definition: &Definition,
         block: &T,
     ) -> Result<Prepared<T>, CallError> {
-        let resolved = resolve_value(block, &self.surroundings.environment)?;
+        let holder = vault_holder(definition);
+        let lookup = self.surroundings.lookup(&holder);
+        let resolved = resolve_value(block, lookup)?;
         let project = self.surroundings.project.as_deref();
         Ok(Prepared {
             id: definition.id.clone(),
@@ -185,6 +189,7 @@ impl From<ResolveError> for CallError {
                         json!({
                             "reference": one.reference,
                             "place": one.place,
+                            "code": one.code(),
                             "reason": one.to_string(),
                         })
                     })

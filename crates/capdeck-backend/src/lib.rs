@@ -34,6 +34,7 @@ mod sign_in;
 mod static_discovery;
 mod surroundings;
 mod tool_result;
+mod vault_holder;
 mod working_folder;
 
 pub use capdeck_auth::{Begun, Login, SignIn, SignInState, SignInStatus};
@@ -49,3 +50,4 @@ pub use guardian::{GuardianCommand, run_guardian};
 pub use listener::{Listener, NoListener};
 pub use setup_run::{SetupEvent, SetupPhase, SetupReport, StepReport, StepStatus};
 pub use static_discovery::static_discovery;
+pub use vault_holder::vault_holder;

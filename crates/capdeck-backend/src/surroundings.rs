@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use capdeck_auth::{Environment, GuardedClients, TokenStore};
+use capdeck_auth::{Environment, GuardedClients, Holder, Lookup, TokenStore, Vault};
 
 use crate::{
     CallError, artifact::ArtifactStore, connect::ConnectorSettings, fault_sources::FaultSources,
@@ -22,6 +22,7 @@ pub(crate) struct Surroundings {
     pub(crate) spawner: Spawner,
     pub(crate) logs: ProcessLogs,
     pub(crate) artifacts: ArtifactStore,
+    pub(crate) vault: Vault,
     pub(crate) token_store: TokenStore,
     /// For requests of APIs, and for the addresses that servers name when they ask for a sign-in.
     pub(crate) guarded_clients: GuardedClients,
@@ -35,7 +36,7 @@ impl Surroundings {
             environment,
             project,
             artifacts_dir,
-            auth_dir,
+            vault,
             guardian,
             names,
             client_name,
@@ -51,11 +52,17 @@ impl Surroundings {
             spawner: Spawner::new(Guardian::new(guardian)),
             logs: ProcessLogs::default(),
             artifacts: ArtifactStore::open(artifacts_dir),
-            token_store: TokenStore::new(auth_dir),
+            token_store: TokenStore::new(&vault),
+            vault,
             guarded_clients: GuardedClients::new(Arc::new(build)),
             faults: FaultSources::default(),
             http: OnceLock::new(),
         }
+    }
+
+    /// Where the references of one definition are looked up.
+    pub(crate) fn lookup<'a>(&'a self, holder: &'a Holder) -> Lookup<'a> {
+        Lookup::new(&self.environment, &self.vault, holder)
     }
 
     /// The HTTP client for MCP servers, built when first needed: reading the system's certificates takes a while.

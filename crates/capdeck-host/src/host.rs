@@ -64,7 +64,7 @@ impl Host {
             environment: settings.environment.clone(),
             project: settings.project.as_ref().map(|project| project.dir.clone()),
             artifacts_dir: settings.state_dir.join("artifacts"),
-            auth_dir: settings.state_dir.join("auth"),
+            vault: settings.vault.clone(),
             guardian: settings.guardian.clone(),
             names: Arc::new(SystemNames),
             client_name: "capdeck".to_owned(),

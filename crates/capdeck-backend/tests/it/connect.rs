@@ -26,6 +26,8 @@ async fn all_missing_references_are_told_at_once() {
         .map(|one| one["place"].as_str().unwrap())
         .collect();
     assert_eq!(places, ["actions.run.args.0", "env.A", "env.B"]);
+    assert_eq!(data["unresolved"][2]["code"], "missing");
+    assert!(error.hint.unwrap().contains("run: capdeck vault set SECOND --grant thing"));
     assert_eq!(deck.connector.check(&definition(backend)).len(), 1);
 }
 

@@ -26,6 +26,7 @@ mod trust;
 mod up;
 mod usage;
 mod validate;
+mod vault;
 mod why;
 
 use capdeck_test::{Capdeck, Finished, TestDirs};
