@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
-    cli::CliConnection, http_actions::HttpActions, mcp, surroundings::Surroundings,
+    cli::CliConnection, http_actions::HttpActions, mcp, openapi, surroundings::Surroundings,
     working_folder::WorkingFolder,
 };
 
@@ -94,7 +94,12 @@ impl Connector {
             Backend::Cli(tools) => {
                 Ok(Arc::new(CliConnection::new(self.prepare(definition, tools)?, &options.cancel)))
             }
-            Backend::OpenApi(_) | Backend::GoogleDiscovery(_) | Backend::GraphQl(_) => {
+            Backend::OpenApi(api) => {
+                let prepared = self.prepare(definition, api)?;
+                let base_dir = &definition.base_dir;
+                Ok(Arc::new(openapi::connect(prepared, base_dir, &options.cancel).await?))
+            }
+            Backend::GoogleDiscovery(_) | Backend::GraphQl(_) => {
                 Err(not_connected_yet(definition.backend.kind()))
             }
             Backend::Caplets(_) => Err(CallError::new(

@@ -13,7 +13,7 @@ use reqwest::{
 use serde_json::json;
 use url::Url;
 
-use crate::{CallError, Connector, ErrorCode, surroundings::Surroundings};
+use crate::{CallError, Connector, ErrorCode, openapi, surroundings::Surroundings};
 
 /// How often one request to an API is sent again after it was refused.
 const MAX_RESENDS: u32 = 2;
@@ -39,6 +39,12 @@ impl Connector {
                 let prepared = self.prepare(definition, api)?;
                 let url = parse(&prepared.id, "baseUrl", &prepared.block.base_url)?;
                 of_api(&prepared.id, &prepared.block.auth, url, &prepared.surroundings)
+            }
+            Backend::OpenApi(api) => {
+                let prepared = self.prepare(definition, api)?;
+                openapi::resource(&prepared.block).and_then(|url| {
+                    of_api(&prepared.id, &prepared.block.auth, url, &prepared.surroundings)
+                })
             }
             _ => None,
         };

@@ -34,10 +34,6 @@ async fn kinds_of_a_later_version_say_so() {
     let none = json!({"type": "none"});
     for (backend, message) in [
         (
-            json!({"kind": "openapi", "specPath": "/x", "auth": none}),
-            "an OpenAPI backend is not connected yet in this version",
-        ),
-        (
             json!({"kind": "googleDiscovery", "discoveryPath": "/x", "auth": none}),
             "a Google Discovery backend is not connected yet in this version",
         ),
