@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
-    cli::CliConnection, http_actions::HttpActions, mcp, openapi, surroundings::Surroundings,
-    working_folder::WorkingFolder,
+    cli::CliConnection, google_discovery, http_actions::HttpActions, mcp, openapi,
+    surroundings::Surroundings, working_folder::WorkingFolder,
 };
 
 /// Opens connections. Cheap to clone; one per host.
@@ -99,9 +99,11 @@ impl Connector {
                 let base_dir = &definition.base_dir;
                 Ok(Arc::new(openapi::connect(prepared, base_dir, &options.cancel).await?))
             }
-            Backend::GoogleDiscovery(_) | Backend::GraphQl(_) => {
-                Err(not_connected_yet(definition.backend.kind()))
+            Backend::GoogleDiscovery(api) => {
+                let prepared = self.prepare(definition, api)?;
+                Ok(Arc::new(google_discovery::connect(prepared, &options.cancel)?))
             }
+            Backend::GraphQl(_) => Err(not_connected_yet(definition.backend.kind())),
             Backend::Caplets(_) => Err(CallError::new(
                 ErrorCode::InternalError,
                 format!("`{}` is a set; its members are connected one by one", definition.id),

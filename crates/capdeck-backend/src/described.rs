@@ -20,7 +20,9 @@ use tokio::sync::Mutex;
 
 pub(crate) use self::document::{DocumentPlace, read_document};
 use crate::{
-    CallContext, CallError, Connection, ToolCall, arguments::read_arguments, http::Endpoint,
+    CallContext, CallError, Connection, ToolCall,
+    arguments::read_arguments,
+    http::{Endpoint, Pace},
 };
 
 /// A document that has been read: its tools and the way to call each.
@@ -35,6 +37,7 @@ pub(crate) trait Api: Debug + Send + Sync {
         endpoint: &Endpoint,
         tool: &str,
         arguments: Map<String, Value>,
+        pace: &Pace,
     ) -> Result<Box<RawValue>, CallError>;
 }
 
@@ -103,12 +106,12 @@ impl<Kind: Reader> Connection for DescribedApi<Kind> {
         call: ToolCall<'_>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let run = async {
+        let run = async |pace: &Pace| {
             let arguments = read_arguments(call.arguments)?;
             let api = self.api(|_any| true).await?;
-            api.call(&self.endpoint, call.name, arguments).await
+            api.call(&self.endpoint, call.name, arguments, pace).await
         };
-        self.endpoint.bounded(call.name, context, run).await
+        self.endpoint.paced(call.name, context, run).await
     }
 
     fn ended(&self) -> Option<String> {

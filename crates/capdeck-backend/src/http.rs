@@ -6,6 +6,7 @@
 mod body;
 pub(crate) mod client;
 mod endpoint;
+mod pace;
 mod request;
 mod response;
 mod send;
@@ -14,6 +15,7 @@ mod target;
 pub(crate) use self::{
     body::Body,
     endpoint::{Delivery, Endpoint},
+    pace::Pace,
     request::{Request, header_name, header_value},
     response::DEFAULT_INLINE,
     send::failure,

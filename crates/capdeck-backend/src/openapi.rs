@@ -60,7 +60,7 @@ use crate::{
     arguments::no_such_tool,
     connect::Prepared,
     described::{Api, DescribedApi, DocumentPlace, Reader, read_document},
-    http::{DEFAULT_INLINE, Delivery, Endpoint, parse_base},
+    http::{DEFAULT_INLINE, Delivery, Endpoint, Pace, parse_base},
 };
 
 /// The largest description that is read.
@@ -224,6 +224,7 @@ impl Api for OpenApi {
         endpoint: &Endpoint,
         tool: &str,
         arguments: Map<String, Value>,
+        _pace: &Pace,
     ) -> Result<Box<RawValue>, CallError> {
         let operations = &self.imported.operations;
         let operation =

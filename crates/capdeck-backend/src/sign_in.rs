@@ -13,7 +13,9 @@ use reqwest::{
 use serde_json::json;
 use url::Url;
 
-use crate::{CallError, Connector, ErrorCode, openapi, surroundings::Surroundings};
+use crate::{
+    CallError, Connector, ErrorCode, google_discovery, openapi, surroundings::Surroundings,
+};
 
 /// How often one request to an API is sent again after it was refused.
 const MAX_RESENDS: u32 = 2;
@@ -28,8 +30,13 @@ pub(crate) struct CapabilitySignIn {
 }
 
 impl Connector {
-    /// The sign-in of a capability, for the person's own commands.
-    pub fn sign_in(&self, definition: &Definition) -> Result<Arc<SignIn>, CallError> {
+    /// The sign-in of a capability, for the person's own commands. It asks for the scopes the definition names, or else
+    /// for these, which its description told.
+    pub fn sign_in(
+        &self,
+        definition: &Definition,
+        described_scopes: &[String],
+    ) -> Result<Arc<SignIn>, CallError> {
         let found = match &definition.backend {
             Backend::Mcp(server) => {
                 let prepared = self.prepare(definition, server)?;
@@ -38,12 +45,19 @@ impl Connector {
             Backend::Http(api) => {
                 let prepared = self.prepare(definition, api)?;
                 let url = parse(&prepared.id, "baseUrl", &prepared.block.base_url)?;
-                of_api(&prepared.id, &prepared.block.auth, url, &prepared.surroundings)
+                of_api(&prepared.id, &prepared.block.auth, url, &[], &prepared.surroundings)
+            }
+            Backend::GoogleDiscovery(api) => {
+                let prepared = self.prepare(definition, api)?;
+                let (id, auth) = (&prepared.id, &prepared.block.auth);
+                google_discovery::server(&prepared.block)?.and_then(|server| {
+                    of_api(id, auth, server, described_scopes, &prepared.surroundings)
+                })
             }
             Backend::OpenApi(api) => {
                 let prepared = self.prepare(definition, api)?;
                 openapi::resource(&prepared.block).and_then(|url| {
-                    of_api(&prepared.id, &prepared.block.auth, url, &prepared.surroundings)
+                    of_api(&prepared.id, &prepared.block.auth, url, &[], &prepared.surroundings)
                 })
             }
             _ => None,
@@ -80,9 +94,16 @@ pub(crate) fn of_api(
     id: &CapabilityId,
     auth: &Auth,
     base: Url,
+    described_scopes: &[String],
     surroundings: &Surroundings,
 ) -> Option<CapabilitySignIn> {
-    let settings = settings(auth, base)?;
+    let mut settings = settings(auth, base)?;
+    if settings.scopes.is_empty() && !described_scopes.is_empty() {
+        if settings.kind == LoginKind::Oidc {
+            settings.scopes.extend(["openid", "profile", "email"].map(str::to_owned));
+        }
+        settings.scopes.extend_from_slice(described_scopes);
+    }
     Some(CapabilitySignIn::new(id, settings, surroundings, true))
 }
 
@@ -186,6 +207,16 @@ impl CapabilitySignIn {
             }
             _ => error,
         }
+    }
+
+    /// What the sign-in may do; `None` while there is none.
+    pub(crate) fn granted_scopes(&self) -> Option<Vec<String>> {
+        self.sign_in.granted_scopes()
+    }
+
+    /// The error for a right that the sign-in does not have.
+    pub(crate) fn lacks(&self, scope: &str) -> CallError {
+        self.worded(&Refusal::RightsMissing { scopes: vec![scope.to_owned()] })
     }
 
     fn worded(&self, refusal: &Refusal) -> CallError {

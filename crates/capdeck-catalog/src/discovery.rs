@@ -28,6 +28,9 @@ pub struct Discovery {
     /// What a description holds that could not be made into a tool; the rest works.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<ImportProblem>,
+    /// The rights that calling these tools takes, where a description says so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
 }
 
 /// One part of a description that was left out.

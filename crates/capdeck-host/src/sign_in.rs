@@ -10,6 +10,7 @@ impl Session {
     /// The sign-in of a capability, behind the same gate as its calls.
     pub fn sign_in(&self, id: &str) -> Result<Arc<SignIn>, CallError> {
         let capability = self.capability(id)?;
-        self.host.0.connector.sign_in(&capability.definition)
+        let described = capability.discovery.as_ref().map(|known| known.scopes.as_slice());
+        self.host.0.connector.sign_in(&capability.definition, described.unwrap_or_default())
     }
 }

@@ -1,10 +1,16 @@
 //! The body of a request, which may be longer than what one wants in memory.
 
-use std::path::PathBuf;
+use std::{
+    io::{self, SeekFrom},
+    path::PathBuf,
+};
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use tokio::fs::File;
+use tokio::{
+    fs::File,
+    io::{AsyncReadExt as _, AsyncSeekExt as _, Take},
+};
 use tokio_util::io::ReaderStream;
 
 /// Bytes and files, one after the other. Cheap to clone, so a request can be sent again.
@@ -16,7 +22,7 @@ pub(crate) struct Body {
 #[derive(Debug, Clone)]
 enum Part {
     Bytes(Bytes),
-    File { path: PathBuf, length: u64 },
+    File { path: PathBuf, offset: u64, length: u64 },
 }
 
 impl Body {
@@ -29,8 +35,14 @@ impl Body {
 
     /// Adds a file that is read while it is sent.
     #[must_use]
-    pub(crate) fn with_file(mut self, path: PathBuf, length: u64) -> Self {
-        self.parts.push(Part::File { path, length });
+    pub(crate) fn with_file(self, path: PathBuf, length: u64) -> Self {
+        self.with_file_part(path, 0, length)
+    }
+
+    /// Adds so many bytes of a file from an offset on.
+    #[must_use]
+    pub(crate) fn with_file_part(mut self, path: PathBuf, offset: u64, length: u64) -> Self {
+        self.parts.push(Part::File { path, offset, length });
         self
     }
 
@@ -50,11 +62,23 @@ impl Body {
         if let [Part::Bytes(bytes)] = self.parts.as_slice() {
             return bytes.clone().into();
         }
-        reqwest::Body::wrap_stream(stream::iter(self.parts.clone()).flat_map(|part| match part {
-            Part::Bytes(bytes) => stream::once(async move { Ok(bytes) }).boxed(),
-            Part::File { path, .. } => {
-                stream::once(File::open(path)).map_ok(ReaderStream::new).try_flatten().boxed()
+        reqwest::Body::wrap_stream(stream::iter(self.parts.clone()).flat_map(|part| {
+            match part {
+                Part::Bytes(bytes) => stream::once(async move { Ok(bytes) }).boxed(),
+                Part::File { path, offset, length } => stream::once(open(path, offset, length))
+                    .map_ok(ReaderStream::new)
+                    .try_flatten()
+                    .boxed(),
             }
         }))
     }
+}
+
+/// A file from an offset on. It may grow meanwhile; no more than the announced length is sent.
+async fn open(path: PathBuf, offset: u64, length: u64) -> io::Result<Take<File>> {
+    let mut file = File::open(path).await?;
+    if offset > 0 {
+        file.seek(SeekFrom::Start(offset)).await?;
+    }
+    Ok(file.take(length))
 }

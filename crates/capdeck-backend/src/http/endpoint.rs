@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    Request, header_name, header_value,
+    Pace, Request, header_name, header_value,
     response::Head,
     send::{failure, send},
 };
@@ -60,8 +60,9 @@ impl Endpoint {
     ) -> Self {
         let credentials = credentials(auth);
         prepared.also_secret(&credentials.secrets());
-        let sign_in = server
-            .and_then(|server| sign_in::of_api(&prepared.id, auth, server, &prepared.surroundings));
+        let sign_in = server.and_then(|server| {
+            sign_in::of_api(&prepared.id, auth, server, &[], &prepared.surroundings)
+        });
         Self {
             id: prepared.id.clone(),
             credentials,
@@ -89,6 +90,11 @@ impl Endpoint {
         &self.surroundings.artifacts
     }
 
+    /// The sign-in behind the requests, if the definition has one.
+    pub(crate) fn sign_in(&self) -> Option<&CapabilitySignIn> {
+        self.sign_in.as_ref()
+    }
+
     /// The fixed headers of every request. A sign-in's token is not among them.
     pub(crate) fn auth_headers(&self) -> Result<Vec<AuthHeader>, CallError> {
         Ok(self.credentials.headers()?)
@@ -101,9 +107,20 @@ impl Endpoint {
         context: &CallContext,
         call: impl Future<Output = Result<Answer, CallError>>,
     ) -> Result<Answer, CallError> {
+        self.paced(name, context, async |_pace| call.await).await
+    }
+
+    /// Like [`Self::bounded`], for a call that may take longer than its deadline as long as it says how far it is.
+    pub(crate) async fn paced<Answer>(
+        &self,
+        name: &str,
+        context: &CallContext,
+        call: impl AsyncFnOnce(&Pace) -> Result<Answer, CallError>,
+    ) -> Result<Answer, CallError> {
         let timeout = context.timeout.unwrap_or(self.timeout);
+        let pace = Pace::new(context);
         let answer = tokio::select! {
-            answer = call => answer,
+            answer = call(&pace) => answer,
             () = context.cancel.cancelled() => {
                 Err(CallError::new(ErrorCode::Cancelled, format!("`{name}` was cancelled")))
             }
@@ -111,7 +128,7 @@ impl Endpoint {
                 ErrorCode::Cancelled,
                 format!("`{name}` was cancelled: the connection was closed"),
             )),
-            () = tokio::time::sleep(timeout) => Err(CallError::new(
+            () = pace.silence(timeout) => Err(CallError::new(
                 ErrorCode::ToolCallTimeout,
                 format!("`{name}` had no complete answer within {} ms", timeout.as_millis()),
             )

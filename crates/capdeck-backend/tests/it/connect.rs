@@ -32,16 +32,10 @@ async fn all_missing_references_are_told_at_once() {
 #[tokio::test]
 async fn kinds_of_a_later_version_say_so() {
     let none = json!({"type": "none"});
-    for (backend, message) in [
-        (
-            json!({"kind": "googleDiscovery", "discoveryPath": "/x", "auth": none}),
-            "a Google Discovery backend is not connected yet in this version",
-        ),
-        (
-            json!({"kind": "graphql", "endpointUrl": "https://x.example", "introspection": true, "auth": none}),
-            "a GraphQL backend is not connected yet in this version",
-        ),
-    ] {
+    for (backend, message) in [(
+        json!({"kind": "graphql", "endpointUrl": "https://x.example", "introspection": true, "auth": none}),
+        "a GraphQL backend is not connected yet in this version",
+    )] {
         let error = Deck::new(&[]).connect(backend).await.unwrap_err();
         assert_eq!(
             (error.code, error.message.as_str()),

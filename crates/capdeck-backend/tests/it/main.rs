@@ -4,6 +4,9 @@
 mod cli;
 mod cli_processes;
 mod connect;
+mod google;
+mod google_server;
+mod google_uploads;
 mod guardian;
 mod http;
 mod http_limits;

@@ -186,9 +186,9 @@ async fn a_sign_in_is_for_the_server_that_is_called() {
         json!({"kind": "openapi", "specPath": path, "baseUrl": "https://other.example", "auth": auth}),
         json!({"kind": "openapi", "specUrl": "https://docs.example/x.yaml", "auth": auth}),
     ] {
-        deck.connector.sign_in(&definition(block)).unwrap();
+        deck.connector.sign_in(&definition(block), &[]).unwrap();
     }
     let none = json!({"kind": "openapi", "specPath": path, "auth": {"type": "none"}});
-    let error = deck.connector.sign_in(&definition(none)).unwrap_err();
+    let error = deck.connector.sign_in(&definition(none), &[]).unwrap_err();
     assert_eq!(error.code, ErrorCode::RequestInvalid);
 }

@@ -94,5 +94,8 @@ fn to_line(id: &str, status: &SignInStatus) -> String {
     if !status.scopes.is_empty() {
         line.push_str(&format!("; scopes: {}", status.scopes.join(" ")));
     }
+    if !status.wanted_scopes.is_empty() {
+        line.push_str(&format!("; asks for: {}", status.wanted_scopes.join(" ")));
+    }
     line
 }

@@ -104,6 +104,9 @@ fn to_json(capability: &Capability) -> Value {
     if let Some(instructions) = instructions {
         shown.insert("instructions".to_owned(), json!(instructions));
     }
+    if let Some(known) = capability.discovery.as_ref().filter(|known| !known.scopes.is_empty()) {
+        shown.insert("scopes".to_owned(), json!(known.scopes));
+    }
     shown.insert("pins".to_owned(), json!(capability.pins));
     let hidden = with_hidden_text(capability);
     if !hidden.is_empty() {
@@ -153,6 +156,9 @@ fn to_text(capability: &Capability, palette: Palette) -> String {
         Some(known) => {
             let names: Vec<String> = known.tools.iter().map(|tool| one_line(tool.name())).collect();
             fact("tools", &format!("{} ({})", names.len(), names.join(", ")));
+            if !known.scopes.is_empty() {
+                fact("scopes", &one_line(&known.scopes.join(" ")));
+            }
             fact("tokens", &format!("{} at most, when listed directly", item.tokens.unwrap_or(0)));
             let hidden = with_hidden_text(capability);
             if !hidden.is_empty() {

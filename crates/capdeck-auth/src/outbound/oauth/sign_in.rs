@@ -70,7 +70,7 @@ pub struct SignInStatus {
     pub expires_at: Option<u64>,
     /// True when it can be renewed without the person.
     pub renewable: bool,
-    /// What the server last asked for in vain.
+    /// What the server last asked for in vain, or what a first sign-in would ask for, as far as that is known.
     pub wanted_scopes: Vec<String>,
 }
 
@@ -156,6 +156,11 @@ impl SignIn {
         self.refusal.lock().clone()
     }
 
+    /// The scopes of the sign-in in force. Empty when the server did not tell.
+    pub fn granted_scopes(&self) -> Option<Vec<String>> {
+        self.current().map(|tokens| tokens.scopes)
+    }
+
     /// True when there is a sign-in, or a server has said since what it wants of one.
     pub fn knows_what_is_asked(&self) -> bool {
         let record = self.entry.load().ok().flatten().unwrap_or_default();
@@ -191,6 +196,10 @@ impl SignIn {
         let record = self.entry.load()?.unwrap_or_default();
         let wanted_scopes = record.challenge.map(|challenge| challenge.scopes).unwrap_or_default();
         let Some(tokens) = record.tokens.filter(|tokens| self.fits(tokens)) else {
+            let mut wanted_scopes = wanted_scopes;
+            if wanted_scopes.is_empty() {
+                wanted_scopes.clone_from(&self.settings.scopes);
+            }
             return Ok(SignInStatus {
                 state: SignInState::SignedOut,
                 issuer: None,

@@ -54,12 +54,14 @@ async fn sign_in(
     context: &Context<'_>,
 ) -> Result<SignInStatus, CallError> {
     let LoginArgs { id, no_open, scopes, timeout } = args;
-    let sign_in = session.sign_in(id)?;
+    let mut sign_in = session.sign_in(id)?;
     if !sign_in.knows_what_is_asked() {
         // The server's refusal says where to sign in and for what. That it refuses is expected.
         let progress = context.printer.progress(&format!("asking {id} what it wants"));
         drop(session.check(id, call).await);
         drop(progress);
+        // So does a description, once it has been read.
+        sign_in = session.sign_in(id)?;
     }
     let login = match sign_in.begin(scopes).await? {
         Begun::Done(status) => return Ok(status),

@@ -1,0 +1,131 @@
+//! What is uploaded: a file, an artifact or the bytes of a data URL.
+
+mod data_url;
+mod mime_type;
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+
+use self::{
+    data_url::DataUrl,
+    mime_type::{accepts, by_extension},
+};
+use super::{arguments::MediaArgument, method::Upload};
+use crate::{ArtifactStore, CallError, ErrorCode, http::Body, working_folder::WorkingFolder};
+
+/// Content of known length and type. A file is read while it is sent.
+#[derive(Debug)]
+pub(super) struct Media {
+    source: Source,
+    pub(super) length: u64,
+    pub(super) mime_type: String,
+    pub(super) filename: Option<String>,
+}
+
+#[derive(Debug)]
+enum Source {
+    File(PathBuf),
+    Bytes(Bytes),
+}
+
+impl Media {
+    /// Finds what the argument names and holds it against what the method takes.
+    pub(super) async fn open(
+        argument: MediaArgument,
+        upload: &Upload,
+        folder: &WorkingFolder,
+        artifacts: &ArtifactStore,
+    ) -> Result<Self, CallError> {
+        let MediaArgument { path, artifact, data_url, mime_type, filename } = argument;
+        let (source, known_type, known_name) = match (path, artifact, data_url) {
+            (Some(path), None, None) => {
+                let file = folder.file(&path)?;
+                let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
+                (Source::File(file), None, name)
+            }
+            (None, Some(uri), None) => {
+                let unusable = |error: crate::ArtifactError| {
+                    CallError::new(ErrorCode::RequestInvalid, error.to_string())
+                        .hint("use the `uri` of an artifact that a call of this host gave")
+                };
+                let facts = artifacts.describe(&uri).await.map_err(unusable)?;
+                let file = artifacts.path(&uri).map_err(unusable)?;
+                (Source::File(file), facts.mime_type, Some(facts.filename))
+            }
+            (None, None, Some(url)) => {
+                let read = DataUrl::read(&url)?;
+                (Source::Bytes(read.bytes), read.mime_type, None)
+            }
+            _ => {
+                return Err(CallError::new(
+                    ErrorCode::RequestInvalid,
+                    "`media` needs exactly one of `path`, `artifact` and `dataUrl`",
+                ));
+            }
+        };
+        let length = match &source {
+            Source::Bytes(bytes) => bytes.len() as u64,
+            Source::File(path) => {
+                let facts = tokio::fs::metadata(path).await;
+                facts
+                    .map_err(|error| {
+                        CallError::new(
+                            ErrorCode::RequestInvalid,
+                            format!("the file to upload cannot be read: {error}"),
+                        )
+                    })?
+                    .len()
+            }
+        };
+        let filename = filename.or(known_name);
+        let mime_type = mime_type
+            .or(known_type)
+            .or_else(|| by_extension(filename.as_deref()?).map(str::to_owned))
+            .or_else(|| upload.accept.iter().find(|kind| !kind.contains('*')).cloned())
+            .unwrap_or_else(|| "application/octet-stream".to_owned());
+        check(upload, length, &mime_type)?;
+        Ok(Self { source, length, mime_type, filename })
+    }
+
+    /// All of it, after what a body already has.
+    pub(super) fn append_to(&self, body: Body) -> Body {
+        match &self.source {
+            Source::Bytes(bytes) => body.with_bytes(bytes.clone()),
+            Source::File(path) => body.with_file(path.clone(), self.length),
+        }
+    }
+
+    /// Some of it.
+    pub(super) fn part(&self, offset: u64, length: u64) -> Body {
+        match &self.source {
+            Source::Bytes(bytes) => {
+                let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+                Body::default().with_bytes(bytes.slice(index(offset)..index(offset + length)))
+            }
+            Source::File(path) => Body::default().with_file_part(path.clone(), offset, length),
+        }
+    }
+}
+
+/// Says what the API would say, before anything is sent.
+fn check(upload: &Upload, length: u64, mime_type: &str) -> Result<(), CallError> {
+    if let Some(largest) = upload.max_size.filter(|largest| length > *largest) {
+        return Err(CallError::new(
+            ErrorCode::RequestInvalid,
+            format!("the content has {length} bytes; this method takes at most {largest}"),
+        ));
+    }
+    if accepts(&upload.accept, mime_type) {
+        return Ok(());
+    }
+    let accepted = upload.accept.join("`, `");
+    Err(CallError::new(
+        ErrorCode::RequestInvalid,
+        format!("this method does not take content of type `{mime_type}`"),
+    )
+    .hint(format!("set `media.mimeType` to what the content is; accepted: `{accepted}`")))
+}
+
+#[cfg(test)]
+mod tests;

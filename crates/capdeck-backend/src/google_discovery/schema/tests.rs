@@ -1,0 +1,194 @@
+//! Tables of schemas and what they become.
+
+use serde_json::json;
+
+use super::*;
+
+/// What a schema becomes among these types, with its `$defs` and flaws.
+fn written(schema: &Value, types: &Value, direction: Direction) -> (Value, Value, Vec<String>) {
+    let types = types.as_object().unwrap();
+    let mut writer = SchemaWriter::new(types, direction, "api.things.insert");
+    let mut flaws = Flaws::new();
+    writer.count(schema);
+    let written = writer.write(schema, &mut flaws);
+    let flaws = flaws.into_iter().map(|(place, reason)| format!("{place}: {reason}")).collect();
+    (written, writer.definitions().into(), flaws)
+}
+
+fn input(schema: Value) -> Value {
+    let (written, definitions, flaws) = written(&schema, &json!({}), Direction::Input);
+    assert_eq!((definitions, flaws), (json!({}), vec![]));
+    written
+}
+
+#[test]
+fn scalars_keep_what_limits_them() {
+    for (schema, expected) in [
+        (json!({"type": "string"}), json!({"type": "string"})),
+        (
+            json!({"type": "string", "format": "int64"}),
+            json!({"type": "string", "format": "int64"}),
+        ),
+        (
+            json!({"type": "string", "format": "byte"}),
+            json!({"type": "string", "contentEncoding": "base64"}),
+        ),
+        (
+            json!({"type": "integer", "format": "uint32", "minimum": "1", "maximum": "500", "default": "100"}),
+            json!({"type": "integer", "format": "uint32", "minimum": 1, "maximum": 500, "default": 100}),
+        ),
+        (json!({"type": "number", "minimum": "0.5"}), json!({"type": "number", "minimum": 0.5})),
+        (
+            json!({"type": "boolean", "default": "true"}),
+            json!({"type": "boolean", "default": true}),
+        ),
+        (json!({"type": "boolean", "default": "maybe"}), json!({"type": "boolean"})),
+        (json!({"type": "integer", "default": "x"}), json!({"type": "integer"})),
+        (
+            json!({"type": "string", "pattern": "^a/[^/]+$"}),
+            json!({"type": "string", "pattern": "^a/[^/]+$"}),
+        ),
+        (
+            json!({"type": "string", "repeated": true, "default": "a"}),
+            json!({"type": "array", "items": {"type": "string"}, "default": ["a"]}),
+        ),
+        (json!({"type": "any"}), json!({})),
+        (
+            json!({"type": "string", "description": " x ", "deprecated": true}),
+            json!({"type": "string", "description": "x", "deprecated": true}),
+        ),
+    ] {
+        assert_eq!(input(schema.clone()), expected, "{schema}");
+    }
+}
+
+#[test]
+fn values_are_explained() {
+    let schema = json!({"type": "string", "description": "How.", "enum": ["A", "B", "C"],
+        "enumDescriptions": ["First.", "", "Third."], "enumDeprecated": [false, false, true]});
+    assert_eq!(
+        input(schema),
+        json!({"type": "string", "enum": ["A", "B", "C"],
+            "description": "How.\n- `A`: First.\n- `C`: deprecated. Third."})
+    );
+}
+
+#[test]
+fn objects_are_closed_unless_they_say_otherwise() {
+    assert_eq!(
+        input(json!({"type": "object", "properties": {"a": {"type": "string"}}})),
+        json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false})
+    );
+    assert_eq!(input(json!({"type": "object"})), json!({"type": "object"}));
+    assert_eq!(
+        input(json!({"type": "object", "properties": {}})),
+        json!({"type": "object", "additionalProperties": false})
+    );
+    assert_eq!(
+        input(json!({"type": "object", "additionalProperties": {"type": "integer"}})),
+        json!({"type": "object", "additionalProperties": {"type": "integer"}})
+    );
+    let open = json!({"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}}});
+    let (output, ..) = written(&open, &json!({}), Direction::Output);
+    assert_eq!(output, json!({"type": "object", "properties": {"a": {"type": "string"}}}));
+}
+
+#[test]
+fn members_are_required_by_the_methods_that_say_so() {
+    let schema = json!({"type": "object", "properties": {
+        "end": {"type": "string", "annotations": {"required": ["api.things.insert"]}},
+        "etag": {"type": "string", "annotations": {"required": ["api.things.update"]}},
+        "made": {"type": "string", "readOnly": true, "description": "long"},
+    }});
+    assert_eq!(
+        input(schema),
+        json!({"type": "object", "required": ["end"], "additionalProperties": false, "properties": {
+            "end": {"type": "string"}, "etag": {"type": "string"}, "made": {"readOnly": true}}})
+    );
+}
+
+#[test]
+fn types_used_once_stand_in_place_and_others_are_shared() {
+    let types = json!({
+        "Thing": {"id": "Thing", "type": "object", "properties": {
+            "once": {"$ref": "Once", "description": "the only one"},
+            "left": {"$ref": "Shared"}, "right": {"$ref": "Shared"}}},
+        "Once": {"type": "object", "description": "in general", "properties": {"x": {"type": "string"}}},
+        "Shared": {"type": "string"},
+    });
+    let (thing, definitions, flaws) = written(&json!({"$ref": "Thing"}), &types, Direction::Output);
+    assert_eq!(
+        thing,
+        json!({"type": "object", "properties": {
+            "once": {"type": "object", "description": "the only one", "properties": {"x": {"type": "string"}}},
+            "left": {"$ref": "#/$defs/Shared"}, "right": {"$ref": "#/$defs/Shared"}}})
+    );
+    assert_eq!(definitions, json!({"Shared": {"type": "string"}}));
+    assert!(flaws.is_empty());
+}
+
+#[test]
+fn recursive_types_stay_exact() {
+    let types = json!({
+        "Part": {"type": "object", "properties": {"parts": {"type": "array", "items": {"$ref": "Part"}}}},
+        "Message": {"type": "object", "properties": {"payload": {"$ref": "Part"}}},
+        "A": {"type": "object", "properties": {"b": {"$ref": "B"}}},
+        "B": {"type": "object", "properties": {"a": {"$ref": "A"}}},
+    });
+    let (message, definitions, _) = written(&json!({"$ref": "Message"}), &types, Direction::Output);
+    assert_eq!(
+        message,
+        json!({"type": "object", "properties": {"payload": {"$ref": "#/$defs/Part"}}})
+    );
+    assert_eq!(
+        definitions,
+        json!({"Part": {"type": "object", "properties": {
+            "parts": {"type": "array", "items": {"$ref": "#/$defs/Part"}}}}})
+    );
+    let (a, definitions, _) = written(&json!({"$ref": "A"}), &types, Direction::Output);
+    assert_eq!(a, json!({"$ref": "#/$defs/A"}));
+    assert_eq!(
+        definitions,
+        json!({"A": {"type": "object", "properties": {"b": {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}}}}})
+    );
+}
+
+#[test]
+fn a_chain_of_thousands_of_types_ends() {
+    let types: Map<String, Value> = (0..5_000)
+        .map(|number| {
+            let next = json!({"$ref": format!("T{}", number + 1)});
+            (format!("T{number}"), json!({"type": "object", "properties": {"next": next}}))
+        })
+        .chain([("T5000".to_owned(), json!({"type": "string"}))])
+        .collect();
+    let (_, definitions, flaws) =
+        written(&json!({"$ref": "T0"}), &Value::Object(types), Direction::Input);
+    assert_eq!(flaws.len(), 0);
+    assert!(definitions.as_object().unwrap().len() > 300);
+}
+
+#[test]
+fn what_cannot_be_read_accepts_anything_and_is_told() {
+    let types = json!({
+        "Thing": {"type": "object", "properties": {
+            "lost": {"$ref": "Gone"}, "odd": {"type": "strnig"}, "bad": 7, "number": {"$ref": 8},
+            "list": {"type": "array"}, "deep": {"$ref": "Deep"}}},
+        "Deep": "not a schema",
+    });
+    let (thing, _, flaws) = written(&json!({"$ref": "Thing"}), &types, Direction::Input);
+    assert_eq!(
+        thing["properties"],
+        json!({"lost": {}, "odd": {}, "bad": {}, "number": {}, "list": {"type": "array", "items": {}}, "deep": {}})
+    );
+    assert_eq!(
+        flaws,
+        [
+            "schemas.Deep: this is not a schema",
+            "schemas.Thing.bad: this is not a schema",
+            "schemas.Thing.lost: there is no schema \"Gone\"",
+            "schemas.Thing.number: there is no schema 8",
+            "schemas.Thing.odd: there is no type `strnig`",
+        ]
+    );
+}

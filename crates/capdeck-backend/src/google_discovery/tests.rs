@@ -1,0 +1,151 @@
+//! A small document that has everything, imported.
+
+use capdeck_catalog::ImportProblem;
+use capdeck_definition::CapabilityId;
+use serde_json::{Value, json};
+
+use super::{document::Document, filter::Filter, import::Import, *};
+
+fn small() -> Value {
+    json!({
+        "kind": "discovery#restDescription",
+        "rootUrl": "https://things.example/", "servicePath": "things/v1/",
+        "parameters": {
+            "alt": {"type": "string", "location": "query"},
+            "access_token": {"type": "string", "location": "query"},
+            "prettyPrint": {"type": "boolean", "location": "query", "default": "true"},
+        },
+        "schemas": {"Thing": {"type": "object", "properties": {
+            "name": {"type": "string", "annotations": {"required": ["things.insert"]}}}}},
+        "resources": {"things": {"methods": {
+            "list": {"id": "things.list", "httpMethod": "GET", "path": "things", "description": "Lists.",
+                "parameters": {"label": {"type": "string", "repeated": true}},
+                "scopes": ["https://www.googleapis.com/auth/things", "https://www.googleapis.com/auth/things.readonly"]},
+            "get": {"id": "things.get", "path": "things/{thingId}", "supportsMediaDownload": true, "deprecated": true,
+                "parameters": {"thingId": {"type": "string", "location": "path", "required": true}},
+                "response": {"$ref": "Thing"}},
+            "insert": {"id": "things.insert", "httpMethod": "POST", "path": "things", "request": {"$ref": "Thing"},
+                "scopes": ["https://www.googleapis.com/auth/things"],
+                "mediaUpload": {"accept": ["image/*"], "maxSize": "1024", "protocols": {
+                    "simple": {"path": "/upload/things", "multipart": true}}}},
+            "emptyTrash": {"id": "things.emptyTrash", "httpMethod": "POST", "path": "things/trash"},
+            "unnamed": {"httpMethod": "DELETE", "path": "things"},
+        }}},
+    })
+}
+
+fn imported(document: &Value, include: &[&str]) -> Import {
+    let document = Document::read(document.to_string().as_bytes()).unwrap();
+    let include = include.iter().map(|pattern| (*pattern).to_owned()).collect();
+    let id = CapabilityId::new("thing").unwrap();
+    import(&document, &id, &Filter { include, exclude: Vec::new() })
+}
+
+fn tool(import: &Import, name: &str) -> Value {
+    let tools = &import.discovery.tools;
+    let tool = tools.iter().find(|tool| tool.name() == name).unwrap();
+    serde_json::to_value(tool).unwrap()
+}
+
+#[test]
+fn every_method_is_a_tool() {
+    let import = imported(&small(), &[]);
+    let names: Vec<&str> = import.discovery.tools.iter().map(|tool| tool.name()).collect();
+    assert_eq!(
+        names,
+        ["thing.things.unnamed", "things.emptyTrash", "things.get", "things.insert", "things.list"]
+    );
+    assert_eq!(import.discovery.problems, []);
+    assert_eq!(
+        import.discovery.scopes,
+        [
+            "https://www.googleapis.com/auth/things",
+            "https://www.googleapis.com/auth/things.readonly"
+        ]
+    );
+
+    let list = tool(&import, "things.list");
+    assert_eq!(
+        list["inputSchema"],
+        json!({"type": "object", "additionalProperties": false, "properties": {"query": {
+            "type": "object", "additionalProperties": false, "properties": {
+                "label": {"type": "array", "items": {"type": "string"}},
+                "alt": {"type": "string"},
+                "prettyPrint": {"type": "boolean", "default": true}}}}})
+    );
+    let hints = |name: &str| tool(&import, name)["annotations"].clone();
+    let expected = |read: bool, destroys: bool, again: bool| json!({"readOnlyHint": read, "destructiveHint": destroys, "idempotentHint": again});
+    assert_eq!(hints("things.list"), expected(true, false, true));
+    assert_eq!(hints("things.insert"), expected(false, false, false));
+    assert_eq!(hints("things.emptyTrash"), expected(false, true, false));
+    assert_eq!(hints("thing.things.unnamed"), expected(false, true, true));
+
+    let get = tool(&import, "things.get");
+    assert_eq!(get["description"], "Deprecated.");
+    assert_eq!(get["inputSchema"]["required"], json!(["path"]));
+    assert!(get["inputSchema"]["properties"]["filename"].is_object());
+    assert_eq!(
+        get["outputSchema"]["properties"]["body"]["anyOf"][0]["properties"]["name"],
+        json!({"type": "string"})
+    );
+    let insert = tool(&import, "things.insert");
+    assert_eq!(insert["inputSchema"]["required"], json!(["body"]));
+    let media = insert["inputSchema"]["properties"]["media"]["description"].as_str().unwrap();
+    assert!(media.ends_with("Accepted: image/*."), "{media}");
+}
+
+#[test]
+fn only_what_is_exposed_asks_for_rights() {
+    let import = imported(&small(), &["*.list", "things.gone"]);
+    assert_eq!(import.discovery.tools.len(), 1);
+    assert_eq!(import.discovery.scopes, ["https://www.googleapis.com/auth/things.readonly"]);
+    assert_eq!(
+        import.discovery.problems,
+        [ImportProblem {
+            place: "includeOperations".to_owned(),
+            reason: "`things.gone` names no method of the document".to_owned(),
+        }]
+    );
+}
+
+#[test]
+fn a_broken_method_is_listed_and_the_rest_works() {
+    let mut document = small();
+    let methods = &mut document["resources"]["things"]["methods"];
+    methods["noPath"] = json!({"id": "things.noPath", "httpMethod": "GET"});
+    methods["verb"] = json!({"id": "things.verb", "httpMethod": "FETCH", "path": "x"});
+    methods["hole"] = json!({"id": "things.hole", "path": "x/{y}"});
+    methods["brace"] = json!({"id": "things.brace", "path": "x/{y"});
+    methods["text"] = json!("x");
+    methods["place"] =
+        json!({"id": "things.place", "path": "x", "parameters": {"a": {"location": "moon"}}});
+    methods["list2"] = json!({"id": "things.list", "path": "x"});
+    let import = imported(&document, &[]);
+    let problems: Vec<String> = import
+        .discovery
+        .problems
+        .iter()
+        .map(|problem| format!("{}: {}", problem.place, problem.reason))
+        .collect();
+    assert_eq!(
+        problems,
+        [
+            "things.noPath: it has no `path`",
+            "things.verb: there is no verb `FETCH`",
+            "things.hole: its path needs `y`, which is not a parameter",
+            "things.brace: its path has a `{` without `}`",
+            "things.text: it is not a method",
+            "things.place: its parameter `a` has the unknown location `moon`",
+        ]
+    );
+    // Two methods of one id are told apart by their place.
+    assert_eq!(import.discovery.tools.len(), 6);
+    assert!(import.methods.contains_key("thing.things.list2"));
+}
+
+#[test]
+fn every_input_schema_compiles() {
+    for tool in &imported(&small(), &[]).discovery.tools {
+        assert_eq!(tool.argument_check().problem(), None, "{}", tool.name());
+    }
+}
