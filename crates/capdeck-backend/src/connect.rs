@@ -6,7 +6,7 @@ use capdeck_auth::{
     Environment, Names, ResolveError, Scrubber, Secret, Unresolved, Vault, resolve_value,
 };
 use capdeck_catalog::RawObject;
-use capdeck_definition::{Backend, BackendKind, CapabilityId, Definition};
+use capdeck_definition::{Backend, CapabilityId, Definition};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
     cli::CliConnection, google_discovery, graphql::GraphQlReader, http_actions::HttpActions, mcp,
-    surroundings::Surroundings, vault_holder, working_folder::WorkingFolder,
+    openapi, surroundings::Surroundings, vault_holder, working_folder::WorkingFolder,
 };
 
 /// Opens connections. Cheap to clone; one per host.
@@ -98,6 +98,11 @@ impl Connector {
             Backend::Cli(tools) => {
                 Ok(Arc::new(CliConnection::new(self.prepare(definition, tools)?, &options.cancel)))
             }
+            Backend::OpenApi(api) => {
+                let prepared = self.prepare(definition, api)?;
+                let base_dir = &definition.base_dir;
+                Ok(Arc::new(openapi::connect(prepared, base_dir, &options.cancel).await?))
+            }
             Backend::GoogleDiscovery(api) => {
                 let prepared = self.prepare(definition, api)?;
                 Ok(Arc::new(google_discovery::connect(prepared, &options.cancel)?))
@@ -106,7 +111,6 @@ impl Connector {
                 let prepared = self.prepare(definition, api)?;
                 Ok(Arc::new(GraphQlReader::connect(prepared, &options.cancel)?))
             }
-            Backend::OpenApi(_) => Err(not_connected_yet(definition.backend.kind())),
             Backend::Caplets(_) => Err(CallError::new(
                 ErrorCode::InternalError,
                 format!("`{}` is a set; its members are connected one by one", definition.id),
@@ -205,20 +209,4 @@ impl From<ResolveError> for CallError {
             }
         }
     }
-}
-
-fn not_connected_yet(kind: BackendKind) -> CallError {
-    let name = match kind {
-        BackendKind::OpenApi => "an OpenAPI backend",
-        BackendKind::GoogleDiscovery => "a Google Discovery backend",
-        BackendKind::GraphQl => "a GraphQL backend",
-        BackendKind::Mcp => "an MCP backend",
-        BackendKind::Http => "an HTTP backend",
-        BackendKind::Cli => "a command-line backend",
-        BackendKind::Caplets => "a set",
-    };
-    CallError::new(
-        ErrorCode::UnsupportedCapability,
-        format!("{name} is not connected yet in this version"),
-    )
 }

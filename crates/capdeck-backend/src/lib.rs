@@ -25,6 +25,7 @@ mod http;
 mod http_actions;
 mod listener;
 mod mcp;
+mod openapi;
 mod outbound;
 mod process;
 mod process_log;
