@@ -101,6 +101,9 @@ impl DeckSession {
             Err(error) if error.kind() == ErrorKind::Cancelled => {
                 Err(failure::as_rpc_error(&error, era))
             }
+            Err(error) if era == Era::Modern && failure::wants_address(&error) => {
+                Err(failure::as_rpc_error(&error, era))
+            }
             Err(error) => failure::as_tool_result(&error),
         }
     }
