@@ -105,7 +105,7 @@ impl Host {
         self.view_for(policy, &AudienceKey::default(), &[client])
     }
 
-    /// What a client of this name may know of the catalog, if it declares no capabilities.
+    /// What a client or principal of this name may know of the catalog, if it declares no capabilities.
     pub fn known_to(&self, client: &str) -> Arc<Catalog> {
         self.screened_for(&AudienceKey::default(), &[client])
     }

@@ -159,6 +159,7 @@ impl Session for DeckSession {
         if method == "subscriptions/listen" && era == Era::Modern {
             let wanted = Wanted::of(params.as_ref())?;
             let context = self.context(exchange.clone());
+            self.session.note_listening("");
             return listen(self, &self.streams, wanted, exchange, &context).await;
         }
         let session = &self.session;

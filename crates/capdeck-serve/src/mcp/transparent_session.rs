@@ -153,6 +153,11 @@ impl Session for TransparentSession {
         method: &str,
         params: Option<RawObject>,
         exchange: Exchange,
+            if !wanted.task_ids.is_empty() {
+                let checked = self.session.check_task_wish();
+                checked.map_err(|error| failure::as_rpc_error(&error, era))?;
+            }
+            self.session.note_listening(self.id.as_str());
     ) -> Result<Box<RawValue>, RpcError> {
         let era = exchange.revision.era();
         let context = context(exchange.clone(), Telling::Everything, self.legacy_logs());
