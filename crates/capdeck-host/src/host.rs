@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ApprovalStore, HostEvent, HostSettings, LastFailure, Principal, Scope, Session,
-    SessionSettings, SetupState, TrustStore, View, ViewPolicy, audience::AudienceKey,
+    SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy, audience::AudienceKey,
     audit::AuditLog, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
     failures::Failures, pins::PinStore, pool::ConnectionPool, subscriptions::Subscriptions,
     tasks::Tasks,
@@ -305,6 +305,7 @@ impl Host {
             principal: Principal::local(),
             client,
             listener: Arc::new(NoListener),
+            tasks: TaskForm::Awaited,
         })
     }
 
@@ -317,6 +318,11 @@ impl Host {
     pub async fn close(&self) {
         self.0.stop.cancel();
         self.0.shared.close().await;
+        // Sessions end their own, except those that a task outlived.
+        let pools: Vec<_> = self.0.own_pools.lock().iter().filter_map(Weak::upgrade).collect();
+        for pool in pools {
+            pool.close().await;
+        }
     }
 
     pub(crate) fn downgrade(&self) -> Weak<HostState> {

@@ -34,3 +34,4 @@ mod search;
 mod sets;
 mod setup;
 mod surface;
+mod tasks;

@@ -227,8 +227,12 @@ impl Session for DeckSession {
 impl Listenable for DeckSession {
     async fn offered(&self, wanted: Wanted) -> Wanted {
         let directly = self.session.view().offers_directly();
-        let honoured =
-            Wanted { prompts_list_changed: wanted.prompts_list_changed && directly, ..wanted };
+        let honoured = Wanted {
+            prompts_list_changed: wanted.prompts_list_changed && directly,
+            // The deck waits for tasks itself, so there are none to hear of.
+            task_ids: Vec::new(),
+            ..wanted
+        };
         for (list, is_wanted) in [
             (List::Tools, honoured.tools_list_changed),
             (List::Resources, honoured.resources_list_changed),

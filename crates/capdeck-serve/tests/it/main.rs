@@ -21,3 +21,4 @@ mod slow_clients;
 mod status;
 mod stop;
 mod transparent_endpoint;
+mod tasks;

@@ -191,7 +191,8 @@ fn log_messages_come_only_with_a_level() {
 #[test]
 fn tasks_that_were_not_handed_out_here_do_not_exist() {
     let served = direct();
-    let mut client = ModernClient::new(&served, SERVER, json!({}));
+    let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    let mut client = ModernClient::new(&served, SERVER, tasks);
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
         let answer = client.request(method, json!({"taskId": "somebody-elses"}));
         assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
