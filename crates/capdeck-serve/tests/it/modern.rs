@@ -201,7 +201,6 @@ fn tasks_that_were_not_handed_out_here_do_not_exist() {
 }
 
 #[test]
-#[test]
 fn an_address_to_open_first_is_a_question_in_every_view() {
     let tool = json!({"name": "visit_first", "description": "Needs a sign-in", "inputSchema": {"type": "object"}});
     let plan = FakePlan { extra_tools: vec![tool], ..FakePlan::default() };
@@ -236,6 +235,7 @@ fn an_address_to_open_first_is_a_question_in_every_view() {
     }
 }
 
+#[test]
 fn gated_tools_are_shown_by_what_each_request_declares() {
     let plan = FakePlan { gated_tools: true, ..FakePlan::default() };
     let served = Setting::of(&plan).exposure(Exposure::Direct).serve();
