@@ -36,3 +36,4 @@ mod search;
 mod sets;
 mod setup;
 mod surface;
+mod tasks;
