@@ -60,9 +60,8 @@ impl Endpoint {
     ) -> Self {
         let credentials = credentials(auth);
         prepared.also_secret(&credentials.secrets());
-        let sign_in = server.and_then(|server| {
-            sign_in::of_api(&prepared.id, auth, server, &[], &prepared.surroundings)
-        });
+        let sign_in = server
+            .and_then(|server| sign_in::of_api(&prepared.id, auth, server, &prepared.surroundings));
         Self {
             id: prepared.id.clone(),
             credentials,
