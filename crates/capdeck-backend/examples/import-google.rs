@@ -16,6 +16,9 @@ use capdeck_definition::{
 };
 use serde_json::{Value, json};
 
+/// Nobody waits for a single document here, and the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 fn main() {
     let files: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -48,8 +51,7 @@ fn check_all(files: &[PathBuf]) -> Vec<Value> {
 async fn check(connector: &Connector, file: &PathBuf) -> Value {
     let definition = definition(file);
     let connection = connector.connect(&definition, ConnectOptions::default()).await.unwrap();
-    let discovery = match connection.discover(&CallContext::detached(Duration::from_secs(60))).await
-    {
+    let discovery = match connection.discover(&CallContext::detached(PATIENCE)).await {
         Ok(discovery) => discovery,
         Err(error) => return json!({ "file": file, "error": error.to_string() }),
     };
