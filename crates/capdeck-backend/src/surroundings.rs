@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use capdeck_auth::{Environment, GuardedClients, TokenStore};
+use capdeck_auth::{Environment, GuardedClients, Names, TokenStore};
 
 use crate::{
     CallError, artifact::ArtifactStore, connect::ConnectorSettings, fault_sources::FaultSources,
@@ -30,14 +30,13 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    pub(crate) fn new(settings: ConnectorSettings) -> Self {
+    pub(crate) fn new(settings: ConnectorSettings, names: Arc<dyn Names>) -> Self {
         let ConnectorSettings {
             environment,
             project,
             artifacts_dir,
             auth_dir,
             guardian,
-            names,
             client_name,
             client_version,
         } = settings;
