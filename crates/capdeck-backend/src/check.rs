@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 
 use crate::{
     CallError, Connector, child_environment::child_environment, cli::template::has_input,
-    connect::Prepared, process::find_program,
+    connect::Prepared, graphql, process::find_program,
 };
 
 impl Connector {
@@ -19,7 +19,9 @@ impl Connector {
             Backend::Http(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
             Backend::OpenApi(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
             Backend::GoogleDiscovery(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
-            Backend::GraphQl(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
+            Backend::GraphQl(api) => {
+                self.prepare(definition, api).map(|ready| graphql::check(&ready))
+            }
             Backend::Caplets(set) => self.prepare(definition, set).map(|_ready| Vec::new()),
         };
         found.unwrap_or_else(|error| vec![error])
