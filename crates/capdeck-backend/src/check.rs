@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 
 use crate::{
     CallError, Connector, child_environment::child_environment, cli::template::has_input,
-    connect::Prepared, graphql, process::find_program,
+    connect::Prepared, process::find_program,
 };
 
 impl Connector {
@@ -20,7 +20,7 @@ impl Connector {
             Backend::OpenApi(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
             Backend::GoogleDiscovery(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
             Backend::GraphQl(api) => {
-                self.prepare(definition, api).map(|ready| graphql::check(&ready))
+                self.prepare(definition, api).map(|ready| crate::graphql::check(&ready))
             }
             Backend::Caplets(set) => self.prepare(definition, set).map(|_ready| Vec::new()),
         };
