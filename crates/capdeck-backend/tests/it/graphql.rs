@@ -308,6 +308,22 @@ async fn a_free_mutation_needs_the_word_of_the_file() {
 }
 
 #[tokio::test]
+async fn a_secret_in_a_document_is_in_no_finding() {
+    let deck = Deck::new(&[("API_TOKEN", "canary_of_this_test")]);
+    let path = deck.folder.path().join("schema.graphql");
+    std::fs::write(&path, SCHEMA).unwrap();
+    let block = json!({
+        "kind": "graphql", "endpointUrl": "https://api.example", "schemaPath": path.to_str().unwrap(),
+        "auth": {"type": "none"},
+        "operations": {"bad": {"document": "{ ${API_TOKEN} }"}, "good": {"document": "{ hello }"}},
+    });
+    let discovery = discover(&deck.connect(block).await.unwrap()).await;
+    assert_eq!(names(&discovery), ["good"]);
+    let told = serde_json::to_string(&discovery).unwrap();
+    assert!(told.contains("does not have a field") && !told.contains("canary"), "{told}");
+}
+
+#[tokio::test]
 async fn what_is_missing_is_told_without_connecting() {
     let (deck, block) = with_schema("http://127.0.0.1:9", json!({}));
     assert_eq!(deck.connector.check(&definition(block.clone())).len(), 0);
