@@ -7,7 +7,7 @@
     reason = "a program for tests: it prints its findings and fails by panicking"
 )]
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use capdeck_auth::{Environment, KeySettings, Vault};
 use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings};
