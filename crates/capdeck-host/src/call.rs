@@ -37,6 +37,7 @@ pub struct ToolRequest {
 /// A call that may run.
 struct Admitted {
     capability: Arc<Capability>,
+    tool: Option<Arc<Tool>>,
     passage: Passage,
 }
 
@@ -85,7 +86,7 @@ impl Session {
             projection::check(&request.fields, &capability, tool)?;
         }
         let passage = self.pass(&capability, tool.as_deref(), request, context).await?;
-        Ok(Admitted { capability, passage })
+        Ok(Admitted { capability, tool, passage })
     }
 
     /// True when the gate stopped the call, also where the client is told that there is no such tool.
@@ -105,17 +106,21 @@ impl Session {
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let Admitted { capability, passage: _ } = call;
+        let Admitted { capability, tool, passage: _ } = call;
         if let Backend::Caplets(_) = capability.definition.backend {
             return self.call_member(capability, request, context).await;
         }
         let outcome = self.call_backend(capability, request, context).await;
         self.host.note_outcome(&capability.definition.id, outcome.as_ref().err());
         let result = outcome?;
-        if request.fields.is_empty() {
-            return Ok(result);
+        if let Some(tool) = tool {
+            self.host.observe(&capability.definition, tool, &result);
         }
-        projection::apply(&request.fields, self.host.artifacts(), result).await
+        let chosen = match request.fields.as_slice() {
+            [] => result,
+            fields => projection::apply(fields, self.host.artifacts(), result).await?,
+        };
+        self.fit(capability, chosen).await
     }
 
     async fn call_backend(

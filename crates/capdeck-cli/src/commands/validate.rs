@@ -3,17 +3,21 @@
 use std::path::PathBuf;
 
 use capdeck_definition::{Deck, Diagnostic, Severity, check_paths};
+use capdeck_host::Host;
 use serde_json::json;
 
 use crate::{
     context::Context,
     errors::{ExitStatus, Failure},
     frames::Frames,
+    plain_text::counted,
+    runtime::single_thread,
 };
 
 /// Check definition files
 ///
-/// Shows every problem with its place and a fix. Fails when there is an error; warnings only inform.
+/// Shows every problem with its place and a fix, also the parts of local descriptions (OpenAPI, GraphQL, Google Discovery)
+/// that cannot be imported. Fails when there is an error; warnings only inform. Nothing is fetched.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ValidateArgs {
     /// Capability files, config files or folders of them; the decks in use if none is named.
@@ -24,10 +28,17 @@ pub(crate) struct ValidateArgs {
 pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let ValidateArgs { paths } = args;
     let printer = context.printer;
-    let deck = match paths.as_slice() {
-        [] => Deck::clone(&context.open_host()?.deck()),
-        paths => check_paths(paths),
+    let (mut deck, host) = match paths.as_slice() {
+        [] => {
+            let host = context.open_host()?;
+            (Deck::clone(&host.deck()), Some(host))
+        }
+        paths => (check_paths(paths), context.open_host().ok()),
     };
+    // Files can be checked where there is no deck at all; what they describe is then left to the connection.
+    if let Some(host) = host {
+        deck.diagnostics.extend(single_thread()?.block_on(left_out(&host, &deck)));
+    }
     if printer.wants_json() {
         printer.json(&json!({ "items": deck.diagnostics }));
     } else {
@@ -42,6 +53,35 @@ pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<ExitStat
     }
     let has_error = deck.diagnostics.iter().any(|found| found.severity == Severity::Error);
     Ok(if has_error { ExitStatus::RequestFailed } else { ExitStatus::Done })
+}
+
+/// What of local descriptions cannot be imported.
+async fn left_out(host: &Host, deck: &Deck) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for definition in &deck.definitions {
+        let Some(import) = host.import_local(definition).await else { continue };
+        let id = &definition.id;
+        let warning = |code: &str, message: String, fix: Option<String>| Diagnostic {
+            file: import.file.clone(),
+            line: 0,
+            column: 0,
+            severity: Severity::Warning,
+            code: code.to_owned(),
+            message,
+            fix,
+        };
+        match &import.outcome {
+            Ok(discovery) => found.extend(discovery.problems.iter().map(|problem| {
+                let message = format!("`{id}` leaves out {}: {}", problem.place, problem.reason);
+                warning("not-imported", message, None)
+            })),
+            Err(error) => {
+                let message = format!("nothing of `{id}` can be imported: {error}");
+                found.push(warning("not-imported", message, error.hint.clone()));
+            }
+        }
+    }
+    found
 }
 
 fn summary(deck: &Deck) -> String {
@@ -61,8 +101,4 @@ fn summary(deck: &Deck) -> String {
             counted(warnings, "warning", "warnings")
         ),
     }
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -1,6 +1,8 @@
 //! `capdeck why ID [TOOL]`: where it comes from, and why agents do or do not see it.
 
-use capdeck_catalog::{Because, Capability, Catalog, Clearance, Ruling, Subject, Tool};
+use capdeck_catalog::{
+    Because, Capability, Catalog, Clearance, ImportProblem, Ruling, Subject, Tool, import_problems,
+};
 use capdeck_definition::{Effect, Exposure, Layer};
 use capdeck_host::{CallError, ErrorCode, Host, PinReview, Route, View, ViewPolicy};
 use serde_json::{Value, json};
@@ -11,15 +13,15 @@ use crate::{
     context::Context,
     errors::{ExitStatus, Failure},
     listing::{ItemStatus, ListItem, list_items},
-    plain_text::{one_line, written},
+    plain_text::{counted, one_line, written},
     printer::{Palette, Style},
     target,
 };
 
 /// Tell where a capability or tool comes from, and why agents do or do not see it
 ///
-/// Names the file and the layer, what it replaces, its exposure and who chose it, what the policy and the pins say, and its
-/// last failure.
+/// Names the file and the layer, what it replaces, its exposure and who chose it, what the policy and the pins say, what of its
+/// description could not be imported, and its last failure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WhyArgs {
     /// The capability's id, or `ID.TOOL`.
@@ -33,6 +35,9 @@ pub(crate) struct WhyArgs {
     client: String,
 }
 
+/// How many parts that could not be imported are told one by one.
+const MOST_PROBLEMS: usize = 50;
+
 /// Everything there is to say about one capability.
 struct Account {
     item: ListItem,
@@ -42,6 +47,8 @@ struct Account {
     tool: Option<Value>,
     /// What a person should look at in its definitions.
     pins: Vec<String>,
+    /// What of its description, or of its members, could not be imported.
+    left_out: Vec<ImportProblem>,
     last_failure: Option<(String, String)>,
 }
 
@@ -76,6 +83,7 @@ fn account(host: &Host, id: &str, tool: Option<&str>, client: &str) -> Result<Ac
             seen: None,
             tool: None,
             pins: Vec::new(),
+            left_out: Vec::new(),
             last_failure: None,
         });
     }
@@ -95,6 +103,7 @@ fn account(host: &Host, id: &str, tool: Option<&str>, client: &str) -> Result<Ac
         seen: view.catalog().get(id).and_then(|_| seen(&view, &capability)),
         tool,
         pins: pin_notes(&review),
+        left_out: import_problems(&catalog, &capability),
         last_failure: failure.map(|failure| (failure.at.to_string(), failure.message)),
     })
 }
@@ -257,6 +266,9 @@ impl Account {
         if !self.pins.is_empty() {
             put("pins", json!(self.pins));
         }
+        if !self.left_out.is_empty() {
+            put("problems", json!(self.left_out));
+        }
         if let Some((at, message)) = &self.last_failure {
             put("lastFailure", json!({ "at": at, "message": message }));
         }
@@ -322,6 +334,17 @@ impl Account {
         }
         if !self.pins.is_empty() {
             line("", &format!("look at it with: capdeck pins diff {}", item.id));
+        }
+        if !self.left_out.is_empty() {
+            let count = counted(self.left_out.len(), "part", "parts");
+            line("left out", &format!("{count} could not be imported"));
+        }
+        for problem in self.left_out.iter().take(MOST_PROBLEMS) {
+            let told = format!("{}: {}", problem.place, problem.reason);
+            line("", &one_line(&told));
+        }
+        if self.left_out.len() > MOST_PROBLEMS {
+            line("", &format!("all of them with: capdeck why {} --json", item.id));
         }
         if let Some((at, message)) = &self.last_failure {
             line("last failure", &format!("{at}: {}", one_line(message)));

@@ -16,6 +16,7 @@ mod init;
 mod list;
 mod pins;
 mod places;
+mod problems;
 mod real_files;
 mod reference;
 mod search;
