@@ -24,6 +24,7 @@ mod trust;
 mod untrust;
 mod up;
 mod validate;
+mod vault;
 mod why;
 
 use clap::Subcommand;
@@ -48,6 +49,7 @@ pub(crate) enum Command {
     Call(call::CallArgs),
     Artifacts(artifacts::ArtifactsArgs),
     Auth(auth::AuthArgs),
+    Vault(vault::VaultArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Validate(validate::ValidateArgs),
@@ -79,6 +81,7 @@ impl Command {
             Self::Call(args) => call::run(args, context),
             Self::Artifacts(args) => artifacts::run(args, context),
             Self::Auth(args) => auth::run(args, context),
+            Self::Vault(args) => vault::run(args, context),
             Self::Check(args) => check::run(args, context),
             Self::Doctor(args) => doctor::run(args, context),
             Self::Validate(args) => validate::run(args, context),

@@ -6,6 +6,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use capdeck_auth::SystemNames;
 use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, LocalImport,
     NoListener,
@@ -66,8 +67,9 @@ impl Host {
             environment: settings.environment.clone(),
             project: settings.project.as_ref().map(|project| project.dir.clone()),
             artifacts_dir: settings.state_dir.join("artifacts"),
-            auth_dir: settings.state_dir.join("auth"),
+            vault: settings.vault.clone(),
             guardian: settings.guardian.clone(),
+            names: Arc::new(SystemNames),
             client_name: "capdeck".to_owned(),
             client_version: settings.version.clone(),
         });

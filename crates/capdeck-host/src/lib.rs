@@ -58,7 +58,7 @@ pub use capdeck_backend::{
     Artifact, ArtifactReader, Begun, CallContext, CallError, Caller, ClientProfile, ErrorCode,
     ErrorKind, GuardianCommand, Listener, LocalImport, NoCaller, NoListener, RpcFailure,
     SetupEvent, SetupPhase, SetupReport, SignIn, SignInState, SignInStatus, StepReport, StepStatus,
-    StoredArtifact, Swept, run_guardian,
+    StoredArtifact, Swept, run_guardian, vault_holder,
 };
 pub use capdeck_catalog::RawObject;
 pub use capdeck_definition::{CapabilityId, Exposure};
