@@ -1,14 +1,12 @@
 //! What is learned from results: what they look like, and nothing that they say.
 
-use std::process::Command;
-
+use capdeck_definition::Exposure;
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
 use crate::deck::{
     Deck, agent, agent_with, call, call_listed, caplet, context, everything_below, request,
 };
-use capdeck_definition::Exposure;
 
 const CANARY: &str = "canary-4b1d-do-not-keep";
 
@@ -85,7 +83,6 @@ async fn another_definition_starts_anew_and_the_switch_turns_it_off() {
     let deck = deck();
     call_all(&deck).await;
     let file = std::fs::read_to_string(deck.dirs.config().join("tools.md")).unwrap();
-    deck.dirs.write("config/tools.md", file.replace("\"rows\":[{\\\"id", "\"rows\":[{\\\"key"));
     let changed = file.replace("secret-failure", "other-failure");
     deck.dirs.write("config/tools.md", &changed);
     assert_eq!(described(&deck, "rows").await, Value::Null, "it may lead elsewhere now");
@@ -116,6 +113,5 @@ async fn a_server_that_says_nothing_teaches_too() {
     assert_eq!(shape["typeScript"], "{ a?: number }");
     assert_eq!(shape["sampleCount"], 1, "results without news change nothing on disk");
     host.close().await;
-    let listing = Command::new("ls").arg(deck.dirs.cache().join("shapes")).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&listing.stdout).lines().count(), 1);
+    assert_eq!(std::fs::read_dir(deck.dirs.cache().join("shapes")).unwrap().count(), 1);
 }
