@@ -186,7 +186,9 @@ fn sweep_in_background(root: PathBuf, limits: ArtifactLimits) {
 fn whole(uri: &str) -> Result<ArtifactUri, ArtifactError> {
     match ArtifactUri::parse(uri)? {
         (uri, ArtifactPart::Whole) => Ok(uri),
-        (_, ArtifactPart::Bytes { .. }) => Err(ArtifactError::InvalidUri { uri: uri.to_owned() }),
+        (_, ArtifactPart::Bytes { .. } | ArtifactPart::Place { .. }) => {
+            Err(ArtifactError::InvalidUri { uri: uri.to_owned() })
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What `list` says of each capability, usable or not.
 
-use capdeck_catalog::{Capability, Catalog, HiddenReason, Status};
+use capdeck_catalog::{Capability, Catalog, HiddenReason, Status, import_problems};
 use capdeck_definition::{Backend, BackendKind, Chaos, Exposure, Quarantined, Source};
 use capdeck_host::direct_tokens;
 use serde::Serialize;
@@ -9,6 +9,7 @@ use crate::printer::Style;
 
 /// One line of a listing. The names and their order are a public shape.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ListItem {
     pub(crate) id: String,
     pub(crate) name: String,
@@ -27,6 +28,9 @@ pub(crate) struct ListItem {
     pub(crate) shadows: Vec<Source>,
     /// What listing every tool would cost an agent at most; `None` while the tools are not known.
     pub(crate) tokens: Option<usize>,
+    /// How many parts of its description could not be imported.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) import_problems: usize,
     /// The faults that are injected on purpose, so that nobody forgets them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) chaos: Option<String>,
@@ -47,7 +51,12 @@ pub(crate) enum ItemStatus {
 /// Every capability and every broken entry, by id.
 pub(crate) fn list_items(catalog: &Catalog) -> Vec<ListItem> {
     let known = catalog.capabilities().chain(catalog.untrusted());
-    let mut items: Vec<ListItem> = known.map(|capability| ListItem::of(capability)).collect();
+    let mut items: Vec<ListItem> = known
+        .map(|capability| ListItem {
+            import_problems: import_problems(catalog, capability).len(),
+            ..ListItem::of(capability)
+        })
+        .collect();
     // A stale entry stands for the broken file it came from.
     let is_stale = |entry: &Quarantined| {
         catalog.get(&entry.id).is_some_and(|capability| {
@@ -79,6 +88,7 @@ impl ListItem {
             source: definition.source.clone(),
             shadows: capability.shadows.clone(),
             tokens: capability.discovery.as_ref().map(|_| direct_tokens(capability)),
+            import_problems: capability.discovery.as_ref().map_or(0, |known| known.problems.len()),
             chaos: chaos_of(&definition.backend),
         }
     }
@@ -97,9 +107,15 @@ impl ListItem {
             source: entry.source.clone(),
             shadows: Vec::new(),
             tokens: None,
+            import_problems: 0,
             chaos: None,
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl ListItem {

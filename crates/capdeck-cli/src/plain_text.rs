@@ -70,6 +70,11 @@ fn push_plain(shown: &mut String, letter: char) {
     }
 }
 
+/// `1 part`, `2 parts`.
+pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// Characters that take no room but change how others are read.
 fn is_invisible(letter: char) -> bool {
     matches!(

@@ -1,5 +1,7 @@
 //! Artifacts in the hands of clients: who may read them, and how much at once.
 
+mod place;
+
 use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -11,7 +13,12 @@ use capdeck_catalog::RawObject;
 use capdeck_definition::DeckConfig;
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{Host, Scope, Session, raw};
+use self::place::Shown;
+use crate::{
+    Host, Scope, Session,
+    long_result::{Range, cut_json, told as cut_told},
+    raw,
+};
 
 /// The most bytes that one read answers with.
 const MOST_READ: u64 = 1024 * 1024;
@@ -20,7 +27,8 @@ const MOST_READ: u64 = 1024 * 1024;
 const SNIFFED: u64 = 8 * 1024;
 
 /// How clients that list templates come to know artifacts.
-const TEMPLATE: &str = "capdeck://artifacts/{capability}/{call}/{file}{?offset,length}";
+const TEMPLATE: &str =
+    "capdeck://artifacts/{capability}/{call}/{file}{?offset,length,at,from,count}";
 
 /// A part of an artifact that was read.
 struct Read {
@@ -29,6 +37,14 @@ struct Read {
     is_text: bool,
     offset: u64,
     bytes: Vec<u8>,
+}
+
+/// What stands at a place of an artifact.
+struct ShownPart {
+    artifact: Artifact,
+    at: String,
+    range: Range,
+    shown: Shown,
 }
 
 /// What the config lets stay.
@@ -44,7 +60,7 @@ pub(crate) fn artifact_limits(config: &DeckConfig) -> ArtifactLimits {
 
 /// The template as a list of templates shows it.
 pub(crate) fn template() -> RawObject {
-    let description = "A result that was too large to send. Results name their URI; `offset` and `length` are bytes.";
+    let description = "A result that was too large to send. Results name their URI. `offset` and `length` are bytes; `at` is a JSON pointer, `from` and `count` items or characters there.";
     raw::object([
         ("uriTemplate", json!(TEMPLATE)),
         ("name", json!("artifact")),
@@ -64,13 +80,68 @@ impl Session {
 
     async fn read_part(&self, text: &str) -> Result<Box<RawValue>, CallError> {
         let (uri, part) = self.may_read(text)?;
+        let content = match part {
+            ArtifactPart::Place { at, from, count } => {
+                let shown = self.show(uri, at, range(from, count), MOST_READ as usize).await?;
+                shown.content(text)
+            }
+            ArtifactPart::Whole | ArtifactPart::Bytes { .. } => {
+                self.read_bytes(uri, part).await?.content(text)
+            }
+        };
+        answer(&json!({ "contents": [content] }))
+    }
+
+    /// Goes on in a result that was too large: an artifact's URI in the place of a tool's name. The answer is a tool result.
+    pub(crate) async fn read_on(&self, text: &str) -> Result<Box<RawValue>, CallError> {
+        let bare = text.split('?').next().unwrap_or_default();
+        let id = ArtifactUri::parse(bare).map(|(parsed, _)| parsed.capability().to_string());
+        let reading = async {
+            let (uri, part) = self.may_read(text)?;
+            let (at, range) = match part {
+                ArtifactPart::Whole => (String::new(), range(0, None)),
+                ArtifactPart::Place { at, from, count } => (at, range(from, count)),
+                ArtifactPart::Bytes { .. } => {
+                    let read = self.read_bytes(uri, part).await?.content(text);
+                    let block = json!({ "type": "resource", "resource": read });
+                    return answer(&json!({ "content": [block] }));
+                }
+            };
+            self.show(uri, at, range, self.result_bytes() / 2).await?.result()
+        };
+        self.audited("resources/read", id.as_deref().unwrap_or_default(), bare, reading).await
+    }
+
+    async fn read_bytes(&self, uri: ArtifactUri, part: ArtifactPart) -> Result<Read, CallError> {
         let host = self.host.clone();
-        let reading = tokio::task::spawn_blocking(move || read(&host, &uri, &part));
-        let read = reading
-            .await
-            .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))??;
-        serde_json::value::to_raw_value(&json!({ "contents": [read.content(text)] }))
-            .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
+        blocking(move || read(&host, &uri, &part)).await
+    }
+
+    async fn show(
+        &self,
+        uri: ArtifactUri,
+        at: String,
+        range: Range,
+        budget: usize,
+    ) -> Result<ShownPart, CallError> {
+        let host = self.host.clone();
+        blocking(move || {
+            let mut reader = host.artifacts().reader(&uri).map_err(told)?;
+            let artifact = reader.artifact().clone();
+            let text = String::from_utf8(reader.next(u64::MAX).map_err(told)?).map_err(|_| {
+                CallError::new(
+                    ErrorCode::RequestInvalid,
+                    "the artifact is no text, and has no places",
+                )
+                .hint(format!("read it by bytes: {uri}?offset=0&length={MOST_READ}"))
+            })?;
+            let shown = place::show(&text, &at, range, budget).ok_or_else(|| {
+                CallError::new(ErrorCode::RequestInvalid, format!("there is nothing at `{at}`"))
+                    .hint(format!("start with: {uri}?at="))
+            })?;
+            Ok(ShownPart { artifact, at, range, shown })
+        })
+        .await
     }
 
     /// True when the host itself keeps an artifact under this URI that the client may read.
@@ -134,7 +205,7 @@ fn read(host: &Host, uri: &ArtifactUri, part: &ArtifactPart) -> Result<Read, Cal
         None => is_text_by_looks(&reader.next(SNIFFED).map_err(told)?),
     };
     let (offset, length) = match *part {
-        ArtifactPart::Whole => (0, None),
+        ArtifactPart::Whole | ArtifactPart::Place { .. } => (0, None),
         ArtifactPart::Bytes { offset, length } => (offset, length),
     };
     reader.seek(offset).map_err(told)?;
@@ -195,6 +266,69 @@ impl Read {
     }
 }
 
+impl ShownPart {
+    /// One entry of `contents`, under the URI that was asked for.
+    fn content(self, asked: &str) -> Value {
+        let facts = self.facts();
+        let kind = if self.shown.is_json { "application/json" } else { "text/plain" };
+        json!({
+            "uri": asked,
+            "mimeType": kind,
+            "text": self.shown.text,
+            "_meta": { "capdeck/artifact": facts },
+        })
+    }
+
+    /// A tool result.
+    fn result(self) -> Result<Box<RawValue>, CallError> {
+        let facts = self.facts();
+        let cuts = self.shown.cuts.iter().take(8).map(|cut| cut_told(&self.artifact.uri, cut));
+        let cuts: Vec<String> = cuts.collect();
+        let mut content = vec![json!({ "type": "text", "text": self.shown.text })];
+        if !cuts.is_empty() {
+            content.push(json!({ "type": "text", "text": cuts.join("\n") }));
+        }
+        answer(&json!({ "content": content, "_meta": { "capdeck/page": facts } }))
+    }
+
+    fn facts(&self) -> Value {
+        let uri = &self.artifact.uri;
+        let cuts: Vec<Value> = self.shown.cuts.iter().map(|cut| cut_json(uri, cut)).collect();
+        let own = cuts.iter().find(|cut| cut["at"] == self.at.as_str());
+        let mut facts = json!({
+            "uri": uri,
+            "size": self.artifact.byte_length,
+            "sha256": self.artifact.sha256,
+            "at": self.at,
+            "from": self.range.from,
+            "cuts": cuts,
+        });
+        if let Some(own) = own {
+            facts["next"] = own["next"].clone();
+        }
+        facts
+    }
+}
+
+fn range(from: u64, count: Option<u64>) -> Range {
+    let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    Range { from: number(from), count: count.map(number) }
+}
+
+/// Disks are slow; nobody else waits for them.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, CallError> + Send + 'static,
+) -> Result<T, CallError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))?
+}
+
+fn answer(value: &Value) -> Result<Box<RawValue>, CallError> {
+    serde_json::value::to_raw_value(value)
+        .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
+}
+
 fn too_much(artifact: &Artifact, offset: u64) -> CallError {
     let size = artifact.byte_length;
     CallError::new(
@@ -224,7 +358,7 @@ fn told(error: ArtifactError) -> CallError {
     let told = CallError::new(code, error.to_string());
     match &error {
         ArtifactError::InvalidPart { .. } => {
-            told.hint("a part is `?offset=BYTES&length=BYTES` after the URI")
+            told.hint("a part is `?offset=BYTES&length=BYTES` or `?at=/JSON/POINTER&from=N&count=N` after the URI")
         }
         ArtifactError::InUse { .. } => told.hint("try again when the reading has ended"),
         ArtifactError::NotFound { .. } => told.hint("call the tool again for a new one"),

@@ -113,10 +113,14 @@ impl Session {
         let outcome = self.call_backend(capability, tool.as_deref(), request, context).await;
         self.host.note_outcome(&capability.definition.id, outcome.as_ref().err());
         let result = outcome?;
-        if request.fields.is_empty() {
-            return Ok(result);
+        if let Some(tool) = tool {
+            self.host.observe(&capability.definition, tool, &result);
         }
-        projection::apply(&request.fields, self.host.artifacts(), result).await
+        let chosen = match request.fields.as_slice() {
+            [] => result,
+            fields => projection::apply(fields, self.host.artifacts(), result).await?,
+        };
+        self.fit(capability, chosen).await
     }
 
     async fn call_backend(

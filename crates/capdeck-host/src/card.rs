@@ -4,7 +4,7 @@ use capdeck_catalog::Capability;
 use capdeck_definition::{Backend, Definition};
 use serde_json::{Map, Value, json};
 
-/// `{id, name, description, tags?, hints?, backend: {type, …}}`.
+/// `{id, name, description, tags?, hints?, backend: {type, …}, importProblems?}`.
 pub fn card(capability: &Capability) -> Value {
     let definition = capability.definition.as_ref();
     let mut card = Map::new();
@@ -21,6 +21,10 @@ pub fn card(capability: &Capability) -> Value {
         card.insert("avoidWhen".to_owned(), json!(hint));
     }
     card.insert("backend".to_owned(), backend_facts(definition));
+    let left_out = capability.discovery.as_ref().map_or(0, |known| known.problems.len());
+    if left_out > 0 {
+        card.insert("importProblems".to_owned(), json!(left_out));
+    }
     Value::Object(card)
 }
 

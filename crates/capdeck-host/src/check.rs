@@ -66,6 +66,9 @@ impl CheckReport {
             Ok(discovery) => {
                 report.insert("status".to_owned(), json!("available"));
                 report.insert("toolCount".to_owned(), json!(discovery.tools.len()));
+                if !discovery.problems.is_empty() {
+                    report.insert("importProblems".to_owned(), json!(discovery.problems.len()));
+                }
                 if let Some(server) = &discovery.server {
                     let offers = |key: &str| server.capabilities.contains_key(key);
                     report.insert(

@@ -7,7 +7,8 @@ use std::{
 
 use arc_swap::ArcSwap;
 use capdeck_backend::{
-    ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, NoListener,
+    ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, LocalImport,
+    NoListener,
 };
 use capdeck_catalog::{Capability, Catalog, Clearance, Facts, Held, Trust, screen};
 use capdeck_definition::{Backend, CapabilityId, Deck, Definition, PinMode};
@@ -19,8 +20,9 @@ use crate::{
     ApprovalStore, HostEvent, HostSettings, LastFailure, Principal, Scope, Session,
     SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
     artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, discoveries::Discoveries,
-    discovery_cache::DiscoveryCache, eras::Eras, failures::Failures, pins::PinStore,
-    pool::ConnectionPool, subscriptions::Subscriptions, tasks::Tasks,
+    discovery_cache::DiscoveryCache, eras::Eras, failures::Failures,
+    observed_shapes::ObservedShapes, pins::PinStore, pool::ConnectionPool,
+    subscriptions::Subscriptions, tasks::Tasks,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -43,6 +45,7 @@ pub(crate) struct HostState {
     pub(crate) tasks: Tasks,
     pub(crate) events: broadcast::Sender<HostEvent>,
     pub(crate) audit: AuditLog,
+    pub(crate) shapes: ObservedShapes,
     failures: Failures,
     /// What clients of other capabilities are offered, made from the catalog beside it.
     variants: Mutex<HashMap<AudienceKey, Derived>>,
@@ -77,6 +80,10 @@ impl Host {
         Self(Arc::new(HostState {
             shared: ConnectionPool::new(connector.clone(), ClientProfile::default()),
             audit: AuditLog::open(&settings.state_dir),
+            shapes: ObservedShapes::new(
+                &settings.cache_dir,
+                settings.project.as_ref().map(|project| project.dir.clone()),
+            ),
             catalog: ArcSwap::from_pointee(catalog),
             deck: ArcSwap::from(deck),
             building: Mutex::new(()),
@@ -275,6 +282,11 @@ impl Host {
     /// Starts nothing and sends nothing.
     pub fn obstacles(&self, definition: &Definition) -> Vec<CallError> {
         self.0.connector.check(definition)
+    }
+
+    /// Imports the description of a capability if it is a file of this machine. Nothing is fetched.
+    pub async fn import_local(&self, definition: &Definition) -> Option<LocalImport> {
+        self.0.connector.import_local(definition).await
     }
 
     pub(crate) fn note_outcome(&self, id: &CapabilityId, error: Option<&CallError>) {

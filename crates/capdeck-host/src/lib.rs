@@ -25,7 +25,10 @@ mod failures;
 mod forwarded_capabilities;
 mod gate;
 mod host;
+mod kept_json;
+mod long_result;
 mod meta_tools;
+mod observed_shapes;
 mod offered;
 mod patience;
 mod pins;
@@ -53,9 +56,9 @@ mod watch;
 // What faces of the host need of the stages below it.
 pub use capdeck_backend::{
     Artifact, ArtifactReader, Begun, CallContext, CallError, Caller, ClientProfile, ErrorCode,
-    ErrorKind, GuardianCommand, Listener, NoCaller, NoListener, RpcFailure, SetupEvent, SetupPhase,
-    SetupReport, SignIn, SignInState, SignInStatus, StepReport, StepStatus, StoredArtifact, Swept,
-    run_guardian, vault_holder,
+    ErrorKind, GuardianCommand, Listener, LocalImport, NoCaller, NoListener, RpcFailure,
+    SetupEvent, SetupPhase, SetupReport, SignIn, SignInState, SignInStatus, StepReport, StepStatus,
+    StoredArtifact, Swept, run_guardian, vault_holder,
 };
 pub use capdeck_catalog::RawObject;
 pub use capdeck_definition::{CapabilityId, Exposure};

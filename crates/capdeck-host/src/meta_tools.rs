@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_backend::{ArtifactUri, CallContext, CallError, ErrorCode};
 use capdeck_catalog::{Capability, Catalog, RawObject, SearchHit, SearchRequest, signature};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -174,7 +174,13 @@ impl Session {
         text.push_str(
             "\n`call_tool` takes `fields` beside `data`: dotted paths of the result to keep.",
         );
-        answer_with(&json!({ "capability": id, "tool": shown }), text)
+        let mut answer = json!({ "capability": id, "tool": shown });
+        if let Some(shape) = self.host.observed_shape(&capability.definition, &tool) {
+            let seen = shape["typeScript"].as_str().unwrap_or_default();
+            text.push_str(&format!("\nIts results looked like this so far: {seen}"));
+            answer["observedOutputShape"] = shape;
+        }
+        answer_with(&answer, text)
     }
 
     /// The `call_tool` tool.
@@ -184,6 +190,9 @@ impl Session {
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let asked: CallArguments = parse("call_tool", request.arguments.as_deref())?;
+        if ArtifactUri::is_meant(&asked.name) {
+            return self.read_on(&asked.name).await;
+        }
         let (capability, tool) = self.named_tool(&asked.name)?;
         // What else the client sent with the call, such as answers to questions, is meant for the tool.
         let CallArguments { name: _, data, fields } = asked;

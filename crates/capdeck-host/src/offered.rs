@@ -6,7 +6,7 @@ use capdeck_backend::{ArtifactUri, CallContext, CallError, ErrorCode};
 use capdeck_catalog::{RawObject, Tool};
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{Route, Session, ToolRequest, raw};
+use crate::{Route, Scope, Session, ToolRequest, raw};
 
 impl Session {
     /// Calls a tool by the name it is listed under. `Ok(None)` when no such tool is listed.
@@ -103,7 +103,13 @@ impl Session {
 
     /// The capability and the server's own URI behind a listed resource.
     pub(crate) async fn resource_route(&self, uri: &str) -> Result<(String, String), CallError> {
-        self.discovered_view().await.resource_route(uri).ok_or_else(|| {
+        // A URI of the deck says whose it is, so that nobody needs to be asked. A set's may take many.
+        if !matches!(self.scope, Scope::Transparent(_))
+            && let Some(route) = self.view().named_route(uri)
+        {
+            return Ok(route);
+        }
+        self.discovered_offers().await.resource_route(uri).ok_or_else(|| {
             let message = format!("there is no resource `{uri}`");
             CallError::new(ErrorCode::ResourceNotFound, message).hint("list the resources first")
         })
@@ -116,7 +122,7 @@ impl Session {
         mut params: RawObject,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let Some(route) = self.discovered_view().await.prompt_route(name) else {
+        let Some(route) = self.discovered_offers().await.prompt_route(name) else {
             return Err(CallError::new(
                 ErrorCode::PromptNotFound,
                 format!("there is no prompt `{name}`"),
@@ -136,7 +142,7 @@ impl Session {
         let reference: Value =
             params.get("ref").and_then(|text| raw::value(text)).unwrap_or_default();
         let text = |key: &str| reference.get(key).and_then(Value::as_str);
-        let view = self.discovered_view().await;
+        let view = self.discovered_offers().await;
         let route = match (text("type"), text("name"), text("uri")) {
             (Some("ref/prompt"), Some(name), _) => view.prompt_route(name).map(|route| {
                 (route.capability, json!({ "type": "ref/prompt", "name": route.prompt }))

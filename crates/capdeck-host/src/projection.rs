@@ -14,8 +14,11 @@ use capdeck_catalog::{Capability, RawObject, Tool};
 use capdeck_definition::Backend;
 use serde_json::{Value, json, value::RawValue};
 
-use self::{choice::Choice, pick::Picked, schema::missing};
-use crate::raw;
+use self::{
+    choice::{Choice, segments},
+    schema::missing,
+};
+use crate::{kept_json::KeptJson, raw};
 
 /// The most bytes that a choice from an artifact may have. A message stays below the 16 MiB frame.
 const MOST_PICKED: usize = 8 * 1024 * 1024;
@@ -97,7 +100,8 @@ fn apply_now(
     };
     let kept = serde_json::value::to_raw_value(&picked).map_err(|error| bug(&error))?;
     let mut content = vec![json!({ "type": "text", "text": kept.get() })];
-    let absent: Vec<&String> = fields.iter().filter(|path| !picked.has(path)).collect();
+    let absent: Vec<&String> =
+        fields.iter().filter(|path| !picked.reaches(&segments(path))).collect();
     if !absent.is_empty() {
         let text = format!("[not in this result: {}]", absent_text(&absent, &object));
         content.push(json!({ "type": "text", "text": text }));
@@ -114,7 +118,7 @@ fn pick_structured(
     choice: &Choice,
     store: &ArtifactStore,
     structured: &RawValue,
-) -> Result<Picked, CallError> {
+) -> Result<KeptJson, CallError> {
     let mut picked = pick::from_text(choice, structured.get()).map_err(|error| bug(&error))?;
     for (member, place) in KEPT_ELSEWHERE {
         let Some(below) = choice.member(member) else { continue };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use capdeck_backend::{CallContext, CallError, ClientProfile, Listener};
 use capdeck_catalog::{Capability, Catalog, Clearance, Discovery, RawObject};
-use capdeck_definition::{CapabilityId, Definition, Exposure};
+use capdeck_definition::{Backend, CapabilityId, Definition, Exposure};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -142,13 +142,41 @@ impl Session {
         if waiting.is_empty() {
             return view;
         }
+        self.ask_for_lists(waiting).await;
+        self.view()
+    }
+
+    /// What this client sees, after asking those that may have resources and prompts, members of sets among them. A set
+    /// that is served alone shows its members' under the deck's names.
+    pub async fn discovered_offers(&self) -> Arc<View> {
+        let view = || match &self.scope {
+            Scope::Transparent(id) => {
+                Arc::new(View::alone(self.catalog(), id.as_str(), Exposure::Direct))
+            }
+            Scope::Deck(_) | Scope::Operator => self.view(),
+        };
+        let known = view();
+        let audience = self.connections.audience().key();
+        let unknown = |one: &&Arc<Capability>| {
+            // Only servers have resources and prompts.
+            matches!(one.definition.backend, Backend::Mcp(_))
+                && !self.host.knows_offer(one, audience)
+        };
+        let waiting: Vec<_> = known.offering().iter().filter(unknown).cloned().collect();
+        if waiting.is_empty() {
+            return known;
+        }
+        self.ask_for_lists(waiting).await;
+        view()
+    }
+
+    async fn ask_for_lists(&self, waiting: Vec<Arc<Capability>>) {
         let asking = waiting.into_iter();
         let failures =
             self.host.discover_unknown(asking, &self.connections, Hurry::OwnListOnly).await;
         for (id, error) in failures {
             tracing::warn!(capability = %id, %error, "the capability could not be listed");
         }
-        self.view()
     }
 
     /// True when this client may know that the capability exists.
@@ -156,7 +184,10 @@ impl Session {
         match &self.scope {
             Scope::Operator => true,
             Scope::Transparent(id) => {
-                *id == capability.definition.id && capability.exposure != Exposure::None
+                capability.exposure != Exposure::None
+                    && (*id == capability.definition.id
+                        // A set is served with its members, which its tools and URIs lead to.
+                        || self.host.catalog().with_sets(capability).contains(&id.as_str()))
             }
             Scope::Deck(policy) => policy.exposure_of(capability) != Exposure::None,
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use capdeck_backend::{ArtifactUri, CallContext, CallError, ErrorCode};
 use capdeck_catalog::{Capability, Discovery, Held, RawObject, ServerFacts, Tool};
 use capdeck_definition::{Backend, Effect, PinMode};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{json, value::RawValue};
 
 use crate::{Session, TaskForm, artifacts, discover::relist, raw, tasks::with_task_support};
 
@@ -19,8 +19,13 @@ impl Session {
         let capability = self.capability(id)?;
         let definition = &capability.definition;
         if !matches!(definition.backend, Backend::Mcp(_)) {
+            let mut capabilities = raw::object([("tools", json!({})), ("resources", json!({}))]);
+            if let Backend::Caplets(_) = definition.backend {
+                capabilities
+                    .extend(raw::object([("prompts", json!({})), ("completions", json!({}))]));
+            }
             return Ok(ServerFacts {
-                capabilities: raw::object([("tools", json!({})), ("resources", json!({}))]),
+                capabilities,
                 server_info: raw::object([
                     ("name", json!(definition.id)),
                     ("title", json!(definition.name)),
@@ -74,7 +79,11 @@ impl Session {
             }
             return Ok(answer);
         }
+        let is_set = matches!(capability.definition.backend, Backend::Caplets(_));
         match method {
+            _ if is_set && method != "tools/list" => {
+                self.answer_for_members(id, method, params, context).await
+            }
             "tools/list" => {
                 let discovery = match &capability.discovery {
                     Some(known) => known.clone(),
@@ -91,6 +100,37 @@ impl Session {
                 format!("`{id}` has no resources but its large results"),
             )),
             _ => self.forward(id, method, params, context).await,
+        }
+    }
+
+    /// What a set answers that is served alone: its members' resources and prompts, under the deck's names.
+    async fn answer_for_members(
+        &self,
+        id: &str,
+        method: &str,
+        params: Option<RawObject>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let params = params.unwrap_or_default();
+        let text = |key: &str| params.get(key).and_then(|text| raw::string(text));
+        let view = || self.discovered_offers();
+        match method {
+            "resources/list" => answer(&json!({ "resources": view().await.resources() })),
+            "resources/templates/list" => {
+                answer(&json!({ "resourceTemplates": view().await.resource_templates() }))
+            }
+            "prompts/list" => answer(&json!({ "prompts": view().await.prompts() })),
+            "resources/read" => {
+                self.read_resource(&text("uri").unwrap_or_default(), params, context).await
+            }
+            "prompts/get" => {
+                self.get_prompt(&text("name").unwrap_or_default(), params, context).await
+            }
+            "completion/complete" => self.complete(params, context).await,
+            _ => Err(CallError::new(
+                ErrorCode::UnsupportedOperation,
+                format!("`{id}` is a set; it cannot answer `{method}`"),
+            )),
         }
     }
 
@@ -144,7 +184,7 @@ impl Session {
     }
 }
 
-fn answer(value: &Value) -> Result<Box<RawValue>, CallError> {
+fn answer(value: &impl serde::Serialize) -> Result<Box<RawValue>, CallError> {
     serde_json::value::to_raw_value(value)
         .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
 }

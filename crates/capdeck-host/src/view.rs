@@ -12,7 +12,7 @@ use std::{
 };
 
 use capdeck_catalog::{Capability, Catalog, NameTable, estimate_tokens};
-use capdeck_definition::{CapabilityId, Exposure};
+use capdeck_definition::{Backend, CapabilityId, Exposure};
 use serde_json::value::RawValue;
 
 use self::original_uris::OriginalUris;
@@ -31,6 +31,8 @@ pub struct View {
     /// Capabilities reached through `search`, `describe` and `call_tool`.
     searchable: HashSet<CapabilityId>,
     names: OnceLock<NameTable>,
+    /// What resources and prompts are listed of: directly offered capabilities and the members of sets among them.
+    offering: OnceLock<Vec<Arc<Capability>>>,
     originals: OnceLock<OriginalUris>,
     tools: OnceLock<Box<RawValue>>,
 }
@@ -81,6 +83,7 @@ impl View {
             progressive: Vec::new(),
             searchable: HashSet::new(),
             names: OnceLock::new(),
+            offering: OnceLock::new(),
             originals: OnceLock::new(),
             tools: OnceLock::new(),
         }
@@ -125,6 +128,28 @@ impl View {
     /// Capabilities that are offered tool by tool.
     pub fn direct(&self) -> &[Arc<Capability>] {
         &self.direct
+    }
+
+    /// What resources and prompts are listed of: directly offered capabilities and, in the place of a set, its members.
+    pub(crate) fn offering(&self) -> &[Arc<Capability>] {
+        self.offering.get_or_init(|| {
+            let is_set =
+                |one: &Arc<Capability>| matches!(one.definition.backend, Backend::Caplets(_));
+            let members = |set: &Arc<Capability>| {
+                let id = set.definition.id.clone();
+                let is_inside = move |one: &&Arc<Capability>| {
+                    one.is_usable()
+                        && !is_set(one)
+                        && self.catalog.with_sets(one).iter().skip(1).any(|set| *set == id.as_str())
+                };
+                self.catalog.capabilities().filter(is_inside).cloned().collect::<Vec<_>>()
+            };
+            let offered = self.direct.iter().flat_map(|capability| match is_set(capability) {
+                true => members(capability),
+                false => vec![capability.clone()],
+            });
+            offered.collect()
+        })
     }
 
     /// Capabilities that the three search tools lead to.

@@ -207,6 +207,9 @@ fn parts_are_numbers_of_bytes_and_nothing_else() {
     let bytes = |offset, length| ArtifactPart::Bytes { offset, length };
     assert_eq!(part("?offset=3").unwrap(), bytes(3, None));
     assert_eq!(part("?length=4&offset=3").unwrap(), bytes(3, Some(4)));
+    let place = |at: &str, from, count| ArtifactPart::Place { at: at.to_owned(), from, count };
+    assert_eq!(part("?at=/a%20b/0&from=3").unwrap(), place("/a b/0", 3, None));
+    assert_eq!(part("?at=&count=2").unwrap(), place("", 0, Some(2)));
     for wrong in [
         "?",
         "?offset",
@@ -221,6 +224,11 @@ fn parts_are_numbers_of_bytes_and_nothing_else() {
         "?offset=1&",
         "?offset=%31",
         "?offset=\u{661}",
+        "?at=items",
+        "?at=%ff",
+        "?at=/a&offset=1",
+        "?from=-1",
+        "?at=/a&count=x",
     ] {
         let error = part(wrong).unwrap_err();
         assert!(matches!(error, ArtifactError::InvalidPart { .. }), "{wrong}: {error:?}");

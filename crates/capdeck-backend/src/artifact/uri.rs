@@ -1,11 +1,13 @@
 //! The name of an artifact, and of a part of it.
 
 use std::{
+    collections::BTreeMap,
     fmt, fs,
     path::{Path, PathBuf},
 };
 
 use capdeck_definition::CapabilityId;
+use percent_encoding::percent_decode_str;
 
 use super::{ArtifactError, read_error};
 
@@ -26,6 +28,9 @@ pub enum ArtifactPart {
     Whole,
     /// `?offset=N&length=N`, in bytes; either may be left out.
     Bytes { offset: u64, length: Option<u64> },
+    /// `?at=POINTER&from=N&count=N`: items of the list, or characters of the text, at a place of a JSON document; any may be
+    /// left out.
+    Place { at: String, from: u64, count: Option<u64> },
 }
 
 impl ArtifactUri {
@@ -102,19 +107,37 @@ impl fmt::Display for ArtifactUri {
 
 impl ArtifactPart {
     fn parse(query: &str) -> Result<Self, ArtifactError> {
-        let (mut offset, mut length) = (None, None);
+        let mut members: BTreeMap<&str, &str> = BTreeMap::new();
         for member in query.split('&') {
             let (key, value) = member.split_once('=').unwrap_or((member, ""));
-            let slot = match key {
-                "offset" => &mut offset,
-                "length" => &mut length,
-                _ => return Err(invalid(format!("`{key}` is no part of an artifact"))),
-            };
-            if slot.replace(number(key, value)?).is_some() {
+            if !["offset", "length", "at", "from", "count"].contains(&key) {
+                return Err(invalid(format!("`{key}` is no part of an artifact")));
+            }
+            if members.insert(key, value).is_some() {
                 return Err(invalid(format!("`{key}` stands there twice")));
             }
         }
-        Ok(Self::Bytes { offset: offset.unwrap_or(0), length })
+        let is_place = ["at", "from", "count"].iter().any(|key| members.contains_key(key));
+        let is_range = ["offset", "length"].iter().any(|key| members.contains_key(key));
+        let number = |key: &str| members.get(key).map(|value| number(key, value)).transpose();
+        match (is_place, is_range) {
+            (true, true) => Err(invalid("a part is bytes or a place, not both".to_owned())),
+            (true, false) => {
+                let at = members.get("at").copied().unwrap_or_default();
+                let at = percent_decode_str(at)
+                    .decode_utf8()
+                    .map_err(|_| invalid(format!("`at` is no text: `{at}`")))?;
+                if !at.is_empty() && !at.starts_with('/') {
+                    return Err(invalid(format!("`at` must start with `/`, not `{at}`")));
+                }
+                let (from, count) = (number("from")?.unwrap_or(0), number("count")?);
+                Ok(Self::Place { at: at.into_owned(), from, count })
+            }
+            (false, _) => Ok(Self::Bytes {
+                offset: number("offset")?.unwrap_or(0),
+                length: number("length")?,
+            }),
+        }
     }
 }
 

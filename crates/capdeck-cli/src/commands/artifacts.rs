@@ -39,11 +39,6 @@ pub(crate) fn run(args: &ArtifactsArgs, context: &Context<'_>) -> Result<ExitSta
     }
 }
 
-/// `3 artifacts`.
-fn counted(count: usize) -> String {
-    format!("{count} {}", if count == 1 { "artifact" } else { "artifacts" })
-}
-
 /// `1.2 MiB`.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];

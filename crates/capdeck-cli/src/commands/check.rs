@@ -73,7 +73,7 @@ fn table(reports: &[CheckReport]) -> Table {
             Ok(known) => (
                 Cell::styled(Style::Good, "available"),
                 known.tools.len().to_string(),
-                String::new(),
+                left_out(&report.id, known.problems.len()),
             ),
             Err(error) => {
                 (Cell::styled(Style::Bad, "unavailable"), "-".to_owned(), error.message.clone())
@@ -88,6 +88,15 @@ fn table(reports: &[CheckReport]) -> Table {
         ]);
     }
     table
+}
+
+/// What could not be imported, and where to read about it.
+fn left_out(id: &str, count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => format!("1 operation could not be imported; see: capdeck why {id}"),
+        _ => format!("{count} operations could not be imported; see: capdeck why {id}"),
+    }
 }
 
 /// Sign-in is asked for only when nothing else is wrong.

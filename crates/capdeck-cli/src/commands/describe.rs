@@ -16,6 +16,8 @@ use crate::{
 };
 
 /// Show one tool with its schemas
+///
+/// Of a tool that does not say what it answers, what its results looked like so far is shown: types and names of fields.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DescribeArgs {
     /// The capability's id, or `ID.TOOL`.
@@ -33,14 +35,16 @@ pub(crate) fn run(args: &DescribeArgs, context: &Context<'_>) -> Result<ExitStat
         return Err(Failure::usage(format!("there is one word too many: `{word}`")));
     }
     let printer = context.printer;
-    let tool = with_operator(context, async |session, call| {
+    let (tool, shape) = with_operator(context, async |session, call| {
         let _progress = printer.progress(&format!("asking {} for its tools", target.id));
         let capability = session.capability(&target.id)?;
         let found = session.find_tool(&capability, &target.tool, call).await?;
-        Ok(found.ok_or_else(|| {
+        let tool = found.ok_or_else(|| {
             let ToolTarget { id, tool } = &target;
             CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{tool}`"))
-        })?)
+        })?;
+        let shape = session.host().observed_shape(&capability.definition, &tool);
+        Ok((tool, shape))
     })?;
     if printer.wants_json() {
         let mut item: RawObject = RawObject::new();
@@ -48,9 +52,17 @@ pub(crate) fn run(args: &DescribeArgs, context: &Context<'_>) -> Result<ExitStat
             item.insert("capability".to_owned(), id);
         }
         item.extend(tool_item(&tool));
+        if let Some(shape) = shape.and_then(|shape| serde_json::value::to_raw_value(&shape).ok()) {
+            item.insert("observedOutputShape".to_owned(), shape);
+        }
         printer.json(&item);
     } else {
-        printer.data(&to_text(&target.id, &tool, printer.palette()));
+        let mut text = to_text(&target.id, &tool, printer.palette());
+        if let Some(seen) = shape.as_ref().and_then(|shape| shape["typeScript"].as_str()) {
+            let title = printer.palette().paint(Style::Dim, "output, as its results looked so far");
+            text.push_str(&format!("\n{title}\n{}\n", lines(seen)));
+        }
+        printer.data(&text);
     }
     Ok(ExitStatus::Done)
 }

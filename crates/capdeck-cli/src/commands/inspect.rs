@@ -11,7 +11,7 @@ use crate::{
     context::Context,
     errors::{ExitStatus, Failure},
     listing::ListItem,
-    plain_text::{lines, one_line, written},
+    plain_text::{counted, lines, one_line, written},
     printer::{Palette, Style},
 };
 
@@ -159,6 +159,11 @@ fn to_text(capability: &Capability, palette: Palette) -> String {
         Some(known) => {
             let names: Vec<String> = known.tools.iter().map(|tool| one_line(tool.name())).collect();
             fact("tools", &format!("{} ({})", names.len(), names.join(", ")));
+            if !known.problems.is_empty() {
+                let count = counted(known.problems.len(), "part", "parts");
+                let id = &definition.id;
+                fact("left out", &format!("{count} could not be imported: capdeck why {id}"));
+            }
             if !known.scopes.is_empty() {
                 fact("scopes", &one_line(&known.scopes.join(" ")));
             }

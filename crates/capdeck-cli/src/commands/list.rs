@@ -6,7 +6,7 @@ use crate::{
     context::Context,
     errors::{ExitStatus, Failure},
     listing::{ItemStatus, ListItem, list_items},
-    plain_text::written,
+    plain_text::{counted, written},
     table::{Cell, Table},
 };
 
@@ -36,6 +36,14 @@ pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, 
         for item in &shown {
             if let Some(chaos) = &item.chaos {
                 printer.warn(&format!("`{}` has faults injected by `chaos`: {chaos}", item.id));
+            }
+            if item.import_problems > 0 {
+                printer.warn(&format!(
+                    "`{}`: {} could not be imported; see: capdeck why {}",
+                    item.id,
+                    counted(item.import_problems, "part", "parts"),
+                    item.id
+                ));
             }
             if let Some(explanation) = item.explanation() {
                 printer.note(&format!("{} is {}: {explanation}", item.id, item.status.as_str()));

@@ -1,22 +1,23 @@
 //! `capdeck validate [PATH…]`: definition files, checked the way a compiler checks.
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
-use capdeck_catalog::{Capability, Catalog, ImportProblem};
-use capdeck_definition::{CapabilityId, Deck, Diagnostic, Severity, check_paths};
-use serde::Serialize;
+use capdeck_definition::{Deck, Diagnostic, Severity, check_paths};
+use capdeck_host::Host;
 use serde_json::json;
 
 use crate::{
     context::Context,
     errors::{ExitStatus, Failure},
     frames::Frames,
-    plain_text::one_line,
+    plain_text::counted,
+    runtime::single_thread,
 };
 
 /// Check definition files
 ///
-/// Shows every problem with its place and a fix. Fails when there is an error; warnings only inform.
+/// Shows every problem with its place and a fix, also the parts of local descriptions (OpenAPI, GraphQL, Google Discovery)
+/// that cannot be imported. Fails when there is an error; warnings only inform. Nothing is fetched.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ValidateArgs {
     /// Capability files, config files or folders of them; the decks in use if none is named.
@@ -27,19 +28,19 @@ pub(crate) struct ValidateArgs {
 pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let ValidateArgs { paths } = args;
     let printer = context.printer;
-    let (deck, left_out) = match paths.as_slice() {
+    let (mut deck, host) = match paths.as_slice() {
         [] => {
             let host = context.open_host()?;
-            (Deck::clone(&host.deck()), left_out(&host.catalog()))
+            (Deck::clone(&host.deck()), Some(host))
         }
-        paths => (check_paths(paths), Vec::new()),
+        paths => (check_paths(paths), context.open_host().ok()),
     };
+    // Files can be checked where there is no deck at all; what they describe is then left to the connection.
+    if let Some(host) = host {
+        deck.diagnostics.extend(single_thread()?.block_on(left_out(&host, &deck)));
+    }
     if printer.wants_json() {
-        let mut shown = json!({ "items": deck.diagnostics });
-        if !left_out.is_empty() {
-            shown["leftOut"] = json!(left_out);
-        }
-        printer.json(&shown);
+        printer.json(&json!({ "items": deck.diagnostics }));
     } else {
         let mut frames = Frames::default();
         let shown: Vec<String> = deck
@@ -48,32 +49,39 @@ pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<ExitStat
             .map(|diagnostic| frames.render(diagnostic, printer.palette()))
             .collect();
         printer.data(&shown.join("\n"));
-        for LeftOut { id, problem } in &left_out {
-            printer
-                .warn(&one_line(&format!("{id}: left out {}: {}", problem.place, problem.reason)));
-        }
         printer.note(&summary(&deck));
     }
     let has_error = deck.diagnostics.iter().any(|found| found.severity == Severity::Error);
     Ok(if has_error { ExitStatus::RequestFailed } else { ExitStatus::Done })
 }
 
-/// A part of a capability's description that could not be made into a tool.
-#[derive(Debug, Serialize)]
-struct LeftOut {
-    id: CapabilityId,
-    #[serde(flatten)]
-    problem: ImportProblem,
-}
-
-/// Everything left out of the descriptions that have been read so far.
-fn left_out(catalog: &Catalog) -> Vec<LeftOut> {
-    let of = |capability: &Arc<Capability>| {
-        let id = capability.definition.id.clone();
-        let problems = capability.discovery.iter().flat_map(|known| known.problems.clone());
-        problems.map(|problem| LeftOut { id: id.clone(), problem }).collect::<Vec<_>>()
-    };
-    catalog.capabilities().flat_map(of).collect()
+/// What of local descriptions cannot be imported.
+async fn left_out(host: &Host, deck: &Deck) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for definition in &deck.definitions {
+        let Some(import) = host.import_local(definition).await else { continue };
+        let id = &definition.id;
+        let warning = |code: &str, message: String, fix: Option<String>| Diagnostic {
+            file: import.file.clone(),
+            line: 0,
+            column: 0,
+            severity: Severity::Warning,
+            code: code.to_owned(),
+            message,
+            fix,
+        };
+        match &import.outcome {
+            Ok(discovery) => found.extend(discovery.problems.iter().map(|problem| {
+                let message = format!("`{id}` leaves out {}: {}", problem.place, problem.reason);
+                warning("not-imported", message, None)
+            })),
+            Err(error) => {
+                let message = format!("nothing of `{id}` can be imported: {error}");
+                found.push(warning("not-imported", message, error.hint.clone()));
+            }
+        }
+    }
+    found
 }
 
 fn summary(deck: &Deck) -> String {
@@ -93,8 +101,4 @@ fn summary(deck: &Deck) -> String {
             counted(warnings, "warning", "warnings")
         ),
     }
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -1,7 +1,7 @@
 //! `capdeck why ID [TOOL]`: where it comes from, and why agents do or do not see it.
 
 use capdeck_catalog::{
-    Because, Capability, Catalog, Clearance, ImportProblem, Ruling, Subject, Tool,
+    Because, Capability, Catalog, Clearance, ImportProblem, Ruling, Subject, Tool, import_problems,
 };
 use capdeck_definition::{Effect, Exposure, Layer};
 use capdeck_host::{CallError, ErrorCode, Host, PinReview, Route, View, ViewPolicy};
@@ -13,15 +13,15 @@ use crate::{
     context::Context,
     errors::{ExitStatus, Failure},
     listing::{ItemStatus, ListItem, list_items},
-    plain_text::{one_line, written},
+    plain_text::{counted, one_line, written},
     printer::{Palette, Style},
     target,
 };
 
 /// Tell where a capability or tool comes from, and why agents do or do not see it
 ///
-/// Names the file and the layer, what it replaces, its exposure and who chose it, what the policy and the pins say, and its
-/// last failure.
+/// Names the file and the layer, what it replaces, its exposure and who chose it, what the policy and the pins say, what of its
+/// description could not be imported, and its last failure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WhyArgs {
     /// The capability's id, or `ID.TOOL`.
@@ -35,6 +35,9 @@ pub(crate) struct WhyArgs {
     client: String,
 }
 
+/// How many parts that could not be imported are told one by one.
+const MOST_PROBLEMS: usize = 50;
+
 /// Everything there is to say about one capability.
 struct Account {
     item: ListItem,
@@ -44,7 +47,7 @@ struct Account {
     tool: Option<Value>,
     /// What a person should look at in its definitions.
     pins: Vec<String>,
-    /// What its description holds that could not be made into a tool.
+    /// What of its description, or of its members, could not be imported.
     left_out: Vec<ImportProblem>,
     last_failure: Option<(String, String)>,
 }
@@ -100,7 +103,7 @@ fn account(host: &Host, id: &str, tool: Option<&str>, client: &str) -> Result<Ac
         seen: view.catalog().get(id).and_then(|_| seen(&view, &capability)),
         tool,
         pins: pin_notes(&review),
-        left_out: capability.discovery.iter().flat_map(|known| known.problems.clone()).collect(),
+        left_out: import_problems(&catalog, &capability),
         last_failure: failure.map(|failure| (failure.at.to_string(), failure.message)),
     })
 }
@@ -264,7 +267,7 @@ impl Account {
             put("pins", json!(self.pins));
         }
         if !self.left_out.is_empty() {
-            put("leftOut", json!(self.left_out));
+            put("problems", json!(self.left_out));
         }
         if let Some((at, message)) = &self.last_failure {
             put("lastFailure", json!({ "at": at, "message": message }));
@@ -332,8 +335,16 @@ impl Account {
         if !self.pins.is_empty() {
             line("", &format!("look at it with: capdeck pins diff {}", item.id));
         }
-        for problem in &self.left_out {
-            line("left out", &one_line(&format!("{}: {}", problem.place, problem.reason)));
+        if !self.left_out.is_empty() {
+            let count = counted(self.left_out.len(), "part", "parts");
+            line("left out", &format!("{count} could not be imported"));
+        }
+        for problem in self.left_out.iter().take(MOST_PROBLEMS) {
+            let told = format!("{}: {}", problem.place, problem.reason);
+            line("", &one_line(&told));
+        }
+        if self.left_out.len() > MOST_PROBLEMS {
+            line("", &format!("all of them with: capdeck why {} --json", item.id));
         }
         if let Some((at, message)) = &self.last_failure {
             line("last failure", &format!("{at}: {}", one_line(message)));

@@ -17,6 +17,7 @@ mod list;
 mod openapi;
 mod pins;
 mod places;
+mod problems;
 mod real_apis;
 mod real_files;
 mod reference;

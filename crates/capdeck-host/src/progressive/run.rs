@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_backend::{ArtifactUri, CallContext, CallError, ErrorCode};
 use capdeck_catalog::{Capability, Discovery, RawObject, SearchRequest, compact};
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -51,7 +51,14 @@ impl WrapperCall<'_> {
         match self.request.operation {
             Operation::Inspect => {
                 let card = card(self.capability);
-                let text = format!("`{}`: {}", self.id(), self.capability.definition.description);
+                let mut text =
+                    format!("`{}`: {}", self.id(), self.capability.definition.description);
+                if let Some(count) = card["importProblems"].as_u64() {
+                    text.push_str(&format!(
+                        "\n{count} operations could not be imported: capdeck why {}",
+                        self.id()
+                    ));
+                }
                 self.answer(None, &card, text)
             }
             Operation::Check => self.check().await,
@@ -82,6 +89,11 @@ impl WrapperCall<'_> {
             }
             Operation::ReadResource => {
                 let uri = self.request.text("uri")?;
+                if self.session.has_artifact(uri) {
+                    let read = self.session.read_artifact(uri).await?;
+                    let subject = self.subject(Some(("uri", uri)));
+                    return subject.embed(&read).ok_or_else(|| bug("the answer is no JSON"));
+                }
                 let params = raw::object([("uri", json!(uri))]);
                 self.forward("resources/read", params, ("uri", uri)).await
             }
@@ -144,17 +156,26 @@ impl WrapperCall<'_> {
         let name = self.request.text("name")?;
         let tool = self.session.find_tool(self.capability, name, self.context).await?;
         let Some(tool) = tool else { return Err(bug("the tool vanished while it was described")) };
-        let result = json!({
+        let mut result = json!({
             "id": self.id(),
             "tool": tool.as_ref(),
             "fieldSelection": projection::support(self.capability, &tool),
         });
-        let text = serde_json::to_string_pretty(tool.as_ref()).unwrap_or_default();
+        let mut text = serde_json::to_string_pretty(tool.as_ref()).unwrap_or_default();
+        let definition = &self.capability.definition;
+        if let Some(shape) = self.session.host.observed_shape(definition, &tool) {
+            let seen = shape["typeScript"].as_str().unwrap_or_default();
+            text.push_str(&format!("\n\nIts results looked like this so far: `{seen}`"));
+            result["observedOutputShape"] = shape;
+        }
         self.answer(Some(("tool", name)), &result, text)
     }
 
     async fn call_tool(&self) -> Result<Box<RawValue>, CallError> {
         let name = self.request.text("name")?;
+        if ArtifactUri::is_meant(name) {
+            return self.session.read_on(name).await;
+        }
         let arguments = serde_json::value::to_raw_value(self.request.object("args")?)
             .map_err(|error| invalid(error.to_string()))?;
         let request = ToolRequest {

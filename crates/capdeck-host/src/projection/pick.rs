@@ -3,129 +3,51 @@
 use std::{fmt, io::Read};
 
 use serde::{
-    Serialize, Serializer,
+    Serialize,
     de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
-    ser::{SerializeMap as _, SerializeSeq as _},
 };
 use serde_json::value::RawValue;
 
-use super::choice::{Choice, segments};
-
-/// What is left of a value.
-#[derive(Debug)]
-pub(super) enum Picked {
-    Whole(Box<RawValue>),
-    Object(Vec<(String, Picked)>),
-    Array(Vec<Picked>),
-}
+use super::choice::Choice;
+use crate::kept_json::KeptJson;
 
 /// Picks from a text.
-pub(super) fn from_text(choice: &Choice, text: &str) -> serde_json::Result<Picked> {
+pub(super) fn from_text(choice: &Choice, text: &str) -> serde_json::Result<KeptJson> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let picked = Pick(choice).deserialize(&mut deserializer)?;
     deserializer.end().map(|()| picked)
 }
 
 /// Picks from a stream.
-pub(super) fn from_reader(choice: &Choice, reader: &mut dyn Read) -> serde_json::Result<Picked> {
+pub(super) fn from_reader(choice: &Choice, reader: &mut dyn Read) -> serde_json::Result<KeptJson> {
     let mut deserializer = serde_json::Deserializer::from_reader(reader);
     let picked = Pick(choice).deserialize(&mut deserializer)?;
     deserializer.end().map(|()| picked)
-}
-
-impl Picked {
-    pub(super) fn is_object(&self) -> bool {
-        match self {
-            Self::Whole(text) => text.get().starts_with('{'),
-            Self::Object(_) => true,
-            Self::Array(_) => false,
-        }
-    }
-
-    /// Puts a member in the place of one that was there.
-    pub(super) fn set(&mut self, name: &str, value: Self) {
-        let Self::Object(members) = self else { return };
-        match members.iter_mut().find(|(key, _)| key == name) {
-            Some((_, slot)) => *slot = value,
-            None => members.push((name.to_owned(), value)),
-        }
-    }
-
-    /// True when something stands at the end of a path, in any item of the arrays on the way.
-    pub(super) fn has(&self, path: &str) -> bool {
-        let names = segments(path);
-        self.reaches(&names)
-    }
-
-    fn reaches(&self, names: &[String]) -> bool {
-        let Some((first, rest)) = names.split_first() else { return true };
-        match self {
-            Self::Whole(_) => false,
-            Self::Object(members) => {
-                members.iter().any(|(key, member)| key == first && member.reaches(rest))
-            }
-            // Nothing is missing from an empty list.
-            Self::Array(items) => items.is_empty() || items.iter().any(|item| item.reaches(names)),
-        }
-    }
-
-    /// How long its JSON is, but for marks between members.
-    pub(super) fn bytes(&self) -> usize {
-        match self {
-            Self::Whole(text) => text.get().len(),
-            Self::Object(members) => {
-                members.iter().map(|(key, member)| key.len() + 4 + member.bytes()).sum()
-            }
-            Self::Array(items) => items.iter().map(|item| item.bytes() + 1).sum(),
-        }
-    }
-}
-
-impl Serialize for Picked {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Whole(text) => text.serialize(serializer),
-            Self::Object(members) => {
-                let mut map = serializer.serialize_map(Some(members.len()))?;
-                for (key, member) in members {
-                    map.serialize_entry(key, member)?;
-                }
-                map.end()
-            }
-            Self::Array(items) => {
-                let mut seq = serializer.serialize_seq(Some(items.len()))?;
-                for item in items {
-                    seq.serialize_element(item)?;
-                }
-                seq.end()
-            }
-        }
-    }
 }
 
 #[derive(Clone, Copy)]
 struct Pick<'a>(&'a Choice);
 
 impl<'de> DeserializeSeed<'de> for Pick<'_> {
-    type Value = Picked;
+    type Value = KeptJson;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Picked, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<KeptJson, D::Error> {
         if self.0.is_whole() {
             return <Box<RawValue> as serde::Deserialize>::deserialize(deserializer)
-                .map(Picked::Whole);
+                .map(KeptJson::Whole);
         }
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Pick<'_> {
-    type Value = Picked;
+    type Value = KeptJson;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("JSON")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Picked, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<KeptJson, A::Error> {
         let mut kept = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
             match self.0.member(&key) {
@@ -135,45 +57,45 @@ impl<'de> Visitor<'de> for Pick<'_> {
                 }
             }
         }
-        Ok(Picked::Object(kept))
+        Ok(KeptJson::Object(kept))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Picked, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<KeptJson, A::Error> {
         let mut kept = Vec::new();
         while let Some(item) = items.next_element_seed(self)? {
             kept.push(item);
         }
-        Ok(Picked::Array(kept))
+        Ok(KeptJson::Array(kept))
     }
 
     // A path that leads further than the value keeps the value: `null` where an object could be says something.
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Picked, E> {
+    fn visit_bool<E: Error>(self, value: bool) -> Result<KeptJson, E> {
         whole(&value)
     }
 
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Picked, E> {
+    fn visit_i64<E: Error>(self, value: i64) -> Result<KeptJson, E> {
         whole(&value)
     }
 
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Picked, E> {
+    fn visit_u64<E: Error>(self, value: u64) -> Result<KeptJson, E> {
         whole(&value)
     }
 
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Picked, E> {
+    fn visit_f64<E: Error>(self, value: f64) -> Result<KeptJson, E> {
         whole(&value)
     }
 
-    fn visit_str<E: Error>(self, value: &str) -> Result<Picked, E> {
+    fn visit_str<E: Error>(self, value: &str) -> Result<KeptJson, E> {
         whole(&value)
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Picked, E> {
+    fn visit_unit<E: Error>(self) -> Result<KeptJson, E> {
         whole(&())
     }
 }
 
-fn whole<E: Error>(value: &impl Serialize) -> Result<Picked, E> {
-    serde_json::value::to_raw_value(value).map(Picked::Whole).map_err(E::custom)
+fn whole<E: Error>(value: &impl Serialize) -> Result<KeptJson, E> {
+    serde_json::value::to_raw_value(value).map(KeptJson::Whole).map_err(E::custom)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Resources, templates and prompts of directly offered capabilities, under names of the deck.
+//! Resources, templates and prompts of directly offered capabilities and of members of sets, under names of the deck.
 //!
 //! A resource `file:///a` of `fs` is `caplets://fs/resources/file%3A%2F%2F%2Fa`; a template is one URI
 //! with the encoded real template as its `template` parameter; a prompt `p` is `fs__p`.
@@ -74,13 +74,18 @@ impl View {
     /// The capability and the server's own URI behind a listed resource. The server's own URI works as well while
     /// only one capability has it.
     pub fn resource_route(&self, uri: &str) -> Option<(String, String)> {
-        let Some(named) = uri.strip_prefix(SCHEME) else {
-            let owner = self.originals().owner(uri)?;
-            return Some((owner.to_string(), uri.to_owned()));
-        };
-        let (id, rest) = named.split_once("/resources/")?;
+        if uri.starts_with(SCHEME) {
+            return self.named_route(uri);
+        }
+        let owner = self.originals().owner(uri)?;
+        Some((owner.to_string(), uri.to_owned()))
+    }
+
+    /// The capability and the server's own URI behind a URI of the deck.
+    pub(crate) fn named_route(&self, uri: &str) -> Option<(String, String)> {
+        let (id, rest) = uri.strip_prefix(SCHEME)?.split_once("/resources/")?;
         let encoded = rest.split_once('?').map_or(rest, |(encoded, _)| encoded);
-        self.direct.iter().find(|capability| capability.definition.id.as_str() == id)?;
+        self.offering().iter().find(|capability| capability.definition.id.as_str() == id)?;
         let real = percent_decode_str(encoded).decode_utf8().ok()?;
         Some((id.to_owned(), real.into_owned()))
     }
@@ -89,7 +94,7 @@ impl View {
     pub fn template_route(&self, uri: &str) -> Option<(String, String)> {
         let (id, rest) = uri.strip_prefix(SCHEME)?.split_once("/resources/")?;
         let (_, encoded) = rest.split_once("?template=")?;
-        self.direct.iter().find(|capability| capability.definition.id.as_str() == id)?;
+        self.offering().iter().find(|capability| capability.definition.id.as_str() == id)?;
         let real = percent_decode_str(encoded).decode_utf8().ok()?;
         Some((id.to_owned(), real.into_owned()))
     }
@@ -99,7 +104,7 @@ impl View {
     }
 
     fn rows(&self, rows: impl Fn(&Capability, &str) -> Option<Vec<RawObject>>) -> Vec<RawObject> {
-        self.direct
+        self.offering()
             .iter()
             .filter_map(|capability| rows(capability, capability.definition.id.as_str()))
             .flatten()
@@ -117,7 +122,7 @@ impl View {
 
     fn prompt_names(&self) -> NameTable {
         let prompts: Vec<(&str, String)> = self
-            .direct
+            .offering()
             .iter()
             .flat_map(|capability| {
                 let id = capability.definition.id.as_str();

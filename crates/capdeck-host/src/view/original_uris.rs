@@ -21,7 +21,7 @@ impl OriginalUris {
     /// Resources that are listed, and the pages of every tool that can be reached.
     pub(super) fn of(view: &View) -> Self {
         let mut uris = Self::default();
-        for capability in &view.direct {
+        for capability in view.offering() {
             let known = capability.discovery.iter();
             let listed = known.flat_map(|known| &known.resources);
             for uri in listed.filter_map(|one| raw::string(one.get("uri")?)) {

@@ -1,11 +1,15 @@
 //! Sets: one capability made of others, each of them an ordinary capability.
 
 use capdeck_definition::Exposure;
+use capdeck_host::RawObject;
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
 use crate::{
-    deck::{Deck, agent, agent_with, call, call_listed, caplet, listed, saying, text},
+    deck::{
+        Deck, agent, agent_with, call, call_listed, caplet, context, listed, raw, saying, text,
+        value,
+    },
     record::lines,
 };
 
@@ -165,5 +169,112 @@ async fn a_set_whose_file_breaks_keeps_its_members() {
     let asked = json!({"operation": "call_tool", "name": "say", "args": {}});
     let answer = call_listed(&session, "toolkit__sayer", asked).await.unwrap().unwrap();
     assert_eq!(answer["structuredContent"]["stdout"], "inner");
+    host.close().await;
+}
+
+/// The members of an object, as a request has them.
+fn params(value: &Value) -> RawObject {
+    let members = value.as_object().unwrap().iter();
+    members.map(|(key, value)| (key.clone(), raw(value))).collect()
+}
+
+#[tokio::test]
+async fn a_direct_set_lists_its_members_resources_and_prompts() {
+    let deck = deck("direct");
+    let host = deck.open();
+    let session = agent(&host);
+    listed(&session).await;
+    assert!(host.catalog().get("toolkit__fake").unwrap().discovery.is_none(), "tools need nobody");
+    let view = session.discovered_offers().await;
+    let resources = value(&view.resources());
+    let uri = "caplets://toolkit__fake/resources/fake%3A%2F%2Fnote";
+    let found = resources.as_array().unwrap().iter().find(|one| one["uri"] == uri);
+    let origin = &found.unwrap_or_else(|| panic!("{resources}"))["_meta"]["caplets"];
+    assert_eq!(origin, &json!({"capletId": "toolkit__fake", "downstreamUri": "fake://note"}));
+    let prompts = value(&view.prompts());
+    assert_eq!(prompts[0]["name"], "toolkit__fake__greet");
+    let templates = value(&view.resource_templates());
+    let template = templates[0]["uriTemplate"].as_str().unwrap().to_owned();
+    assert!(template.starts_with("caplets://toolkit__fake/resources/{encodedUri}?template="));
+
+    // By the deck's URI and, while it means one thing, by the server's own.
+    for uri in [uri, "fake://note", "caplets://toolkit__fake/resources/fake%3A%2F%2Fitems%2F7"] {
+        let read = session.read_resource(uri, RawObject::new(), &context()).await.unwrap();
+        assert!(value(&read)["contents"][0]["text"].is_string(), "{uri}");
+    }
+    let asked = params(&json!({"name": "toolkit__fake__greet", "arguments": {"who": "Ada"}}));
+    let prompt = session.get_prompt("toolkit__fake__greet", asked, &context()).await.unwrap();
+    assert_eq!(value(&prompt)["messages"][0]["content"]["text"], "Greet Ada");
+    for reference in [
+        json!({"type": "ref/prompt", "name": "toolkit__fake__greet"}),
+        json!({"type": "ref/resource", "uri": template}),
+    ] {
+        let asked = params(&json!({"ref": reference, "argument": {"name": "who", "value": "an"}}));
+        let answer = session.complete(asked, &context()).await.unwrap();
+        assert_eq!(value(&answer)["completion"]["values"], json!(["anna", "anton"]));
+    }
+    for wrong in ["caplets://toolkit__nobody/resources/x", "caplets://toolkit/resources/x"] {
+        let error = session.read_resource(wrong, RawObject::new(), &context()).await.unwrap_err();
+        assert_eq!(error.code.as_str(), "RESOURCE_NOT_FOUND", "{wrong}");
+    }
+    host.close().await;
+}
+
+#[tokio::test]
+async fn members_resources_and_prompts_are_reached_in_every_other_view() {
+    for (exposure, name) in [("progressive", "toolkit"), ("search", "call_tool")] {
+        let deck = deck(exposure);
+        let host = deck.open();
+        let session = agent(&host);
+        let ask = async |inner: Value| {
+            let outer = match name {
+                "call_tool" => json!({"name": "toolkit__fake", "data": inner}),
+                _ => json!({"operation": "call_tool", "name": "fake", "args": inner}),
+            };
+            call_listed(&session, name, outer).await.unwrap().unwrap()
+        };
+        let listed = ask(json!({"operation": "resources"})).await;
+        assert_eq!(listed["structuredContent"]["result"]["items"][0]["id"], "toolkit__fake");
+        let read = ask(json!({"operation": "read_resource", "uri": "fake://items/7"})).await;
+        assert_eq!(read["contents"][0]["text"], "item 7", "{exposure}");
+        let asked = json!({"operation": "get_prompt", "name": "greet", "args": {"who": "Ada"}});
+        assert!(ask(asked).await.to_string().contains("Greet Ada"), "{exposure}");
+        host.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_set_served_alone_has_its_members_resources() {
+    let deck = deck("search").server("other", &FakePlan::default(), json!({}));
+    let host = deck.open();
+    let id = capdeck_host::CapabilityId::new("toolkit").unwrap();
+    let session = host.unattended(capdeck_host::Scope::Transparent(id));
+    let facts = session.server_facts("toolkit", &context()).await.unwrap();
+    for offered in ["tools", "resources", "prompts", "completions"] {
+        assert!(facts.capabilities.contains_key(offered), "{offered}");
+    }
+    let ask = async |method: &str, asked: Value| {
+        let answer =
+            session.forward_or_list("toolkit", method, Some(params(&asked)), &context()).await;
+        answer.map(|answer| value(&answer))
+    };
+    let inner = json!({"operation": "call_tool", "name": "say", "args": {}});
+    let answer = call(&session, "toolkit", "sayer", inner).await.unwrap();
+    assert_eq!(answer["structuredContent"]["stdout"], "inner");
+    let resources = ask("resources/list", json!({})).await.unwrap();
+    let uri = resources["resources"][0]["uri"].as_str().unwrap().to_owned();
+    assert!(uri.starts_with("caplets://toolkit__fake/resources/"), "{uri}");
+    assert!(ask("resources/read", json!({"uri": uri})).await.is_ok());
+    let prompts = ask("prompts/list", json!({})).await.unwrap();
+    assert_eq!(prompts["prompts"][0]["name"], "toolkit__fake__greet");
+    let asked = json!({"name": "toolkit__fake__greet", "arguments": {"who": "Ada"}});
+    assert!(ask("prompts/get", asked).await.unwrap().to_string().contains("Greet Ada"));
+    let other = json!({"uri": "caplets://other/resources/fake%3A%2F%2Fnote"});
+    let error = ask("resources/read", other).await.unwrap_err();
+    assert_eq!(error.code.as_str(), "RESOURCE_NOT_FOUND", "what is not in the set is not there");
+    assert_eq!(
+        ask("tasks/list", json!({})).await.unwrap_err().code.as_str(),
+        "UNSUPPORTED_OPERATION"
+    );
     host.close().await;
 }

@@ -75,7 +75,10 @@ impl DeckSession {
 
     /// The view a list is read from. A legacy client is told when that list changes later.
     async fn read(&self, list: List) -> Arc<View> {
-        let view = self.session.discovered_view().await;
+        let view = match list {
+            List::Tools => self.session.discovered_view().await,
+            List::Resources | List::Prompts => self.session.discovered_offers().await,
+        };
         if !self.streams.is_modern() {
             self.seen.note(list, &self.session);
         }

@@ -168,7 +168,10 @@ fn large_results_of_backends_that_are_no_servers_are_their_resources() {
     assert_eq!(client.request("resources/list", json!({}))["result"], json!({"resources": []}));
     let templates = client.request("resources/templates/list", json!({}));
     let template = &templates["result"]["resourceTemplates"][0]["uriTemplate"];
-    assert_eq!(template, "capdeck://artifacts/{capability}/{call}/{file}{?offset,length}");
+    assert_eq!(
+        template,
+        "capdeck://artifacts/{capability}/{call}/{file}{?offset,length,at,from,count}"
+    );
     let answer = client.request("tools/call", json!({"name": "count", "arguments": {}}));
     let uri = answer["result"]["content"][1]["uri"].as_str().unwrap().to_owned();
     for path in ["/servers/counter/mcp", "/mcp"] {

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::counted;
 use crate::{
     context::Context,
     errors::{ExitStatus, Failure},
+    plain_text::counted,
 };
 
 /// Remove large results by name
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &DeleteArgs, context: &Context<'_>) -> Result<ExitStatus
     if printer.wants_json() {
         printer.json(&json!({ "deleted": args.uris }));
     } else {
-        printer.note(&format!("{} removed", counted(args.uris.len())));
+        printer.note(&format!("{} removed", counted(args.uris.len(), "artifact", "artifacts")));
     }
     Ok(ExitStatus::Done)
 }

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
-use super::{counted, size};
+use super::size;
 use crate::{
     context::Context,
     errors::{ExitStatus, Failure},
+    plain_text::counted,
 };
 
 /// Remove large results that are too old or do not fit any more
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &PruneArgs, context: &Context<'_>) -> Result<ExitStatus,
     } else {
         printer.note(&format!(
             "{} removed ({}); {} kept ({})",
-            counted(swept.removed),
+            counted(swept.removed, "artifact", "artifacts"),
             size(swept.removed_bytes),
             swept.kept,
             size(swept.kept_bytes),

@@ -19,6 +19,8 @@ const CHUNK: u64 = 1 << 20;
 
 /// Write a large result, or a part of it, to stdout or to a file
 ///
+/// A URI may also name a place in a JSON document, as results that were cut for an agent do: `?at=/items&from=20`.
+///
 /// With --json the answer is what a client gets that reads the resource: at most 1 MiB, text as text and the rest in base64.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -51,6 +53,9 @@ pub(crate) fn run(args: &ReadArgs, context: &Context<'_>) -> Result<ExitStatus, 
         (offset, None) => format!("{uri}?offset={}", offset.unwrap_or(0)),
         (offset, Some(length)) => format!("{uri}?offset={}&length={length}", offset.unwrap_or(0)),
     };
+    if output.is_some() && names_place(&uri) {
+        return Err(Failure::usage("a place in a document goes to stdout; leave out --output"));
+    }
     let length = part_length(&uri);
     with_operator(context, async |session, _| match output {
         Some(file) => to_file(session, &uri, length, file, context).await,
@@ -60,9 +65,27 @@ pub(crate) fn run(args: &ReadArgs, context: &Context<'_>) -> Result<ExitStatus, 
             context.printer.json(&read["contents"][0]);
             Ok(())
         }
+        None if names_place(&uri) => {
+            let read = session.read_artifact(&uri).await?;
+            let read: Value = serde_json::from_str(read.get()).unwrap_or_default();
+            let content = &read["contents"][0];
+            context.printer.data(content["text"].as_str().unwrap_or_default());
+            if let Some(next) = content["_meta"]["capdeck/artifact"]["next"].as_str() {
+                context.printer.note(&format!("there is more: {next}"));
+            }
+            Ok(())
+        }
         None => to_stdout(session, &uri, length, context).await,
     })?;
     Ok(ExitStatus::Done)
+}
+
+/// True for a URI that names items or characters rather than bytes.
+fn names_place(uri: &str) -> bool {
+    let (_, query) = uri.split_once('?').unwrap_or_default();
+    query
+        .split('&')
+        .any(|member| ["at=", "from=", "count="].iter().any(|key| member.starts_with(key)))
 }
 
 /// The length that a URI asks for. One that is no number is refused when the artifact is opened.

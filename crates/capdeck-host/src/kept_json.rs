@@ -1,0 +1,80 @@
+//! What is kept of a JSON value: parts of it byte for byte, in the places they had.
+
+use serde::{
+    Serialize, Serializer,
+    ser::{SerializeMap as _, SerializeSeq as _},
+};
+use serde_json::value::RawValue;
+
+/// A value, or what is left of one.
+#[derive(Debug)]
+pub(crate) enum KeptJson {
+    Whole(Box<RawValue>),
+    Object(Vec<(String, KeptJson)>),
+    Array(Vec<KeptJson>),
+}
+
+impl KeptJson {
+    pub(crate) fn is_object(&self) -> bool {
+        match self {
+            Self::Whole(text) => text.get().starts_with('{'),
+            Self::Object(_) => true,
+            Self::Array(_) => false,
+        }
+    }
+
+    /// Puts a member in the place of one that was there.
+    pub(crate) fn set(&mut self, name: &str, value: Self) {
+        let Self::Object(members) = self else { return };
+        match members.iter_mut().find(|(key, _)| key == name) {
+            Some((_, slot)) => *slot = value,
+            None => members.push((name.to_owned(), value)),
+        }
+    }
+
+    /// True when something stands at the end of a path, in any item of the arrays on the way.
+    pub(crate) fn reaches(&self, names: &[String]) -> bool {
+        let Some((first, rest)) = names.split_first() else { return true };
+        match self {
+            Self::Whole(_) => false,
+            Self::Object(members) => {
+                members.iter().any(|(key, member)| key == first && member.reaches(rest))
+            }
+            // Nothing is missing from an empty list.
+            Self::Array(items) => items.is_empty() || items.iter().any(|item| item.reaches(names)),
+        }
+    }
+
+    /// How long its JSON is, but for marks between members.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Whole(text) => text.get().len(),
+            Self::Object(members) => {
+                members.iter().map(|(key, member)| key.len() + 4 + member.bytes()).sum()
+            }
+            Self::Array(items) => items.iter().map(|item| item.bytes() + 1).sum(),
+        }
+    }
+}
+
+impl Serialize for KeptJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Whole(text) => text.serialize(serializer),
+            Self::Object(members) => {
+                let mut map = serializer.serialize_map(Some(members.len()))?;
+                for (key, member) in members {
+                    map.serialize_entry(key, member)?;
+                }
+                map.end()
+            }
+            Self::Array(items) => {
+                let mut seq = serializer.serialize_seq(Some(items.len()))?;
+                for item in items {
+                    seq.serialize_element(item)?;
+                }
+                seq.end()
+            }
+        }
+    }
+}

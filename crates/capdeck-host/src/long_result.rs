@@ -1,0 +1,289 @@
+//! Results too large for an agent: a head that fits, and a handle to read on.
+//!
+//! The whole result is kept as an artifact, and the client is sent the same result with its lists cut to their first items
+//! and its long texts to their beginning. Each cut says how much there is and which URI goes on.
+
+mod shrink;
+
+use std::io::Read as _;
+
+use capdeck_backend::{ArtifactStore, ArtifactUri, CallError, ErrorCode};
+use capdeck_catalog::{Capability, RawObject, Shape};
+use capdeck_definition::{Backend, CapabilityId};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json, value::RawValue};
+
+pub(crate) use self::shrink::{Cut, Range, is_json, shrink, shrink_list, window};
+use crate::{Scope, Session, kept_json::KeptJson, raw};
+
+/// What agents are sent of a result of a backend that is no MCP server, where the config does not say.
+const DEFAULT_BYTES: usize = 256 * 1024;
+
+/// No limit is smaller, so that most results need no look at the config.
+const SMALLEST_LIMIT: usize = 1024;
+
+/// Cuts that are told in words; all of them are in `_meta`.
+const MOST_TOLD: usize = 8;
+
+/// What a pointer may keep unencoded in a query.
+const QUERY: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+impl Session {
+    /// The result as this client is sent it: whole, unless it is an agent's and too large for it.
+    pub(crate) async fn fit(
+        &self,
+        capability: &Capability,
+        result: Box<RawValue>,
+    ) -> Result<Box<RawValue>, CallError> {
+        let size = result.get().len();
+        if size <= SMALLEST_LIMIT || !matches!(self.scope, Scope::Deck(_)) {
+            return Ok(result);
+        }
+        let is_server = matches!(capability.definition.backend, Backend::Mcp(_));
+        let set = self.host.catalog().config().result_bytes;
+        if (set.is_none() && is_server) || size <= self.result_bytes() {
+            return Ok(result);
+        }
+        let long = LongResult { id: capability.definition.id.clone(), limit: self.result_bytes() };
+        long.shorten(self.host.artifacts(), result).await
+    }
+
+    /// The most bytes of a result that an agent is sent.
+    pub(crate) fn result_bytes(&self) -> usize {
+        let set = self.host.catalog().config().result_bytes;
+        set.map_or(DEFAULT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+}
+
+struct LongResult {
+    id: CapabilityId,
+    limit: usize,
+}
+
+impl LongResult {
+    async fn shorten(
+        &self,
+        store: &ArtifactStore,
+        result: Box<RawValue>,
+    ) -> Result<Box<RawValue>, CallError> {
+        let Some(mut object) = self.cuttable(&result) else { return Ok(result) };
+        let (uri, cuts) = match self.cut_kept(store, &mut object).await? {
+            Some(done) => done,
+            None => self.cut_all(store, &mut object, &result).await?,
+        };
+        let mut content = blocks(&object);
+        let told: Vec<String> = cuts.iter().take(MOST_TOLD).map(|cut| told(&uri, cut)).collect();
+        if !told.is_empty() {
+            content.push(json!({ "type": "text", "text": told.join("\n") }));
+        }
+        let is_linked = content.iter().any(|block| block["uri"] == uri.as_str());
+        if !is_linked {
+            content.push(json!({ "type": "resource_link", "uri": uri, "name": "result.json", "mimeType": "application/json" }));
+        }
+        let cuts: Vec<Value> = cuts.iter().map(|cut| cut_json(&uri, cut)).collect();
+        let mut meta: RawObject = object
+            .get("_meta")
+            .and_then(|meta| serde_json::from_str(meta.get()).ok())
+            .unwrap_or_default();
+        let mut page = json!({ "uri": uri, "cuts": cuts });
+        if let Some(shape) = shape_of(&result) {
+            page["typeScript"] = json!(shape);
+        }
+        meta.extend(raw::object([("capdeck/page", page)]));
+        object.extend(raw::object([("content", Value::Array(content)), ("_meta", json!(meta))]));
+        serde_json::value::to_raw_value(&object).map_err(|error| bug(&error))
+    }
+
+    /// The members of a result that is too large by what can be cut: pictures and sounds pass as they are, and so does what
+    /// is no result yet but a question or a task.
+    fn cuttable(&self, result: &RawValue) -> Option<RawObject> {
+        let object: RawObject = serde_json::from_str(result.get()).ok()?;
+        let content: Vec<&RawValue> = serde_json::from_str(object.get("content")?.get()).ok()?;
+        let media: usize =
+            content.iter().filter(|block| is_media(block)).map(|block| block.get().len()).sum();
+        (result.get().len() - media > self.limit).then_some(object)
+    }
+
+    /// A backend kept what did not fit inline already: its artifact is what is read on in.
+    async fn cut_kept(
+        &self,
+        store: &ArtifactStore,
+        object: &mut RawObject,
+    ) -> Result<Option<(String, Vec<Cut>)>, CallError> {
+        let Some(structured) = object.get("structuredContent") else { return Ok(None) };
+        let Some((uri, member)) = kept_already(structured) else { return Ok(None) };
+        let Some(text) = read_text(store, &uri).await? else { return Ok(None) };
+        let mut members: RawObject =
+            serde_json::from_str(structured.get()).map_err(|error| bug(&error))?;
+        let mut cuts = Vec::new();
+        let room = self.limit / 3;
+        let head = if is_json(&text) {
+            serde_json::value::to_raw_value(&shrink(&text, room, "", &mut cuts))
+        } else {
+            let (shown, kept, total) = window(&text, Range { from: 0, count: None }, room);
+            cuts.push(Cut { at: String::new(), shown, total, unit: "characters" });
+            serde_json::value::to_raw_value(&kept)
+        };
+        let head = head.map_err(|error| bug(&error))?;
+        let links = blocks(object).into_iter().filter(|block| block["type"] != "text");
+        let mut content = vec![json!({ "type": "text", "text": shown_text(&head) })];
+        content.extend(links);
+        members.insert(member.to_owned(), head);
+        object.extend(raw::object([("content", Value::Array(content))]));
+        let structured = serde_json::value::to_raw_value(&members).map_err(|error| bug(&error))?;
+        object.insert("structuredContent".to_owned(), structured);
+        Ok(Some((uri.to_string(), cuts)))
+    }
+
+    /// Keeps the result as it came and cuts every part of it.
+    async fn cut_all(
+        &self,
+        store: &ArtifactStore,
+        object: &mut RawObject,
+        whole: &RawValue,
+    ) -> Result<(String, Vec<Cut>), CallError> {
+        let uri = self.keep(store, whole).await?;
+        let mut cuts = Vec::new();
+        let has_structured = object.contains_key("structuredContent");
+        let content: Vec<Box<RawValue>> = object
+            .get("content")
+            .and_then(|content| serde_json::from_str(content.get()).ok())
+            .unwrap_or_default();
+        let same = has_structured && says_the_same(object, &content);
+        let parts = if has_structured { 2 } else { 1 };
+        let room = self.limit / parts;
+        let mut head = None;
+        if let Some(structured) = object.get("structuredContent") {
+            let kept = shrink(structured.get(), room, "/structuredContent", &mut cuts);
+            head = Some(serde_json::value::to_raw_value(&kept).map_err(|error| bug(&error))?);
+        }
+        let cut: Vec<KeptJson> = match (&head, same) {
+            (Some(head), true) => {
+                let text = json!({ "type": "text", "text": head.get() });
+                vec![KeptJson::Whole(
+                    serde_json::value::to_raw_value(&text).map_err(|error| bug(&error))?,
+                )]
+            }
+            _ => {
+                let large = content.iter().filter(|block| !is_media(block)).count().max(1);
+                let cut = content.into_iter().enumerate().map(|(index, block)| {
+                    if is_media(&block) {
+                        return KeptJson::Whole(block);
+                    }
+                    shrink(block.get(), room / large, &format!("/content/{index}"), &mut cuts)
+                });
+                cut.collect()
+            }
+        };
+        let content = serde_json::value::to_raw_value(&cut).map_err(|error| bug(&error))?;
+        object.insert("content".to_owned(), content);
+        if let Some(head) = head {
+            object.insert("structuredContent".to_owned(), head);
+        }
+        Ok((uri, cuts))
+    }
+
+    async fn keep(&self, store: &ArtifactStore, whole: &RawValue) -> Result<String, CallError> {
+        let writing = async {
+            let mut writer =
+                store.create(&self.id, "result.json", Some("application/json")).await?;
+            writer.write(whole.get().as_bytes()).await?;
+            writer.finish().await
+        };
+        let artifact = writing.await.map_err(|error| {
+            CallError::new(
+                ErrorCode::ContentTooLarge,
+                "the result is too large to send and could not be kept",
+            )
+            .hint("check the free space of the state folder")
+            .detail(error)
+        })?;
+        Ok(artifact.uri)
+    }
+}
+
+/// The artifact of a result that a backend has cut itself, and the member that its content belongs to.
+fn kept_already(structured: &RawValue) -> Option<(ArtifactUri, &'static str)> {
+    let value = raw::value(structured)?;
+    if value.get("truncated") != Some(&json!(true)) {
+        return None;
+    }
+    let places = [("/uri", "body"), ("/artifact/uri", "stdout")];
+    places.into_iter().find_map(|(place, member)| {
+        let uri = value.pointer(place)?.as_str()?;
+        Some((ArtifactUri::parse(uri).ok()?.0, member))
+    })
+}
+
+async fn read_text(store: &ArtifactStore, uri: &ArtifactUri) -> Result<Option<String>, CallError> {
+    let (store, uri) = (store.clone(), uri.clone());
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut text = String::new();
+        store.reader(&uri).ok()?.read_to_string(&mut text).ok()?;
+        Some(text)
+    });
+    reading.await.map_err(|error| bug(&error))
+}
+
+/// True when a result's only text is its structured content again.
+fn says_the_same(object: &RawObject, content: &[Box<RawValue>]) -> bool {
+    let [only] = content else { return false };
+    let text = raw::value(only).and_then(|block| block.get("text")?.as_str().map(str::to_owned));
+    let structured = object.get("structuredContent").and_then(|text| raw::value(text));
+    match (text, structured) {
+        (Some(text), Some(structured)) => {
+            serde_json::from_str::<Value>(&text).is_ok_and(|said| said == structured)
+        }
+        _ => false,
+    }
+}
+
+/// What of a result an agent may want to know the shape of.
+fn shape_of(result: &RawValue) -> Option<String> {
+    let value = raw::value(result)?;
+    let structured = value.get("structuredContent")?;
+    Some(Shape::of(structured).type_script().0)
+}
+
+fn blocks(object: &RawObject) -> Vec<Value> {
+    let content = object.get("content");
+    content.and_then(|content| serde_json::from_str(content.get()).ok()).unwrap_or_default()
+}
+
+fn is_media(block: &RawValue) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Kind {
+        #[serde(rename = "type")]
+        kind: String,
+    }
+    serde_json::from_str::<Kind>(block.get())
+        .is_ok_and(|block| block.kind == "image" || block.kind == "audio")
+}
+
+/// A text as it reads, JSON as it is.
+fn shown_text(head: &RawValue) -> String {
+    raw::string(head).unwrap_or_else(|| head.get().to_owned())
+}
+
+/// `items 0 to 19 of 1234 at /structuredContent/items; go on with: capdeck://…`.
+pub(crate) fn told(uri: &str, cut: &Cut) -> String {
+    let Cut { at, shown, total, unit } = cut;
+    let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
+    format!("[{shown} of {total} {unit} shown{place}; go on with: {}]", next(uri, cut))
+}
+
+pub(crate) fn cut_json(uri: &str, cut: &Cut) -> Value {
+    let mut shown = json!(cut);
+    shown["next"] = json!(next(uri, cut));
+    shown
+}
+
+fn next(uri: &str, cut: &Cut) -> String {
+    let at = utf8_percent_encode(&cut.at, QUERY);
+    format!("{uri}?at={at}&from={}", cut.shown)
+}
+
+fn bug(error: &dyn std::error::Error) -> CallError {
+    CallError::new(ErrorCode::InternalError, error.to_string())
+}

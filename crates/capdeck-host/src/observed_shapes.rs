@@ -1,0 +1,246 @@
+//! What results look like, learned beside the calls and kept in the cache folder.
+//!
+//! A tool that says little about its answers teaches what they look like: types and names of fields, never a value. A
+//! thread of its own does the work. A call only looks up whether its tool still has news, and hands a copy over if so.
+
+mod book;
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread,
+};
+
+use capdeck_catalog::{Tool, sha256_hex};
+use capdeck_definition::Definition;
+use parking_lot::Mutex;
+use serde_json::{Value, value::RawValue};
+
+use self::book::{Book, Page};
+use crate::{Host, raw};
+
+/// A tool whose last results in this number brought no news is not watched any more.
+const SETTLED: u32 = 5;
+
+/// Larger results teach nothing.
+const LARGEST: usize = 1024 * 1024;
+
+/// Results that may wait for the thread; more are not learned from.
+const MOST_WAITING: usize = 16;
+
+/// The shapes of one host.
+pub(crate) struct ObservedShapes {
+    book: Book,
+    /// Where the project is, which shapes belong to.
+    project: Option<PathBuf>,
+    progress: Arc<Progress>,
+    teacher: Mutex<Option<Teacher>>,
+}
+
+/// How much news each tool has, by fingerprint and name.
+type Progress = Mutex<HashMap<String, HashMap<String, Watched>>>;
+
+#[derive(Debug, Clone, Copy)]
+enum Watched {
+    /// Its own schema says enough.
+    Never,
+    /// So many results in a row brought no news.
+    Quiet(u32),
+}
+
+/// The thread that learns. It ends, with everything written, when the sender is dropped.
+struct Teacher {
+    lessons: SyncSender<Lesson>,
+    thread: thread::JoinHandle<()>,
+}
+
+struct Lesson {
+    page: Page,
+    fingerprint: String,
+    tool: String,
+    result: Box<RawValue>,
+}
+
+impl ObservedShapes {
+    pub(crate) fn new(cache_dir: &Path, project: Option<PathBuf>) -> Self {
+        Self {
+            book: Book::new(cache_dir.join("shapes")),
+            project,
+            progress: Arc::default(),
+            teacher: Mutex::default(),
+        }
+    }
+
+    /// Learns from a result, later and elsewhere, if there may be something new in it.
+    fn observe(&self, definition: &Definition, tool: &Tool, result: &RawValue) {
+        if result.get().len() > LARGEST || !self.has_news(definition, tool) {
+            return;
+        }
+        let lesson = Lesson {
+            page: self.page(definition, tool.name()),
+            fingerprint: definition.fingerprint.clone(),
+            tool: tool.name().to_owned(),
+            result: result.to_owned(),
+        };
+        let mut teacher = self.teacher.lock();
+        if teacher.is_none() {
+            *teacher = self.start();
+        }
+        // A host that is busy enough to fill the queue will see such a result again.
+        if let Some(teacher) = teacher.as_ref() {
+            drop(teacher.lessons.try_send(lesson));
+        }
+    }
+
+    fn has_news(&self, definition: &Definition, tool: &Tool) -> bool {
+        let mut progress = self.progress.lock();
+        let tools = match progress.get_mut(&definition.fingerprint) {
+            Some(tools) => tools,
+            None => progress.entry(definition.fingerprint.clone()).or_default(),
+        };
+        let watched = match tools.get(tool.name()) {
+            Some(watched) => *watched,
+            None => {
+                let schema = tool.output_schema().and_then(raw::value);
+                let first = match schema.as_ref().is_some_and(says_enough) {
+                    true => Watched::Never,
+                    false => Watched::Quiet(0),
+                };
+                tools.insert(tool.name().to_owned(), first);
+                first
+            }
+        };
+        matches!(watched, Watched::Quiet(times) if times < SETTLED)
+    }
+
+    fn start(&self) -> Option<Teacher> {
+        let (lessons, waiting) = sync_channel(MOST_WAITING);
+        let (book, progress) = (self.book.clone(), self.progress.clone());
+        let teach = move || teach(&book, &progress, &waiting);
+        let thread = thread::Builder::new().name("observed-shapes".to_owned()).spawn(teach);
+        match thread {
+            Ok(thread) => Some(Teacher { lessons, thread }),
+            Err(error) => {
+                tracing::debug!(%error, "nothing is learned from results");
+                None
+            }
+        }
+    }
+
+    /// Whose shape it is: of this project, this definition as it is, and this tool.
+    fn page(&self, definition: &Definition, tool: &str) -> Page {
+        let project = self.project.as_deref().unwrap_or(Path::new("")).to_string_lossy();
+        let parts = [&*project, definition.id.as_str(), &definition.fingerprint, tool];
+        Page::new(&sha256_hex(&parts.join("\0")))
+    }
+}
+
+impl Drop for ObservedShapes {
+    /// Waits for the last lesson: a one-shot command exits right after its call.
+    fn drop(&mut self) {
+        if let Some(Teacher { lessons, thread }) = self.teacher.get_mut().take() {
+            drop(lessons);
+            drop(thread.join());
+        }
+    }
+}
+
+impl Host {
+    /// Learns from a successful result, unless the config says no.
+    pub(crate) fn observe(&self, definition: &Definition, tool: &Tool, result: &RawValue) {
+        if self.catalog().config().observed_shapes {
+            self.0.shapes.observe(definition, tool, result);
+        }
+    }
+
+    /// What a tool's results looked like so far:
+    /// `{version, source, observedAt, sampleCount, typeScript, jsonShape, truncated}`.
+    pub fn observed_shape(&self, definition: &Definition, tool: &Tool) -> Option<Value> {
+        let shapes = &self.0.shapes;
+        let schema = tool.output_schema().and_then(raw::value);
+        if !self.catalog().config().observed_shapes || schema.as_ref().is_some_and(says_enough) {
+            return None;
+        }
+        shapes.book.read(&shapes.page(definition, tool.name())).map(|record| record.to_json())
+    }
+}
+
+fn teach(book: &Book, progress: &Progress, lessons: &Receiver<Lesson>) {
+    for lesson in lessons {
+        let Some(value) = answer_of(&lesson.result) else { continue };
+        let is_news = book.learn(&lesson.page, &value);
+        let mut progress = progress.lock();
+        let tools = progress.get_mut(&lesson.fingerprint);
+        if let Some(Watched::Quiet(times)) = tools.and_then(|tools| tools.get_mut(&lesson.tool)) {
+            *times = if is_news { 0 } else { *times + 1 };
+        }
+    }
+}
+
+/// What a successful result says: its structured content, or its only text, as JSON where it is some.
+fn answer_of(result: &RawValue) -> Option<Value> {
+    let mut result: Value = serde_json::from_str(result.get()).ok()?;
+    if result.get("isError") == Some(&Value::Bool(true)) {
+        return None;
+    }
+    if let Some(structured) = result.get_mut("structuredContent") {
+        return Some(structured.take());
+    }
+    let [only] = result.get("content")?.as_array()?.as_slice() else { return None };
+    let text = only.get("text")?.as_str()?;
+    Some(serde_json::from_str(text).unwrap_or_else(|_| Value::String(String::new())))
+}
+
+/// True for an output schema that names fields. One whose `body` may be anything says nothing about the answer itself.
+fn says_enough(schema: &Value) -> bool {
+    let Value::Object(keywords) = schema else { return false };
+    let names = |key: &str| keywords.get(key).is_some_and(|value| !is_anything(value));
+    if let Some(Value::Object(properties)) = keywords.get("properties") {
+        let body = properties.get("body");
+        return !properties.is_empty() && body.is_none_or(|body| !is_anything(body));
+    }
+    ["$ref", "anyOf", "oneOf", "allOf"].iter().any(|key| keywords.contains_key(*key))
+        || names("items")
+        || names("additionalProperties")
+}
+
+fn is_anything(schema: &Value) -> bool {
+    match schema {
+        Value::Bool(_) => true,
+        Value::Object(keywords) => {
+            let words = ["type", "description", "title", "additionalProperties"];
+            let is_plain = keywords.keys().all(|key| words.contains(&key.as_str()));
+            let kind = keywords.get("type").and_then(Value::as_str);
+            is_plain && kind.is_none_or(|kind| kind == "object" || kind == "array")
+        }
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_schema_that_names_fields_says_enough() {
+        for (schema, expected) in [
+            (json!({}), false),
+            (json!({"type": "object"}), false),
+            (json!({"type": "object", "additionalProperties": true}), false),
+            (json!({"properties": {}}), false),
+            (json!({"properties": {"status": {"type": "integer"}, "body": {}}}), false),
+            (json!({"properties": {"body": {"properties": {"id": {}}}}}), true),
+            (json!({"properties": {"id": {"type": "string"}}}), true),
+            (json!({"type": "array", "items": {"type": "string"}}), true),
+            (json!({"$ref": "#/$defs/a"}), true),
+        ] {
+            assert_eq!(says_enough(&schema), expected, "{schema}");
+        }
+    }
+}

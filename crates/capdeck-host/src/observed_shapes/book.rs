@@ -1,0 +1,159 @@
+//! The learned shapes on disk: one small file each, bounded in number and in age.
+
+use std::{fs, path::PathBuf, time::SystemTime};
+
+use capdeck_catalog::Shape;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::durable;
+
+/// How many shapes are kept.
+const MOST_PAGES: usize = 2_000;
+
+/// An older shape is forgotten.
+const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// The folder of shapes.
+#[derive(Debug, Clone)]
+pub(super) struct Book {
+    folder: PathBuf,
+}
+
+/// Names one shape.
+#[derive(Debug)]
+pub(super) struct Page(String);
+
+/// One learned shape.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Record {
+    version: u32,
+    observed_at: Timestamp,
+    sample_count: u64,
+    shape: Shape,
+}
+
+impl Page {
+    pub(super) fn new(digest: &str) -> Self {
+        Self(digest.chars().take(32).collect())
+    }
+}
+
+impl Book {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// What is known, unless it is too old or not readable.
+    pub(super) fn read(&self, page: &Page) -> Option<Record> {
+        let record: Record = serde_json::from_slice(&fs::read(self.file(page)).ok()?).ok()?;
+        let age = Timestamp::now().duration_since(record.observed_at);
+        (record.version == 1 && age <= LIFETIME).then_some(record)
+    }
+
+    /// Adds what one result looks like. True when that was news.
+    pub(super) fn learn(&self, page: &Page, value: &Value) -> bool {
+        let seen = Shape::of(value);
+        let known = self.read(page);
+        let is_first = known.is_none();
+        let (mut shape, samples) =
+            known.map_or_else(Default::default, |known| (known.shape, known.sample_count));
+        let is_news = shape.merge(seen) || is_first;
+        if is_news {
+            let record = Record {
+                version: 1,
+                observed_at: Timestamp::now(),
+                sample_count: samples + 1,
+                shape: shape.bounded(),
+            };
+            if is_first {
+                self.make_room();
+            }
+            self.save(page, &record);
+        }
+        is_news
+    }
+
+    fn save(&self, page: &Page, record: &Record) {
+        let saved = serde_json::to_vec(record)
+            .map_err(std::io::Error::other)
+            .and_then(|bytes| durable::save(&self.file(page), &bytes));
+        if let Err(error) = saved {
+            tracing::debug!(%error, "a learned shape could not be kept");
+        }
+    }
+
+    /// Forgets the oldest shapes when there are too many.
+    fn make_room(&self) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        let mut pages: Vec<(SystemTime, PathBuf)> = entries
+            .flatten()
+            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+            .collect();
+        if pages.len() < MOST_PAGES {
+            return;
+        }
+        pages.sort();
+        for (_, path) in pages.iter().take(pages.len() + 1 - MOST_PAGES) {
+            if let Err(error) = fs::remove_file(path) {
+                tracing::debug!(path = %path.display(), %error, "an old shape stays on disk");
+            }
+        }
+    }
+
+    fn file(&self, page: &Page) -> PathBuf {
+        self.folder.join(format!("{}.json", page.0))
+    }
+}
+
+impl Record {
+    /// The shape as `describe` offers it.
+    pub(super) fn to_json(&self) -> Value {
+        let (type_script, truncated) = self.shape.type_script();
+        json!({
+            "version": 1,
+            "source": "observed",
+            "observedAt": self.observed_at.to_string(),
+            "sampleCount": self.sample_count,
+            "typeScript": type_script,
+            "jsonShape": self.shape,
+            "truncated": truncated,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_kept_bounded_and_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let book = Book::new(folder.path().join("shapes"));
+        let page = Page::new("0123456789abcdef");
+        assert!(book.read(&page).is_none());
+        assert!(book.learn(&page, &json!({"a": 1})));
+        assert!(!book.learn(&page, &json!({"a": 2})));
+        assert!(book.learn(&page, &json!({"b": 2})));
+        let told = book.read(&page).unwrap().to_json();
+        assert_eq!(told["typeScript"], "{ a?: number; b?: number }");
+        assert_eq!((&told["source"], &told["sampleCount"]), (&json!("observed"), &json!(2)));
+
+        let old =
+            Record { observed_at: Timestamp::now() - LIFETIME * 2, ..book.read(&page).unwrap() };
+        book.save(&page, &old);
+        assert!(book.read(&page).is_none(), "too old");
+        fs::write(book.file(&page), "{ broken").unwrap();
+        assert!(book.read(&page).is_none());
+        assert!(book.learn(&page, &json!([1])), "a broken file is written anew");
+
+        for number in 0..MOST_PAGES {
+            fs::write(book.folder.join(format!("{number:032}.json")), "{}").unwrap();
+        }
+        book.learn(&Page::new("another"), &json!(1));
+        assert_eq!(fs::read_dir(&book.folder).unwrap().count(), MOST_PAGES);
+        assert!(book.read(&Page::new("another")).is_some());
+    }
+}
