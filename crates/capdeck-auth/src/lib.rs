@@ -14,8 +14,8 @@ mod secret;
 
 pub use environment::Environment;
 pub use interpolate::{
-    MissingReason, ResolveError, Resolved, ResolvedText, Substitution, Unresolved, has_reference,
-    resolve_text, resolve_value,
+    MissingReason, Reference, ResolveError, Resolved, ResolvedText, Substitution, Unresolved,
+    has_reference, references, resolve_text, resolve_value,
 };
 pub use outbound::{
     AuthHeader, BuildClient, Credentials, GuardedClients, GuardedResolver, Names, OutOfReach,

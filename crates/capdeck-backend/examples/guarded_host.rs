@@ -34,6 +34,7 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
         project: None,
         artifacts_dir: PathBuf::from(format!("{file}.artifacts")),
         auth_dir: PathBuf::from(format!("{file}.auth")),
+        documents_dir: PathBuf::from(format!("{file}.documents")),
         guardian: Some(GuardianCommand {
             program: std::env::current_exe()?,
             args: vec!["guard".into()],

@@ -3,7 +3,8 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use capdeck_auth::{
-    Environment, Names, ResolveError, Scrubber, Secret, SystemNames, Unresolved, resolve_value,
+    Environment, Names, Reference, ResolveError, Scrubber, Secret, SystemNames, Unresolved,
+    references, resolve_value,
 };
 use capdeck_catalog::RawObject;
 use capdeck_definition::{Backend, BackendKind, CapabilityId, Definition};
@@ -34,6 +35,8 @@ pub struct ConnectorSettings {
     pub artifacts_dir: PathBuf,
     /// Sign-ins are kept below this folder.
     pub auth_dir: PathBuf,
+    /// Copies of fetched descriptions of APIs are kept below this folder.
+    pub documents_dir: PathBuf,
     /// How to start the process that ends children when the host is killed.
     pub guardian: Option<GuardianCommand>,
     /// How the host introduces itself to MCP servers.
@@ -74,6 +77,8 @@ pub(crate) struct Prepared<T> {
     /// For results.
     pub(crate) result_scrubber: Scrubber,
     pub(crate) surroundings: Arc<Surroundings>,
+    /// What its `auth` block refers to, as written.
+    pub(crate) auth_references: Vec<Reference>,
 }
 
 impl Connector {
@@ -144,6 +149,7 @@ impl Connector {
             log_scrubber: Scrubber::of_all(&resolved.substitutions),
             result_scrubber: Scrubber::of_sensitive(&resolved.substitutions),
             surroundings: Arc::clone(&self.surroundings),
+            auth_references: references(block, "auth"),
         })
     }
 }

@@ -64,6 +64,7 @@ impl Host {
             project: settings.project.as_ref().map(|project| project.dir.clone()),
             artifacts_dir: settings.state_dir.join("artifacts"),
             auth_dir: settings.state_dir.join("auth"),
+            documents_dir: settings.cache_dir.join("documents"),
             guardian: settings.guardian.clone(),
             client_name: "capdeck".to_owned(),
             client_version: settings.version.clone(),

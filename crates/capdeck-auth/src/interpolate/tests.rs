@@ -150,3 +150,17 @@ fn a_lone_reference_is_recognised_without_an_environment() {
     assert!(has_reference("https://$env:HOST/x"));
     assert!(!has_reference("https://example.com/$x"));
 }
+
+#[test]
+fn references_are_named_without_being_looked_up() {
+    let block = serde_json::json!({
+        "baseUrl": "${ELSEWHERE}",
+        "auth": {"headers": {
+            "A": "Token ${ONE}", "B": "$env:ONE", "C": "$vault:TWO", "D": ["${THREE:-3}", 7, null],
+        }},
+    });
+    let variable = |name: &str| Reference::Variable { name: name.to_owned() };
+    let vault = Reference::Vault { name: "TWO".to_owned() };
+    assert_eq!(references(&block, "auth"), [variable("ONE"), vault, variable("THREE")]);
+    assert_eq!(references(&block, "none"), []);
+}

@@ -39,20 +39,14 @@ impl Deck {
 
     fn open(variables: &[(&str, &str)], project: Option<&Path>, names: Arc<dyn Names>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let path = ("PATH", "/usr/local/bin:/usr/bin:/bin");
-        let environment: Environment =
-            std::iter::once(path).chain(variables.iter().copied()).collect();
-        let settings = ConnectorSettings {
-            environment,
-            project: project.map(Path::to_path_buf),
-            artifacts_dir: folder.path().join("artifacts"),
-            auth_dir: folder.path().join("auth"),
-            guardian: None,
-            client_name: "capdeck".to_owned(),
-            client_version: "0.0.0-test".to_owned(),
-        };
-        let connector = Connector::with_names(settings, names);
+        let connector = Connector::with_names(settings(&folder, variables, project), names);
         Self { folder, connector }
+    }
+
+    /// The same folders under a new host, with these variables.
+    pub(crate) fn restarted(self, variables: &[(&str, &str)]) -> Self {
+        let connector = Connector::new(settings(&self.folder, variables, None));
+        Self { connector, ..self }
     }
 
     pub(crate) async fn connect(&self, backend: Value) -> Result<Arc<dyn Connection>, CallError> {
@@ -68,6 +62,25 @@ impl Deck {
     ) -> Result<Value, CallError> {
         let connection = self.connect(backend).await?;
         call(&connection, tool, arguments, &context(Duration::from_secs(20))).await
+    }
+}
+
+fn settings(
+    folder: &tempfile::TempDir,
+    variables: &[(&str, &str)],
+    project: Option<&Path>,
+) -> ConnectorSettings {
+    let path = ("PATH", "/usr/local/bin:/usr/bin:/bin");
+    let environment: Environment = std::iter::once(path).chain(variables.iter().copied()).collect();
+    ConnectorSettings {
+        environment,
+        project: project.map(Path::to_path_buf),
+        artifacts_dir: folder.path().join("artifacts"),
+        auth_dir: folder.path().join("auth"),
+        documents_dir: folder.path().join("documents"),
+        guardian: None,
+        client_name: "capdeck".to_owned(),
+        client_version: "0.0.0-test".to_owned(),
     }
 }
 
