@@ -17,6 +17,7 @@ mod pins;
 mod places;
 mod real_files;
 mod reference;
+mod refusals;
 mod search;
 mod serve;
 mod setup;
