@@ -6,7 +6,7 @@
 
 use std::{error::Error, path::PathBuf, time::Duration};
 
-use capdeck_auth::Environment;
+use capdeck_auth::{Environment, KeySettings, Vault};
 use capdeck_backend::{
     CallContext, ConnectOptions, Connector, ConnectorSettings, GuardianCommand, ToolCall,
     run_guardian,
@@ -33,8 +33,8 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
         environment,
         project: None,
         artifacts_dir: PathBuf::from(format!("{file}.artifacts")),
-        auth_dir: PathBuf::from(format!("{file}.auth")),
         documents_dir: PathBuf::from(format!("{file}.documents")),
+        vault: Vault::new(&PathBuf::from(format!("{file}.state")), KeySettings::default()),
         guardian: Some(GuardianCommand {
             program: std::env::current_exe()?,
             args: vec!["guard".into()],

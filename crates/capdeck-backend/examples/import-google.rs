@@ -9,7 +9,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use capdeck_auth::Environment;
+use capdeck_auth::{Environment, KeySettings, Vault};
 use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings};
 use capdeck_definition::{
     Backend, CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source,
@@ -34,8 +34,8 @@ fn check_all(files: &[PathBuf]) -> Vec<Value> {
     let connector = Connector::new(ConnectorSettings {
         environment: Environment::default(),
         project: None,
+        vault: Vault::new(&nowhere, KeySettings::default()),
         artifacts_dir: nowhere.clone(),
-        auth_dir: nowhere.clone(),
         documents_dir: nowhere,
         guardian: None,
         client_name: "capdeck".to_owned(),

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, value::RawValue};
 use tokio::sync::Mutex;
 
 pub(crate) use self::{
-    document::{DocumentPlace, read_document},
+    document::{DocumentPlace, read_body, read_document},
     document_cache::DocumentCache,
 };
 use crate::{

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use capdeck_auth::{Environment, GuardedClients, Names, TokenStore};
+use capdeck_auth::{Environment, GuardedClients, Holder, Lookup, Names, TokenStore, Vault};
 
 use crate::{
     CallError, artifact::ArtifactStore, connect::ConnectorSettings, described::DocumentCache,
@@ -23,6 +23,7 @@ pub(crate) struct Surroundings {
     pub(crate) spawner: Spawner,
     pub(crate) logs: ProcessLogs,
     pub(crate) artifacts: ArtifactStore,
+    pub(crate) vault: Vault,
     pub(crate) token_store: TokenStore,
     /// For requests of APIs, and for the addresses that servers name when they ask for a sign-in.
     pub(crate) guarded_clients: GuardedClients,
@@ -38,8 +39,8 @@ impl Surroundings {
             environment,
             project,
             artifacts_dir,
-            auth_dir,
             documents_dir,
+            vault,
             guardian,
             client_name,
             client_version,
@@ -54,12 +55,18 @@ impl Surroundings {
             spawner: Spawner::new(Guardian::new(guardian)),
             logs: ProcessLogs::default(),
             artifacts: ArtifactStore::open(artifacts_dir),
-            token_store: TokenStore::new(auth_dir),
+            token_store: TokenStore::new(&vault),
+            vault,
             guarded_clients: GuardedClients::new(Arc::new(build)),
             documents: DocumentCache::new(documents_dir),
             faults: FaultSources::default(),
             http: OnceLock::new(),
         }
+    }
+
+    /// Where the references of one definition are looked up.
+    pub(crate) fn lookup<'a>(&'a self, holder: &'a Holder) -> Lookup<'a> {
+        Lookup::new(&self.environment, &self.vault, holder)
     }
 
     /// The HTTP client for MCP servers, built when first needed: reading the system's certificates takes a while.

@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ApprovalStore, HostEvent, HostSettings, LastFailure, Principal, Scope, Session,
-    SessionSettings, SetupState, TrustStore, View, ViewPolicy, audience::AudienceKey,
-    audit::AuditLog, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
-    failures::Failures, pins::PinStore, pool::ConnectionPool, subscriptions::Subscriptions,
-    tasks::Tasks,
+    SessionSettings, SetupState, TrustStore, View, ViewPolicy, artifacts::artifact_limits,
+    audience::AudienceKey, audit::AuditLog, discoveries::Discoveries,
+    discovery_cache::DiscoveryCache, eras::Eras, failures::Failures, pins::PinStore,
+    pool::ConnectionPool, subscriptions::Subscriptions, tasks::Tasks,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -63,13 +63,14 @@ impl Host {
             environment: settings.environment.clone(),
             project: settings.project.as_ref().map(|project| project.dir.clone()),
             artifacts_dir: settings.state_dir.join("artifacts"),
-            auth_dir: settings.state_dir.join("auth"),
             documents_dir: settings.cache_dir.join("documents"),
+            vault: settings.vault.clone(),
             guardian: settings.guardian.clone(),
             client_name: "capdeck".to_owned(),
             client_version: settings.version.clone(),
         });
         let deck = Arc::new(read_deck(&settings));
+        connector.artifacts().keep_within(artifact_limits(&deck.config));
         let discoveries = Discoveries::new(DiscoveryCache::new(&settings.cache_dir));
         let catalog = build_catalog(&settings, &deck, &discoveries, None);
         let eras = Eras::default();
@@ -221,6 +222,7 @@ impl Host {
         let deck = Arc::new(read_deck(&self.0.settings));
         let _building = self.0.building.lock();
         self.0.deck.store(deck.clone());
+        self.artifacts().keep_within(artifact_limits(&deck.config));
         let previous = self.catalog();
         let next = build_catalog(&self.0.settings, &deck, &self.0.discoveries, Some(&previous));
         self.swap_in(next);

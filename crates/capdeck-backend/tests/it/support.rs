@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_auth::{Environment, Names, SystemNames};
+use capdeck_auth::{Environment, KeySettings, Names, SystemNames, Vault};
 use capdeck_backend::{
     CallContext, CallError, ConnectOptions, Connection, Connector, ConnectorSettings, ToolCall,
 };
@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 /// A host's surroundings for one test.
 pub(crate) struct Deck {
     pub(crate) folder: tempfile::TempDir,
+    pub(crate) vault: Vault,
     pub(crate) connector: Connector,
 }
 
@@ -39,13 +40,15 @@ impl Deck {
 
     fn open(variables: &[(&str, &str)], project: Option<&Path>, names: Arc<dyn Names>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let connector = Connector::with_names(settings(&folder, variables, project), names);
-        Self { folder, connector }
+        let vault = Vault::new(folder.path(), KeySettings::default());
+        let settings = settings(&folder, variables, project, &vault);
+        let connector = Connector::with_names(settings, names);
+        Self { folder, vault, connector }
     }
 
     /// The same folders under a new host, with these variables.
     pub(crate) fn restarted(self, variables: &[(&str, &str)]) -> Self {
-        let connector = Connector::new(settings(&self.folder, variables, None));
+        let connector = Connector::new(settings(&self.folder, variables, None, &self.vault));
         Self { connector, ..self }
     }
 
@@ -69,6 +72,7 @@ fn settings(
     folder: &tempfile::TempDir,
     variables: &[(&str, &str)],
     project: Option<&Path>,
+    vault: &Vault,
 ) -> ConnectorSettings {
     let path = ("PATH", "/usr/local/bin:/usr/bin:/bin");
     let environment: Environment = std::iter::once(path).chain(variables.iter().copied()).collect();
@@ -76,7 +80,7 @@ fn settings(
         environment,
         project: project.map(Path::to_path_buf),
         artifacts_dir: folder.path().join("artifacts"),
-        auth_dir: folder.path().join("auth"),
+        vault: vault.clone(),
         documents_dir: folder.path().join("documents"),
         guardian: None,
         client_name: "capdeck".to_owned(),

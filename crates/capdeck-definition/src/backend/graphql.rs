@@ -52,6 +52,41 @@ pub struct GraphQlEndpoint {
     #[serde(default = "selection_depth")]
     #[schemars(range(min = 1, max = 5))]
     pub selection_depth: u8,
+    /// Select deprecated fields, too, where operations are made from the schema.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub include_deprecated: bool,
+    /// Offer a tool that takes any document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_tool: Option<GraphQlQueryTool>,
+}
+
+/// Whether there is a tool that takes any document, and what that may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum GraphQlQueryTool {
+    /// `true` offers it for queries only.
+    Offered(bool),
+    Allowing(GraphQlQueryRights),
+}
+
+/// What a free document may hold besides queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphQlQueryRights {
+    /// Take mutations, too. The tool then counts as destructive, whatever it is called with.
+    #[serde(default)]
+    pub mutations: bool,
+}
+
+impl GraphQlEndpoint {
+    /// What a free document may do; `None` when there is no tool for one.
+    pub fn query_rights(&self) -> Option<GraphQlQueryRights> {
+        match self.query_tool? {
+            GraphQlQueryTool::Offered(false) => None,
+            GraphQlQueryTool::Offered(true) => Some(GraphQlQueryRights { mutations: false }),
+            GraphQlQueryTool::Allowing(rights) => Some(rights),
+        }
+    }
 }
 
 /// One configured operation, offered as one tool.

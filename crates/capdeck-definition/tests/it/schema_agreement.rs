@@ -25,6 +25,11 @@ const DIFFERENCES: &[(&str, Difference, &str)] = &[
     ("valid/config-options.yaml", OnlyOursAccepts, "`options.surfaceTokens` is ours"),
     ("valid/config-policy.yaml", OnlyOursAccepts, "`policy` and `pins` are ours"),
     ("valid/exposure-search.md", OnlyOursAccepts, "the exposures `search` and `none` are ours"),
+    (
+        "valid/graphql-query-tool.md",
+        OnlyOursAccepts,
+        "`queryTool` and `includeDeprecated` are ours",
+    ),
     ("valid/hints.md", OnlyOursAccepts, "the older dialect's hints"),
     (
         "valid/http-output-schema.md",

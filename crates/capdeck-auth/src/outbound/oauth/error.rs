@@ -51,14 +51,19 @@ pub enum OAuthError {
     NotRenewable,
     #[error("the sign-in file `{path}` cannot be used: {reason}")]
     Store { path: String, reason: String },
+    #[error("sign-ins cannot be kept: {0}")]
+    Key(crate::KeyError),
     #[error("the HTTP client cannot be built: {reason}")]
     Client { reason: String },
 }
 
 impl OAuthError {
     /// What to do about it, when there is something.
-    pub fn hint(&self) -> Option<&'static str> {
-        Some(match self {
+    pub fn hint(&self) -> Option<String> {
+        if let Self::Key(error) = self {
+            return Some(error.hint());
+        }
+        let hint = match self {
             Self::NotAUrl { .. } => "correct the `auth` block of the definition",
             Self::NoRegistration { .. } => {
                 "register a client with the service and give its `clientId` in the `auth` block"
@@ -84,7 +89,8 @@ impl OAuthError {
             Self::TimedOut { .. } => "start the sign-in again and finish it in the browser",
             Self::Unreachable { .. } | Self::Status { .. } => "try again later",
             _ => return None,
-        })
+        };
+        Some(hint.to_owned())
     }
 
     /// True when a person has to sign in anew; trying again later would not help.
