@@ -18,6 +18,11 @@ fn published(file: &str) -> Option<String> {
     text
 }
 
+/// The file, allowed to follow its description to this machine.
+fn nearby(file: &str) -> String {
+    file.replace("openapiEndpoint:", "openapiEndpoint:\n  network: private")
+}
+
 fn not_found() -> ApiReply {
     ApiReply { status: 404, ..ApiReply::json(&json!({"message": "Not Found"})) }
 }
@@ -53,7 +58,7 @@ fn pypi_answers() {
     });
     let dirs = TestDirs::new();
     let spec = published("pypi/pypi.openapi.yaml").unwrap();
-    dirs.write("config/pypi/CAPLET.md", file);
+    dirs.write("config/pypi/CAPLET.md", nearby(&file));
     dirs.write("config/pypi/pypi.openapi.yaml", spec.replace("https://pypi.org", api.url()));
     let project = json!({"path": {"project": "requests"}});
     assert_eq!(body(&dirs, "pypi", "get_project", &project)["info"]["version"], "2.32.3");
@@ -114,7 +119,7 @@ fn npm_answers() {
         &format!("{}/npm/api", documents.url()),
     );
     assert_ne!(local, file);
-    dirs.write("config/npm/CAPLET.md", local);
+    dirs.write("config/npm/CAPLET.md", nearby(&local));
     let path = |package: &str| json!({"path": {"package": package}});
     assert_eq!(body(&dirs, "npm", "get_package", &path("@scope/name"))["name"], "@scope/name");
     let version = json!({"path": {"package": "left-pad", "version": "1.3.0"}});
