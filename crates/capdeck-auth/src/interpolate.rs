@@ -113,6 +113,41 @@ pub fn has_reference(text: &str) -> bool {
     pieces(text).iter().any(|piece| !matches!(piece, Piece::Literal(_)))
 }
 
+/// What a reference stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reference {
+    Variable { name: String },
+    Vault { name: String },
+}
+
+/// The references in one member of a value, each once.
+pub fn references(value: &impl Serialize, member: &str) -> Vec<Reference> {
+    let tree = serde_json::to_value(value).unwrap_or_default();
+    let mut found = Vec::new();
+    collect(tree.get(member).unwrap_or(&Value::Null), &mut found);
+    found
+}
+
+fn collect(value: &Value, found: &mut Vec<Reference>) {
+    match value {
+        Value::String(text) => {
+            for piece in pieces(text) {
+                let reference = match piece {
+                    Piece::Literal(_) => continue,
+                    Piece::Variable { name, .. } => Reference::Variable { name: name.to_owned() },
+                    Piece::Vault { name, .. } => Reference::Vault { name: name.to_owned() },
+                };
+                if !found.contains(&reference) {
+                    found.push(reference);
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+        Value::Object(members) => members.values().for_each(|member| collect(member, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 /// Resolves the references of one text.
 pub fn resolve_text(text: &str, lookup: Lookup<'_>) -> Result<ResolvedText, Vec<Unresolved>> {
     let mut walk = Walk::new(lookup);

@@ -20,8 +20,8 @@ mod vault;
 
 pub use environment::Environment;
 pub use interpolate::{
-    Lookup, MissingReason, ResolveError, Resolved, ResolvedText, Substitution, Unresolved,
-    has_reference, resolve_text, resolve_value,
+    Lookup, MissingReason, Reference, ResolveError, Resolved, ResolvedText, Substitution,
+    Unresolved, has_reference, references, resolve_text, resolve_value,
 };
 pub use keys::{KeyError, KeySettings};
 pub use outbound::{

@@ -33,6 +33,7 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
         environment,
         project: None,
         artifacts_dir: PathBuf::from(format!("{file}.artifacts")),
+        documents_dir: PathBuf::from(format!("{file}.documents")),
         vault: Vault::new(&PathBuf::from(format!("{file}.state")), KeySettings::default()),
         guardian: Some(GuardianCommand {
             program: std::env::current_exe()?,

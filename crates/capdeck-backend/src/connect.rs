@@ -3,8 +3,8 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use capdeck_auth::{
-    Environment, Names, ResolveError, Scrubber, Secret, SystemNames, Unresolved, Vault,
-    resolve_value,
+    Environment, Names, Reference, ResolveError, Scrubber, Secret, SystemNames, Unresolved, Vault,
+    references, resolve_value,
 };
 use capdeck_catalog::RawObject;
 use capdeck_definition::{Backend, CapabilityId, Definition};
@@ -33,6 +33,8 @@ pub struct ConnectorSettings {
     pub project: Option<PathBuf>,
     /// Large results are kept below this folder.
     pub artifacts_dir: PathBuf,
+    /// Copies of fetched descriptions of APIs are kept below this folder.
+    pub documents_dir: PathBuf,
     /// Where `$vault:NAME` is looked up, and where sign-ins are kept.
     pub vault: Vault,
     /// How to start the process that ends children when the host is killed.
@@ -75,6 +77,8 @@ pub(crate) struct Prepared<T> {
     /// For results.
     pub(crate) result_scrubber: Scrubber,
     pub(crate) surroundings: Arc<Surroundings>,
+    /// What its `auth` block refers to, as written.
+    pub(crate) auth_references: Vec<Reference>,
 }
 
 impl Connector {
@@ -153,6 +157,7 @@ impl Connector {
             log_scrubber: Scrubber::of_all(&resolved.substitutions),
             result_scrubber: Scrubber::of_sensitive(&resolved.substitutions),
             surroundings: Arc::clone(&self.surroundings),
+            auth_references: references(block, "auth"),
         })
     }
 }

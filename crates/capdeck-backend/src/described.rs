@@ -5,6 +5,7 @@
 //! a call never waits for a second reading.
 
 mod document;
+mod document_cache;
 
 use std::{
     fmt::Debug,
@@ -18,7 +19,10 @@ use capdeck_catalog::Discovery;
 use serde_json::{Map, Value, value::RawValue};
 use tokio::sync::Mutex;
 
-pub(crate) use self::document::{DocumentPlace, read_body, read_document};
+pub(crate) use self::{
+    document::{DocumentPlace, read_body, read_document},
+    document_cache::DocumentCache,
+};
 use crate::{
     CallContext, CallError, Connection, ToolCall,
     arguments::read_arguments,

@@ -8,6 +8,7 @@ pub(crate) mod client;
 mod endpoint;
 mod network;
 mod pace;
+mod refusal;
 mod request;
 mod response;
 mod retry;

@@ -67,7 +67,7 @@ impl HttpActions {
         let server = Some(base.clone());
         let endpoint =
             Endpoint::new(&mut prepared, &block.auth, server, block.request_timeout_ms, cancel);
-        Ok(Self { block, base, endpoint })
+        Ok(Self { block, base, endpoint: endpoint.passing_refusals_on() })
     }
 
     async fn call(&self, call: ToolCall<'_>) -> Result<Box<RawValue>, CallError> {

@@ -8,8 +8,9 @@ use std::{
 use capdeck_auth::{Environment, GuardedClients, Holder, Lookup, Names, TokenStore, Vault};
 
 use crate::{
-    CallError, artifact::ArtifactStore, connect::ConnectorSettings, fault_sources::FaultSources,
-    guardian::Guardian, http::client, process::Spawner, process_log::ProcessLogs,
+    CallError, artifact::ArtifactStore, connect::ConnectorSettings, described::DocumentCache,
+    fault_sources::FaultSources, guardian::Guardian, http::client, process::Spawner,
+    process_log::ProcessLogs,
 };
 
 /// Shared by all connections, behind an `Arc`.
@@ -26,6 +27,8 @@ pub(crate) struct Surroundings {
     pub(crate) token_store: TokenStore,
     /// For requests of APIs, and for the addresses that servers name when they ask for a sign-in.
     pub(crate) guarded_clients: GuardedClients,
+    /// Copies of the descriptions of APIs.
+    pub(crate) documents: DocumentCache,
     pub(crate) faults: FaultSources,
     http: OnceLock<Result<reqwest::Client, CallError>>,
 }
@@ -36,6 +39,7 @@ impl Surroundings {
             environment,
             project,
             artifacts_dir,
+            documents_dir,
             vault,
             guardian,
             client_name,
@@ -54,6 +58,7 @@ impl Surroundings {
             token_store: TokenStore::new(&vault),
             vault,
             guarded_clients: GuardedClients::new(Arc::new(build)),
+            documents: DocumentCache::new(documents_dir),
             faults: FaultSources::default(),
             http: OnceLock::new(),
         }

@@ -66,6 +66,7 @@ impl Host {
             environment: settings.environment.clone(),
             project: settings.project.as_ref().map(|project| project.dir.clone()),
             artifacts_dir: settings.state_dir.join("artifacts"),
+            documents_dir: settings.cache_dir.join("documents"),
             vault: settings.vault.clone(),
             guardian: settings.guardian.clone(),
             client_name: "capdeck".to_owned(),

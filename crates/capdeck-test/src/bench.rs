@@ -3,6 +3,7 @@
 //! Read [`Figures`] for what is measured. Nothing here asserts a time: a benchmark reports, and what
 //! counts as good is for its reader to judge.
 
+mod api_calls;
 mod calls;
 mod figures;
 mod load;
@@ -13,6 +14,7 @@ mod stage;
 mod start;
 mod surface;
 
+pub use api_calls::measure_api_calls;
 pub use calls::measure_calls;
 pub use figures::{
     CallFigures, Figures, Load, Machine, MemoryFigures, StartFigures, SurfaceFigures,

@@ -154,6 +154,20 @@ fn a_lone_reference_is_recognised_without_an_environment() {
 }
 
 #[test]
+fn references_are_named_without_being_looked_up() {
+    let block = serde_json::json!({
+        "baseUrl": "${ELSEWHERE}",
+        "auth": {"headers": {
+            "A": "Token ${ONE}", "B": "$env:ONE", "C": "$vault:TWO", "D": ["${THREE:-3}", 7, null],
+        }},
+    });
+    let variable = |name: &str| Reference::Variable { name: name.to_owned() };
+    let vault = Reference::Vault { name: "TWO".to_owned() };
+    assert_eq!(references(&block, "auth"), [variable("ONE"), vault, variable("THREE")]);
+    assert_eq!(references(&block, "none"), []);
+}
+
+#[test]
 fn vault_entries_are_put_in_for_whom_they_are_granted_to_and_always_secret() {
     let folder = tempfile::tempdir().unwrap();
     let vault = Vault::new(folder.path(), KeySettings::default());

@@ -1,21 +1,52 @@
 //! Gets the text of a description: from a file, or from the web.
+//!
+//! What was fetched is kept. The server is asked whether it has changed, and when nobody answers the copy is used and the log
+//! says so. A server that answers with a refusal is believed: then there is no description.
 
-use std::path::PathBuf;
+mod depth;
+
+use std::{path::PathBuf, time::Duration};
 
 use bytes::{Bytes, BytesMut};
-use reqwest::{Method, Response};
+use reqwest::{
+    Method, Response, StatusCode,
+    header::{ETAG, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED},
+};
 use url::Url;
 
+use self::depth::check_depth;
+use super::document_cache::{Kept, Marks};
 use crate::{
     CallError, ErrorCode,
-    http::{Endpoint, Redirects, Request},
+    http::{Endpoint, Redirects, Request, header_value},
 };
+
+/// How long a server may take to answer when there is a copy to go on with.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where a description is.
 #[derive(Debug, Clone)]
 pub(crate) enum DocumentPlace {
     File(PathBuf),
     Url(Url),
+}
+
+/// What a server said when it was asked for a description.
+enum Said {
+    /// The copy is still right.
+    Same,
+    New {
+        bytes: Bytes,
+        marks: Marks,
+    },
+}
+
+/// Why a server gave no description.
+enum Missing {
+    /// For a reason that may pass; a copy will do.
+    Passing(CallError),
+    /// For good.
+    Refused(CallError),
 }
 
 /// Reads a description of at most this many bytes.
@@ -27,7 +58,7 @@ pub(crate) async fn read_document(
     is_trusted: bool,
     limit: u64,
 ) -> Result<Bytes, CallError> {
-    match place {
+    let bytes = match place {
         DocumentPlace::File(path) => {
             let unreadable = |error: std::io::Error| {
                 CallError::new(
@@ -40,34 +71,12 @@ pub(crate) async fn read_document(
             if length > limit {
                 return Err(too_large(limit));
             }
-            Ok(tokio::fs::read(path).await.map_err(unreadable)?.into())
+            tokio::fs::read(path).await.map_err(unreadable)?.into()
         }
-        DocumentPlace::Url(url) => fetch(endpoint, url, is_trusted, limit).await,
-    }
-}
-
-async fn fetch(
-    endpoint: &Endpoint,
-    url: &Url,
-    is_trusted: bool,
-    limit: u64,
-) -> Result<Bytes, CallError> {
-    let mut request = Request::new(Method::GET, url.clone());
-    request.redirects = Redirects::AnyOrigin;
-    let mut response = if is_trusted {
-        endpoint.send(request).await?
-    } else {
-        endpoint.send_anonymously(request).await?
+        DocumentPlace::Url(url) => fetch(endpoint, url, is_trusted, limit).await?,
     };
-    let status = response.status();
-    if !status.is_success() {
-        return Err(CallError::new(
-            ErrorCode::ServerUnavailable,
-            format!("the description at `{}` was not given: HTTP {status}", url.path()),
-        )
-        .hint("open the URL in a browser; if it has moved, change the definition"));
-    }
-    read_body(&mut response, url, limit).await
+    check_depth(&bytes)?;
+    Ok(bytes)
 }
 
 /// Reads the body of a response, at most this many bytes of it.
@@ -86,6 +95,103 @@ pub(crate) async fn read_body(
         bytes.extend_from_slice(&chunk);
     }
     Ok(bytes.freeze())
+}
+
+async fn fetch(
+    endpoint: &Endpoint,
+    url: &Url,
+    is_trusted: bool,
+    limit: u64,
+) -> Result<Bytes, CallError> {
+    let entry = endpoint.documents().entry(endpoint.id(), url, is_trusted);
+    let copy = entry.load().await.filter(|copy| copy.bytes.len() as u64 <= limit);
+    let asking = ask(endpoint, url, is_trusted, copy.as_ref(), limit);
+    let said = match &copy {
+        Some(_) => tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_elapsed| {
+            let message = format!("no answer within {} s", PATIENCE.as_secs());
+            Err(Missing::Passing(CallError::new(ErrorCode::ServerUnavailable, message)))
+        }),
+        None => asking.await,
+    };
+    match (said, copy) {
+        (Ok(Said::New { bytes, marks }), _) => {
+            entry.save(marks, bytes.clone()).await;
+            Ok(bytes)
+        }
+        (Ok(Said::Same), Some(copy)) => {
+            entry.confirm().await;
+            Ok(copy.bytes)
+        }
+        (Ok(Said::Same), None) => Err(not_given(url, StatusCode::NOT_MODIFIED)),
+        (Err(Missing::Passing(error)), Some(copy)) => {
+            endpoint.note(&format!(
+                "the description was not fetched anew ({}); a stale copy, {} s old, is used",
+                error.message,
+                copy.age().as_secs()
+            ));
+            Ok(copy.bytes)
+        }
+        (Err(Missing::Passing(error) | Missing::Refused(error)), _) => Err(error),
+    }
+}
+
+async fn ask(
+    endpoint: &Endpoint,
+    url: &Url,
+    is_trusted: bool,
+    copy: Option<&Kept>,
+    limit: u64,
+) -> Result<Said, Missing> {
+    let mut request = Request::new(Method::GET, url.clone());
+    request.redirects = Redirects::AnyOrigin;
+    if let Some(Kept { marks, .. }) = copy {
+        for (name, mark) in
+            [(IF_NONE_MATCH, &marks.etag), (IF_MODIFIED_SINCE, &marks.last_modified)]
+        {
+            let value = mark.as_deref().map(|mark| header_value(name.as_str(), mark));
+            request.headers.extend(value.and_then(Result::ok).map(|value| (name, value)));
+        }
+    }
+    let sent = if is_trusted {
+        endpoint.send(request).await
+    } else {
+        endpoint.send_anonymously(request).await
+    };
+    let mut response = sent.map_err(judged)?;
+    let status = response.status();
+    match status {
+        StatusCode::NOT_MODIFIED if copy.is_some() => return Ok(Said::Same),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if is_trusted => {
+            return Err(Missing::Refused(endpoint.refusal(response).await));
+        }
+        _ if status.is_success() => {}
+        _ if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
+            return Err(Missing::Passing(not_given(url, status)));
+        }
+        _ => return Err(Missing::Refused(not_given(url, status))),
+    }
+    let text = |name: HeaderName| {
+        response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+    };
+    let marks = Marks { etag: text(ETAG), last_modified: text(LAST_MODIFIED) };
+    let bytes = read_body(&mut response, url, limit).await.map_err(judged)?;
+    Ok(Said::New { bytes, marks })
+}
+
+fn judged(error: CallError) -> Missing {
+    match error.code {
+        ErrorCode::ServerUnavailable | ErrorCode::ToolCallTimeout => Missing::Passing(error),
+        ErrorCode::DownstreamProtocolError => Missing::Passing(error),
+        _ => Missing::Refused(error),
+    }
+}
+
+fn not_given(url: &Url, status: StatusCode) -> CallError {
+    CallError::new(
+        ErrorCode::ServerUnavailable,
+        format!("the description at `{}` was not given: HTTP {status}", url.path()),
+    )
+    .hint("open the URL in a browser; if it has moved, change the definition")
 }
 
 fn too_large(limit: u64) -> CallError {

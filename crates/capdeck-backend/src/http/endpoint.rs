@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant as StdInstant},
 };
 
-use capdeck_auth::{AuthHeader, Credentials, Scrubber};
+use capdeck_auth::{AuthHeader, Credentials, Reference, Scrubber};
 use capdeck_definition::{Auth, CapabilityId, HttpBlock};
 use reqwest::{
     Response,
@@ -19,6 +19,7 @@ use url::Url;
 use super::{
     Pace, Request, header_name, header_value,
     network::Network,
+    refusal::Refusal,
     response::Head,
     send::{Sender, failure},
     turns::Turns,
@@ -27,6 +28,7 @@ use crate::{
     ArtifactStore, CallContext, CallError, ErrorCode,
     capture::{Capture, MAX_TOTAL, SpillPlace},
     connect::Prepared,
+    described::DocumentCache,
     outbound::credentials,
     sign_in::{self, CapabilitySignIn},
     surroundings::Surroundings,
@@ -51,6 +53,9 @@ pub(crate) struct Endpoint {
     timeout: Duration,
     /// Cancelled when the connection is closed; running requests end with it.
     closed: CancellationToken,
+    /// What the file's `auth` block refers to, to say what has to be renewed.
+    auth_references: Vec<Reference>,
+    are_refusals_errors: bool,
 }
 
 /// How an answer is handed over.
@@ -95,7 +100,15 @@ impl Endpoint {
             surroundings: Arc::clone(&prepared.surroundings),
             timeout: Duration::from_millis(timeout_ms),
             closed: cancel.child_token(),
+            auth_references: prepared.auth_references.clone(),
+            are_refusals_errors: true,
         }
+    }
+
+    /// The same endpoint, with refusals (HTTP 401 and 403) told like any other answer.
+    #[must_use]
+    pub(crate) fn passing_refusals_on(self) -> Self {
+        Self { are_refusals_errors: false, ..self }
     }
 
     /// The capability this is.
@@ -116,6 +129,29 @@ impl Endpoint {
     /// The sign-in behind the requests, if the definition has one.
     pub(crate) fn sign_in(&self) -> Option<&CapabilitySignIn> {
         self.sign_in.as_ref()
+    }
+
+    /// Copies of descriptions.
+    pub(crate) fn documents(&self) -> &DocumentCache {
+        &self.surroundings.documents
+    }
+
+    /// Writes a line into the capability's log.
+    pub(crate) fn note(&self, line: &str) {
+        let line = self.log_scrubber.text(line);
+        tracing::warn!(capability = %self.id, "{line}");
+        self.surroundings.logs.of(&self.id).push(line.into_owned());
+    }
+
+    /// An answer that refuses our credentials, as an error that says what to do.
+    pub(crate) async fn refusal(&self, response: Response) -> CallError {
+        let refusal = Refusal {
+            id: &self.id,
+            credentials: &self.credentials,
+            has_sign_in: self.sign_in.is_some(),
+            references: &self.auth_references,
+        };
+        refusal.told(response, &self.result_scrubber).await
     }
 
     /// The fixed headers of every request. A sign-in's token is not among them.
@@ -219,6 +255,9 @@ impl Endpoint {
         delivery: Delivery,
         started: StdInstant,
     ) -> Result<Box<RawValue>, CallError> {
+        if self.are_refusals_errors && matches!(response.status().as_u16(), 401 | 403) {
+            return Err(self.refusal(response).await);
+        }
         let mut head = Head::new(&response);
         head.scrub(&self.result_scrubber);
         let limit = match delivery {

@@ -41,7 +41,7 @@ pub(crate) fn respond(status: u16, content_type: &str, body: impl Into<Body>) ->
     response.body(body.into()).unwrap()
 }
 
-fn redirect(status: u16, location: &str) -> Response {
+pub(crate) fn redirect(status: u16, location: &str) -> Response {
     Response::builder()
         .status(status)
         .header(header::LOCATION, location)

@@ -27,20 +27,20 @@ impl Names for Everywhere {
     }
 }
 
-fn deck(addresses: &[&str]) -> Deck {
+pub(crate) fn deck(addresses: &[&str]) -> Deck {
     let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
     Deck::with_names(Arc::new(Everywhere(addresses)))
 }
 
 /// A port that takes connections and never speaks.
-fn port() -> (TcpListener, u16) {
+pub(crate) fn port() -> (TcpListener, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
     (listener, port)
 }
 
-fn was_contacted(listener: &TcpListener) -> bool {
+pub(crate) fn was_contacted(listener: &TcpListener) -> bool {
     match listener.accept() {
         Ok(_) => true,
         Err(error) => {

@@ -4,6 +4,8 @@
 mod cli;
 mod cli_processes;
 mod connect;
+mod described_documents;
+mod described_refusals;
 mod google;
 mod google_server;
 mod google_uploads;

@@ -118,6 +118,9 @@ async fn operations_go_to_their_own_servers() {
     });
     let (deck, mut block) = deck_with(&description, "");
     block.as_object_mut().unwrap().remove("baseUrl");
+    // Only the description names these servers, and it opens nothing.
+    let error = deck.call(block.clone(), "root", json!({})).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::Denied, "{error}");
     block["network"] = json!("private");
     for (tool, target) in [("root", "/test/root"), ("path", "/path/path"), ("own", "/own/path")] {
         let told = asked(&deck.call(block.clone(), tool, json!({})).await.unwrap());

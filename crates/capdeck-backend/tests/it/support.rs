@@ -40,21 +40,16 @@ impl Deck {
 
     fn open(variables: &[(&str, &str)], project: Option<&Path>, names: Arc<dyn Names>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let path = ("PATH", "/usr/local/bin:/usr/bin:/bin");
-        let environment: Environment =
-            std::iter::once(path).chain(variables.iter().copied()).collect();
         let vault = Vault::new(folder.path(), KeySettings::default());
-        let settings = ConnectorSettings {
-            environment,
-            project: project.map(Path::to_path_buf),
-            artifacts_dir: folder.path().join("artifacts"),
-            vault: vault.clone(),
-            guardian: None,
-            client_name: "capdeck".to_owned(),
-            client_version: "0.0.0-test".to_owned(),
-        };
+        let settings = settings(&folder, variables, project, &vault);
         let connector = Connector::with_names(settings, names);
         Self { folder, vault, connector }
+    }
+
+    /// The same folders under a new host, with these variables.
+    pub(crate) fn restarted(self, variables: &[(&str, &str)]) -> Self {
+        let connector = Connector::new(settings(&self.folder, variables, None, &self.vault));
+        Self { connector, ..self }
     }
 
     pub(crate) async fn connect(&self, backend: Value) -> Result<Arc<dyn Connection>, CallError> {
@@ -70,6 +65,26 @@ impl Deck {
     ) -> Result<Value, CallError> {
         let connection = self.connect(backend).await?;
         call(&connection, tool, arguments, &context(Duration::from_secs(20))).await
+    }
+}
+
+fn settings(
+    folder: &tempfile::TempDir,
+    variables: &[(&str, &str)],
+    project: Option<&Path>,
+    vault: &Vault,
+) -> ConnectorSettings {
+    let path = ("PATH", "/usr/local/bin:/usr/bin:/bin");
+    let environment: Environment = std::iter::once(path).chain(variables.iter().copied()).collect();
+    ConnectorSettings {
+        environment,
+        project: project.map(Path::to_path_buf),
+        artifacts_dir: folder.path().join("artifacts"),
+        vault: vault.clone(),
+        documents_dir: folder.path().join("documents"),
+        guardian: None,
+        client_name: "capdeck".to_owned(),
+        client_version: "0.0.0-test".to_owned(),
     }
 }
 

@@ -21,6 +21,7 @@ mod problems;
 mod real_apis;
 mod real_files;
 mod reference;
+mod refusals;
 mod search;
 mod serve;
 mod setup;

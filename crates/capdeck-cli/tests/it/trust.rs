@@ -93,6 +93,10 @@ fn everything_that_would_run_is_shown_whole_and_cannot_hide() {
                 "remote": {"name": "Remote", "description": "A server far away.", "url": "https://example.com/mcp",
                     "auth": {"type": "bearer", "token": "$env:MY_TOKEN"}},
             },
+            "httpApis": {
+                "inner": {"name": "Inner", "description": "An API in our network.", "baseUrl": "https://10.0.0.5",
+                    "auth": {"type": "none"}, "network": "private", "actions": {"get": {"method": "GET", "path": "/"}}},
+            },
         })
         .to_string(),
     );
@@ -112,6 +116,8 @@ fn everything_that_would_run_is_shown_whole_and_cannot_hide() {
         text.contains("connects to https://example.com/mcp\n  sends the token $env:MY_TOKEN"),
         "{text}"
     );
+    let inside = "get sends GET https://10.0.0.5/\n  may send requests to private networks and to this machine";
+    assert!(text.contains(inside), "{text}");
     assert!(text.contains("say runs echo $input.text"), "members of a set are shown: {text}");
     assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text:?}");
 }

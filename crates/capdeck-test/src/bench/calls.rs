@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{FakePlan, fake::RunningFake};
 
-const CALLERS: [usize; 3] = [1, 16, 64];
+pub(super) const CALLERS: [usize; 3] = [1, 16, 64];
 const CALLS: usize = 6_000;
 const WARM_UP: usize = 500;
 /// Direct and through Capdeck take turns this often, so that a busy moment hits both.
@@ -63,12 +63,14 @@ fn over_http(stage: &Stage) -> Vec<CallFigures> {
     CALLERS.into_iter().map(row).collect()
 }
 
-enum Side {
+/// Which of the two a round measures.
+pub(super) enum Side {
     Direct,
     Capdeck,
 }
 
-fn compare(
+/// Lets both sides take turns.
+pub(super) fn compare(
     transport: &str,
     callers: usize,
     capdeck_id: u32,

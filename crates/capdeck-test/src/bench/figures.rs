@@ -10,6 +10,9 @@ pub struct Figures {
     pub machine: Machine,
     pub start: Vec<StartFigures>,
     pub calls: Vec<CallFigures>,
+    /// Requests of an HTTP API, beside a bare HTTP client.
+    #[serde(default)]
+    pub api_calls: Vec<CallFigures>,
     pub memory: MemoryFigures,
     pub surface: Vec<SurfaceFigures>,
     /// What the search example of `capdeck-catalog` printed; `null` without recorded tool lists.
@@ -39,7 +42,7 @@ pub struct StartFigures {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallFigures {
-    /// `stdio` or `http`, on both sides of Capdeck.
+    /// `stdio` or `http`, on both sides of Capdeck; `API` for a request of an HTTP API, called over stdio.
     pub transport: String,
     pub callers: usize,
     pub direct: Load,

@@ -148,7 +148,8 @@ pub(super) fn percentile(sorted: &[Duration], share: f64) -> Duration {
     sorted[rank - 1]
 }
 
-fn summarise(mut samples: Vec<Duration>, elapsed: Duration) -> Load {
+/// What a loop of calls comes to.
+pub(super) fn summarise(mut samples: Vec<Duration>, elapsed: Duration) -> Load {
     samples.sort_unstable();
     let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
     let count = samples.len() as f64;

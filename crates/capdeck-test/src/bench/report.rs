@@ -18,7 +18,10 @@ pub fn render(figures: &Figures) -> String {
         machine.capdeck,
         megabytes(machine.binary_bytes)
     );
-    text.push_str(&calls(&figures.calls));
+    text.push_str(&calls("call", "direct", &figures.calls));
+    if !figures.api_calls.is_empty() {
+        text.push_str(&calls("request", "bare client", &figures.api_calls));
+    }
     text.push_str(&start(figures));
     text.push_str(&memory(figures));
     text.push_str(&surface(figures));
@@ -43,9 +46,9 @@ pub(crate) fn replace_between(
     Some(format!("{before}{start}\n\n{block}\n\n{end}{after}"))
 }
 
-fn calls(rows: &[CallFigures]) -> String {
-    let mut table = String::from(
-        "| call | callers | direct p50 / p99 | through Capdeck p50 / p99 | added p50 | Capdeck CPU | direct calls/s | through Capdeck calls/s |\n\
+fn calls(what: &str, other: &str, rows: &[CallFigures]) -> String {
+    let mut table = format!(
+        "| {what} | callers | {other} p50 / p99 | through Capdeck p50 / p99 | added p50 | Capdeck CPU | {other} calls/s | through Capdeck calls/s |\n\
          |---|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     for row in rows {

@@ -26,6 +26,11 @@ impl Stage {
         Self { capdeck }
     }
 
+    /// This binary, wherever it is.
+    pub fn at(capdeck: PathBuf) -> Self {
+        Self { capdeck }
+    }
+
     pub fn capdeck(&self) -> &std::path::Path {
         &self.capdeck
     }
@@ -36,6 +41,13 @@ impl Stage {
         // A budget that moves nothing out of the view that is measured.
         let options = json!({"exposure": exposure, "surfaceTokens": 1_000_000_000});
         dirs.write_config(&json!({"options": options, "mcpServers": servers}));
+        dirs
+    }
+
+    /// Folders with a deck of these `httpApis`, all their actions offered.
+    pub(super) fn api_deck(&self, apis: &Value) -> TestDirs {
+        let dirs = TestDirs::new();
+        dirs.write_config(&json!({"options": {"exposure": "direct"}, "httpApis": apis}));
         dirs
     }
 

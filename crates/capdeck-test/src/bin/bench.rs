@@ -16,13 +16,16 @@ use std::{
 };
 
 use capdeck_test::bench::{
-    Figures, Machine, Stage, measure_calls, measure_memory, measure_start, measure_surface, render,
-    replace_block,
+    Figures, Machine, Stage, measure_api_calls, measure_calls, measure_memory, measure_start,
+    measure_surface, render, replace_block,
 };
 use serde_json::Value;
 
 /// Documents that show the figures, when they have the block.
 const DOCUMENTS: [&str; 2] = ["README.md", "bench/README.md"];
+
+/// Requests of an API for each number of callers.
+const API_CALLS: usize = 6_000;
 
 fn main() {
     match std::env::args().nth(1).as_deref() {
@@ -37,6 +40,8 @@ fn measure() {
     let step = |what: &str| eprintln!("measuring {what}");
     step("calls");
     let calls = measure_calls(&stage);
+    step("requests of an API");
+    let api_calls = measure_api_calls(&stage, API_CALLS);
     step("start");
     let start = measure_start(&stage);
     step("memory");
@@ -45,8 +50,15 @@ fn measure() {
     let encoding = tiktoken::get_encoding("o200k_base").unwrap();
     let surface = measure_surface(&stage, &|text| encoding.count(text));
     step("search");
-    let figures =
-        Figures { machine: machine(&stage), start, calls, memory, surface, search: search() };
+    let figures = Figures {
+        machine: machine(&stage),
+        start,
+        calls,
+        api_calls,
+        memory,
+        surface,
+        search: search(),
+    };
     let path = results();
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, serde_json::to_string_pretty(&figures).unwrap() + "\n").unwrap();
