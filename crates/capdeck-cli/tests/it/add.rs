@@ -111,7 +111,9 @@ fn every_kind_is_listed_after_it_was_added() {
     }
     let validated = run(&dirs, &["validate", dirs.config().to_str().unwrap(), "--json"]).success();
     for problem in validated.json()["items"].as_array().unwrap() {
-        assert_eq!(problem["code"], "missing-base-url", "{problem}");
+        // The made files are sound; the description they name is empty and the server's address is not known.
+        let code = problem["code"].as_str().unwrap();
+        assert!(["missing-base-url", "not-imported"].contains(&code), "{problem}");
     }
     let listed = json(&dirs, &["list"]);
     for (id, _, backend) in &cases {

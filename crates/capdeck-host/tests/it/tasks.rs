@@ -146,7 +146,8 @@ async fn questions_of_a_core_task_wait_for_a_modern_client() {
     }
     let done = peer.until(id, "completed").await;
     assert!(done["result"]["content"][0]["text"].as_str().unwrap().contains("Ada"), "{done}");
-    assert!(peer.client.told().is_empty(), "nothing was asked beside the task");
+    let told = peer.client.told();
+    assert!(told.is_empty(), "nothing was asked beside the task: {told:?}");
     host.close().await;
 }
 
