@@ -27,8 +27,9 @@ pub use keys::{KeyError, KeySettings};
 pub use outbound::{
     AuthHeader, Credentials, OutboundError, is_transport_header,
     oauth::{
-        Begun, BuildClient, Challenge, GuardedClients, GuardedResolver, Login, LoginKind,
-        OAuthError, OAuthSettings, Reach, Refusal, SignIn, SignInState, SignInStatus, TokenStore,
+        Begun, BuildClient, Challenge, DeviceLogin, GuardedClients, GuardedResolver, Login,
+        LoginKind, LoginWay, OAuthError, OAuthSettings, Reach, Refusal, Revocation, SignIn,
+        SignInState, SignInStatus, SignedOut, TokenStore,
     },
 };
 pub use scrub::{ScrubStream, Scrubber};

@@ -163,7 +163,7 @@ impl CapabilitySignIn {
         let mut resends = 0;
         loop {
             let Some(sent) = self.authorization().await else {
-                return Err(self.worded(&Refusal::SignInNeeded));
+                return Err(self.worded(&self.sign_in.needed()));
             };
             let response = send(sent.clone()).await?;
             let status = response.status().as_u16();
@@ -221,6 +221,17 @@ impl CapabilitySignIn {
             Refusal::SignInNeeded => needed(format!("`{id}` asks for a sign-in")).hint(format!(
                 "run: capdeck auth login {id} (or, if it takes a key, give its definition an `auth` block)"
             )),
+            Refusal::OtherSignIn { reason } => {
+                needed(format!("the sign-in to `{id}` is not used: {reason}"))
+                    .hint(format!("run: capdeck auth login {id}"))
+            }
+            Refusal::Unreadable { error } => match (error, error.hint()) {
+                // Signing in anew would not help: it could not be kept either.
+                (OAuthError::Key(_), Some(hint)) => {
+                    CallError::new(ErrorCode::AuthFailed, error.to_string()).hint(hint)
+                }
+                _ => needed(error.to_string()).hint(format!("run: capdeck auth login {id}")),
+            },
             Refusal::SignInOver => needed(format!("the sign-in to `{id}` is over"))
                 .hint(format!("run: capdeck auth login {id}")),
             Refusal::RightsMissing { scopes } => {

@@ -51,9 +51,10 @@ mod watch;
 
 // What faces of the host need of the stages below it.
 pub use capdeck_backend::{
-    Begun, CallContext, CallError, Caller, ClientProfile, ErrorCode, ErrorKind, GuardianCommand,
-    Listener, NoCaller, NoListener, RpcFailure, SetupEvent, SetupPhase, SetupReport, SignIn,
-    SignInState, SignInStatus, StepReport, StepStatus, run_guardian, vault_holder,
+    Begun, CallContext, CallError, Caller, ClientProfile, DeviceLogin, ErrorCode, ErrorKind,
+    GuardianCommand, Listener, Login, LoginWay, NoCaller, NoListener, Revocation, RpcFailure,
+    SetupEvent, SetupPhase, SetupReport, SignIn, SignInState, SignInStatus, SignedOut, StepReport,
+    StepStatus, run_guardian, vault_holder,
 };
 pub use capdeck_catalog::RawObject;
 pub use capdeck_definition::{CapabilityId, Exposure};

@@ -3,6 +3,7 @@
 
 mod add;
 mod approvals;
+mod auth;
 mod budget;
 mod call;
 mod chaos;
@@ -15,6 +16,7 @@ mod init;
 mod list;
 mod pins;
 mod places;
+mod provider;
 mod real_files;
 mod reference;
 mod search;
