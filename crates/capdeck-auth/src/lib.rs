@@ -25,7 +25,7 @@ pub use interpolate::{
 };
 pub use keys::{KeyError, KeySettings};
 pub use outbound::{
-    AuthHeader, Credentials, OutboundError, is_transport_header,
+    AuthHeader, Credentials, OutboundError, TRANSPORT_HEADERS, is_transport_header,
     oauth::{
         Begun, BuildClient, Challenge, DeviceLogin, GuardedClients, GuardedResolver, Login,
         LoginKind, LoginWay, OAuthError, OAuthSettings, Reach, Refusal, Revocation, SignIn,

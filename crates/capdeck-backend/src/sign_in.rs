@@ -1,6 +1,6 @@
 //! Sign-ins of capabilities: from a definition to requests that carry a token, and from refusals to what to do.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
 use capdeck_auth::{LoginKind, OAuthError, OAuthSettings, Refusal, Scrubber, Secret, SignIn};
@@ -209,6 +209,14 @@ impl CapabilitySignIn {
     /// The error for a right that the sign-in does not have.
     pub(crate) fn lacks(&self, scope: &str) -> CallError {
         self.worded(&Refusal::RightsMissing { scopes: vec![scope.to_owned()] })
+    }
+
+    /// The same scrubber, which also knows the tokens of now.
+    pub(crate) fn scrubber<'a>(&self, base: &'a Scrubber) -> Cow<'a, Scrubber> {
+        match self.sign_in.secrets() {
+            none if none.is_empty() => Cow::Borrowed(base),
+            secrets => Cow::Owned(base.clone().with(&secrets)),
+        }
     }
 
     fn worded(&self, refusal: &Refusal) -> CallError {

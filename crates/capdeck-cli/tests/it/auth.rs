@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{capdeck, json, provider::Provider, run};
 
 /// A deck with an API that wants a sign-in.
-pub(crate) fn deck(provider: &Provider, more: &str) -> TestDirs {
+fn deck(provider: &Provider, more: &str) -> TestDirs {
     let dirs = TestDirs::new();
     write(&dirs, provider, more);
     dirs
@@ -41,8 +41,13 @@ struct Waiting {
 }
 
 fn login(dirs: &TestDirs, words: &[&str]) -> Waiting {
+    login_with(dirs, words, &[])
+}
+
+fn login_with(dirs: &TestDirs, words: &[&str], variables: &[(&str, &str)]) -> Waiting {
     let mut command = Command::new(env!("CARGO_BIN_EXE_capdeck"));
     dirs.isolate(&mut command).args(["auth", "login", "items", "--json"]).args(words);
+    command.envs(variables.iter().copied());
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -85,8 +90,8 @@ impl Waiting {
 }
 
 /// Signs in with a browser that comes back.
-pub(crate) fn sign_in(dirs: &TestDirs) {
-    let waiting = login(dirs, &["--no-open"]);
+pub(crate) fn sign_in(dirs: &TestDirs, variables: &[(&str, &str)]) {
+    let waiting = login_with(dirs, &["--no-open"], variables);
     waiting.visit();
     let (code, outcome) = waiting.outcome();
     assert_eq!((code, &outcome["state"]), (Some(0), &json!("signedIn")), "{outcome}");
@@ -110,7 +115,7 @@ fn a_sign_in_is_made_shown_renewed_and_taken_back() {
     assert_eq!(failed.code, Some(3), "{failed:?}");
     assert!(failed.stderr.contains("hint: run: capdeck auth login items"), "{}", failed.stderr);
 
-    sign_in(&dirs);
+    sign_in(&dirs, &[]);
     assert_eq!(call(&dirs).code, Some(0));
     let status = json(&dirs, &["auth", "status"]);
     let item = &status["items"][0];
@@ -142,7 +147,7 @@ fn a_sign_in_is_made_shown_renewed_and_taken_back() {
 fn a_service_that_cannot_be_told_is_warned_about() {
     let provider = Provider::start();
     let dirs = deck(&provider, "");
-    sign_in(&dirs);
+    sign_in(&dirs, &[]);
     provider.fails("/revoke", 500, Value::Null);
     let out = run(&dirs, &["auth", "logout", "items"]).success();
     assert!(
@@ -159,7 +164,7 @@ fn expired_revoked_and_misplaced_sign_ins_name_the_command_that_repairs_them() {
     let dirs = deck(&provider, "");
     // About to end, and the service does not renew it.
     provider.grants("canary-access-1", 1);
-    sign_in(&dirs);
+    sign_in(&dirs, &[]);
     provider.accepts("another");
     provider.fails("/token", 400, json!({"error": "invalid_grant"}));
     assert_needs_login(&call(&dirs), "the sign-in to `items` is over");
@@ -167,7 +172,7 @@ fn expired_revoked_and_misplaced_sign_ins_name_the_command_that_repairs_them() {
     assert_needs_login(&failed, "");
 
     provider.grants("canary-access-2", 3600);
-    sign_in(&dirs);
+    sign_in(&dirs, &[]);
     assert_eq!(call(&dirs).code, Some(0));
     // Taken back at the service.
     provider.accepts("another");
@@ -203,7 +208,7 @@ fn expired_revoked_and_misplaced_sign_ins_name_the_command_that_repairs_them() {
 fn a_sign_in_whose_key_is_gone_or_open_says_what_to_do() {
     let provider = Provider::start();
     let dirs = deck(&provider, "");
-    sign_in(&dirs);
+    sign_in(&dirs, &[]);
     let key = dirs.state().join("vault/key");
     let mode = |mode| {
         use std::os::unix::fs::PermissionsExt as _;
@@ -218,7 +223,7 @@ fn a_sign_in_whose_key_is_gone_or_open_says_what_to_do() {
     assert_eq!(call(&dirs).code, Some(0));
     std::fs::remove_file(&key).unwrap();
     assert_needs_login(&call(&dirs), "the key it was sealed with is gone");
-    sign_in(&dirs);
+    sign_in(&dirs, &[]);
     assert_eq!(call(&dirs).code, Some(0));
 }
 
@@ -259,7 +264,7 @@ fn many_processes_with_one_old_token_renew_it_once() {
     let provider = Provider::start();
     let dirs = deck(&provider, "");
     provider.grants("canary-access-1", 5);
-    sign_in(&dirs);
+    sign_in(&dirs, &[]);
     provider.grants("canary-access-2", 3600);
     let outcomes: Vec<Finished> = std::thread::scope(|scope| {
         let running: Vec<_> = (0..5).map(|_| scope.spawn(|| call(&dirs))).collect();

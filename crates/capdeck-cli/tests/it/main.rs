@@ -6,6 +6,7 @@ mod approvals;
 mod auth;
 mod budget;
 mod call;
+mod canary;
 mod chaos;
 mod check;
 mod completions;

@@ -124,10 +124,11 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
         }
         let target = line.split(' ').nth(1).unwrap_or("/").to_owned();
         let path = target.split('?').next().unwrap_or("/").to_owned();
-        let (mut length, mut token) = (0, String::new());
+        let (mut length, mut token, mut head) = (0, String::new(), String::new());
         loop {
             let mut header = String::new();
             reader.read_line(&mut header).unwrap();
+            head.push_str(&header);
             let Some((name, value)) = header.trim_end().split_once(": ") else { break };
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => length = value.parse().unwrap(),
@@ -138,14 +139,14 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
         let text = String::from_utf8(body).unwrap();
-        let answer = answer(state, &path, &token, text);
+        let answer = answer(state, &path, &token, &head, text);
         if reader.get_mut().write_all(answer.as_bytes()).is_err() {
             return;
         }
     }
 }
 
-fn answer(state: &Mutex<State>, path: &str, token: &str, body: String) -> String {
+fn answer(state: &Mutex<State>, path: &str, token: &str, head: &str, body: String) -> String {
     let mut state = state.lock().unwrap();
     state.asked.push((path.to_owned(), body));
     let (status, body, challenge) = match (path, &state.wanted_scope) {
@@ -156,7 +157,8 @@ fn answer(state: &Mutex<State>, path: &str, token: &str, body: String) -> String
             let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
             (403, Value::Null, challenge)
         }
-        // An API that tells its callers their own token.
+        // APIs that tell their callers what they sent.
+        ("/echo", _) => (200, json!({"you": head}), String::new()),
         ("/items", None) => (200, json!({"items": [1, 2], "you": token}), String::new()),
         _ => {
             let known = state.answers.get(path).cloned();

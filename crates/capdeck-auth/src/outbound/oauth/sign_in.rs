@@ -159,13 +159,12 @@ impl SignIn {
 
     /// The values that must not show up anywhere.
     pub fn secrets(&self) -> Vec<Secret> {
-        let known = self.known.lock();
-        let tokens = known.tokens.iter();
-        tokens
-            .flat_map(|tokens| [Some(&tokens.access_token), tokens.refresh_token.as_ref()])
-            .flatten()
-            .cloned()
-            .collect()
+        let tokens = self.current();
+        let values = tokens.iter().flat_map(|tokens| {
+            let Tokens { access_token, refresh_token, client, .. } = tokens;
+            [Some(access_token), refresh_token.as_ref(), client.secret.as_ref()]
+        });
+        values.flatten().cloned().collect()
     }
 
     /// The tokens for a request, or why there are none.
