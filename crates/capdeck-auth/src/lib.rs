@@ -25,11 +25,11 @@ pub use interpolate::{
 };
 pub use keys::{KeyError, KeySettings};
 pub use outbound::{
-    AuthHeader, Credentials, OutboundError, TRANSPORT_HEADERS, is_transport_header,
+    AuthHeader, BuildClient, Credentials, GuardedClients, GuardedResolver, Names, OutOfReach,
+    OutboundError, Reach, SystemNames, TRANSPORT_HEADERS, is_transport_header,
     oauth::{
-        Begun, BuildClient, Challenge, DeviceLogin, GuardedClients, GuardedResolver, Login,
-        LoginKind, LoginWay, OAuthError, OAuthSettings, Reach, Refusal, Revocation, SignIn,
-        SignInState, SignInStatus, SignedOut, TokenStore,
+        Begun, Challenge, DeviceLogin, Login, LoginKind, LoginWay, OAuthError, OAuthSettings,
+        Refusal, Revocation, SignIn, SignInState, SignInStatus, SignedOut, TokenStore,
     },
 };
 pub use scrub::{ScrubStream, Scrubber};

@@ -19,11 +19,13 @@ mod declared_tool;
 mod described;
 mod fault_sources;
 mod google_discovery;
+mod graphql;
 mod guardian;
 mod http;
 mod http_actions;
 mod listener;
 mod mcp;
+mod openapi;
 mod outbound;
 mod process;
 mod process_log;
@@ -40,7 +42,10 @@ pub use capdeck_auth::{
     Begun, DeviceLogin, Login, LoginWay, Revocation, SignIn, SignInState, SignInStatus, SignedOut,
 };
 
-pub use artifact::{Artifact, ArtifactError, ArtifactStore, ArtifactWriter};
+pub use artifact::{
+    Artifact, ArtifactError, ArtifactLimits, ArtifactPart, ArtifactReader, ArtifactStore,
+    ArtifactUri, ArtifactWriter, StoredArtifact, Swept,
+};
 pub use call_error::{CallError, ErrorCode, ErrorKind, RpcFailure};
 pub use connect::{ClientProfile, ConnectOptions, Connector, ConnectorSettings};
 pub use connection::{CallContext, Caller, Connection, NoCaller, ToolCall};

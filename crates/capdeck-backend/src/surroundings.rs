@@ -24,7 +24,7 @@ pub(crate) struct Surroundings {
     pub(crate) artifacts: ArtifactStore,
     pub(crate) vault: Vault,
     pub(crate) token_store: TokenStore,
-    /// For the addresses that servers name when they ask for a sign-in.
+    /// For requests of APIs, and for the addresses that servers name when they ask for a sign-in.
     pub(crate) guarded_clients: GuardedClients,
     pub(crate) faults: FaultSources,
     http: OnceLock<Result<reqwest::Client, CallError>>,
@@ -38,11 +38,12 @@ impl Surroundings {
             artifacts_dir,
             vault,
             guardian,
+            names,
             client_name,
             client_version,
         } = settings;
         let version = client_version.clone();
-        let build = move |reach| client::build_guarded(&version, reach);
+        let build = move |reach| client::build_guarded(&version, reach, Arc::clone(&names));
         Self {
             environment,
             project,
@@ -64,7 +65,7 @@ impl Surroundings {
         Lookup::new(&self.environment, &self.vault, holder)
     }
 
-    /// The HTTP client, built when first needed: reading the system's certificates takes a while.
+    /// The HTTP client for MCP servers, built when first needed: reading the system's certificates takes a while.
     pub(crate) fn http(&self) -> Result<&reqwest::Client, CallError> {
         self.http
             .get_or_init(|| client::build(&self.client_version))

@@ -3,6 +3,7 @@
 mod add;
 mod approvals;
 mod approve;
+mod artifacts;
 mod auth;
 mod budget;
 mod call;
@@ -46,6 +47,7 @@ pub(crate) enum Command {
     Describe(describe::DescribeArgs),
     Search(search::SearchArgs),
     Call(call::CallArgs),
+    Artifacts(artifacts::ArtifactsArgs),
     Auth(auth::AuthArgs),
     Vault(vault::VaultArgs),
     Check(check::CheckArgs),
@@ -77,6 +79,7 @@ impl Command {
             Self::Describe(args) => describe::run(args, context),
             Self::Search(args) => search::run(args, context),
             Self::Call(args) => call::run(args, context),
+            Self::Artifacts(args) => artifacts::run(args, context),
             Self::Auth(args) => auth::run(args, context),
             Self::Vault(args) => vault::run(args, context),
             Self::Check(args) => check::run(args, context),

@@ -3,7 +3,7 @@
 //! Start with [`SignIn`]: requests ask it for their token and tell it of refusals. [`SignIn::begin`] starts a
 //! [`Login`] or a [`DeviceLogin`], which goes discovery ([`plan`]), identity ([`registration`]), consent ([`redirect`]
 //! or a code), tokens ([`token`]). Everything a remote says on the way is checked where it is read, and every address it names is held
-//! against [`Reach`].
+//! against [`crate::Reach`].
 
 mod begin;
 mod challenge;
@@ -15,7 +15,6 @@ mod json_keys;
 mod login;
 mod pkce;
 mod plan;
-mod reach;
 mod record;
 mod redirect;
 mod registration;
@@ -35,9 +34,7 @@ pub use begin::{Begun, LoginWay};
 pub use challenge::Challenge;
 pub use device::DeviceLogin;
 pub use error::OAuthError;
-pub use fetch::{BuildClient, GuardedClients};
 pub use login::Login;
-pub use reach::{GuardedResolver, Reach};
 pub use settings::{LoginKind, OAuthSettings};
 pub use sign_in::{Refusal, SignIn};
 pub use sign_out::{Revocation, SignedOut};

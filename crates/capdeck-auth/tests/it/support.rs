@@ -14,7 +14,7 @@ use axum::{
 };
 use capdeck_auth::{
     Begun, GuardedClients, GuardedResolver, KeySettings, Login, LoginWay, OAuthError,
-    OAuthSettings, Secret, SignIn, SignInStatus, TokenStore, Vault,
+    OAuthSettings, Secret, SignIn, SignInStatus, SystemNames, TokenStore, Vault,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -166,7 +166,10 @@ impl Folder {
         PROVIDER.call_once(|| rustls::crypto::ring::default_provider().install_default().unwrap());
         let clients = GuardedClients::new(Arc::new(|reach| {
             let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
-            let built = builder.no_proxy().dns_resolver(GuardedResolver(reach)).build();
+            let built = builder
+                .no_proxy()
+                .dns_resolver(GuardedResolver::new(reach, Arc::new(SystemNames)))
+                .build();
             built.map_err(|error| error.to_string())
         }));
         let store = TokenStore::new(&self.vault());

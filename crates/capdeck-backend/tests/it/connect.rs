@@ -37,30 +37,6 @@ fn files_and_requests_agree_on_the_headers_that_are_ours() {
 }
 
 #[tokio::test]
-async fn kinds_of_a_later_version_say_so() {
-    let none = json!({"type": "none"});
-    for (backend, message) in [
-        (
-            json!({"kind": "openapi", "specPath": "/x", "auth": none}),
-            "an OpenAPI backend is not connected yet in this version",
-        ),
-        (
-            json!({"kind": "graphql", "endpointUrl": "https://x.example", "introspection": true, "auth": none}),
-            "a GraphQL backend is not connected yet in this version",
-        ),
-    ] {
-        let error = Deck::new(&[]).connect(backend).await.unwrap_err();
-        assert_eq!(
-            (error.code, error.message.as_str()),
-            (ErrorCode::UnsupportedCapability, message)
-        );
-    }
-    let set = json!({"kind": "caplets", "capletsRoot": "/x"});
-    let error = Deck::new(&[]).connect(set).await.unwrap_err();
-    assert_eq!(error.code, ErrorCode::InternalError);
-}
-
-#[tokio::test]
 async fn a_login_lists_tools_and_asks_for_it_at_the_call() {
     for kind in ["oauth2", "oidc"] {
         let backend: Value = json!({

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_auth::{Environment, KeySettings, Vault};
+use capdeck_auth::{Environment, KeySettings, Names, SystemNames, Vault};
 use capdeck_backend::{
     CallContext, CallError, ConnectOptions, Connection, Connector, ConnectorSettings, ToolCall,
 };
@@ -30,6 +30,15 @@ impl Deck {
     }
 
     pub(crate) fn with_project(variables: &[(&str, &str)], project: Option<&Path>) -> Self {
+        Self::open(variables, project, Arc::new(SystemNames))
+    }
+
+    /// A deck that looks the names of APIs up here.
+    pub(crate) fn with_names(names: Arc<dyn Names>) -> Self {
+        Self::open(&[], None, names)
+    }
+
+    fn open(variables: &[(&str, &str)], project: Option<&Path>, names: Arc<dyn Names>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = ("PATH", "/usr/local/bin:/usr/bin:/bin");
         let environment: Environment =
@@ -41,6 +50,7 @@ impl Deck {
             artifacts_dir: folder.path().join("artifacts"),
             vault: vault.clone(),
             guardian: None,
+            names,
             client_name: "capdeck".to_owned(),
             client_version: "0.0.0-test".to_owned(),
         });

@@ -3,6 +3,7 @@
 
 mod add;
 mod approvals;
+mod artifacts;
 mod auth;
 mod budget;
 mod call;
@@ -15,9 +16,11 @@ mod documents;
 mod guardian;
 mod init;
 mod list;
+mod openapi;
 mod pins;
 mod places;
 mod provider;
+mod real_apis;
 mod real_files;
 mod reference;
 mod search;

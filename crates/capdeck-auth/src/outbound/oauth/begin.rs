@@ -47,7 +47,7 @@ impl SignIn {
     ) -> Result<Begun, OAuthError> {
         let settings = &self.settings;
         self.entry.check()?;
-        let fetcher = self.clients.for_server(&settings.server).await?;
+        let fetcher = Fetcher::new(&self.clients, &settings.server).await?;
         // An unreadable file is no reason not to sign in: it is replaced.
         let mut record = self.entry.load().ok().flatten().unwrap_or_default();
         let challenge = record.challenge.clone();

@@ -1,12 +1,14 @@
 //! Why a sign-in did not work.
 
+use crate::OutOfReach;
+
 /// A failed step of a sign-in. No variant ever holds a token, a secret or a query string.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OAuthError {
     #[error("{what} `{text}` is not a URL")]
     NotAUrl { what: &'static str, text: String },
     #[error("{what} at `{origin}` is not asked: {reason}")]
-    ForbiddenUrl { what: &'static str, origin: String, reason: &'static str },
+    ForbiddenUrl { what: &'static str, origin: String, reason: OutOfReach },
     #[error("{what} at `{origin}` cannot be reached: {reason}")]
     Unreachable { what: &'static str, origin: String, reason: String },
     #[error("{what} at `{origin}` answered with HTTP status {status}")]

@@ -73,7 +73,7 @@ impl SignIn {
     }
 
     async fn ask_anew(&self, tokens: &Tokens) -> Result<Tokens, OAuthError> {
-        let fetcher = self.clients.for_server(&self.settings.server).await?;
+        let fetcher = Fetcher::new(&self.clients, &self.settings.server).await?;
         let endpoint: Url = fetcher.url("the token endpoint", &tokens.token_endpoint)?;
         let request = TokenRequest {
             issuer: &tokens.issuer,

@@ -9,12 +9,11 @@ use parking_lot::Mutex;
 
 use super::{
     Challenge, LoginKind, OAuthError, OAuthSettings, TokenStore,
-    fetch::GuardedClients,
     record::{Record, Tokens},
     scopes::{covers, lacking},
     store::{Entry, Stamp},
 };
-use crate::Secret;
+use crate::{GuardedClients, Secret};
 
 /// A token is renewed this many seconds before its end, so that it does not end on the way.
 const EARLY: u64 = 30;

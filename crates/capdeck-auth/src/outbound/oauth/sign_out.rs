@@ -55,7 +55,7 @@ impl SignIn {
     async fn revoke(&self, tokens: &Tokens) -> Revocation {
         let Some(endpoint) = &tokens.revocation_endpoint else { return Revocation::NotOffered };
         let told = async {
-            let fetcher = self.clients.for_server(&self.settings.server).await?;
+            let fetcher = Fetcher::new(&self.clients, &self.settings.server).await?;
             let endpoint = fetcher.url(WHAT, endpoint)?;
             // Without its refresh token a sign-in is over; services need not end the other one with it.
             if let Some(token) = &tokens.refresh_token {
