@@ -55,7 +55,10 @@ impl Login {
                 query.append_pair("scope", &started.scopes.join(" "));
             }
             // OpenID Connect gives no refresh token without asking the person for it.
-            if started.scopes.iter().any(|scope| scope == "offline_access") {
+            let more = started.sign_in.settings.authorization_parameters;
+            query.extend_pairs(more);
+            let has_prompt = more.iter().any(|(name, _)| *name == "prompt");
+            if !has_prompt && started.scopes.iter().any(|scope| scope == "offline_access") {
                 query.append_pair("prompt", "consent");
             }
         }
