@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
 readonly E2E_SUITES="conformance clients bridges apis"
-readonly API_PARTS="google graphql"
+readonly API_PARTS="google graphql oauth"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
 
@@ -105,6 +105,12 @@ apis_graphql() {
   install_node || return
   locked fetch_apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
   "$NODE" tests/apis/graphql.mjs
+}
+
+apis_oauth() {
+  install_node || return
+  locked fetch_apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
+  "$NODE" tests/apis/oauth.mjs
 }
 
 # Builds the binary and says where it is.

@@ -26,10 +26,10 @@ pub use interpolate::{
 pub use keys::{KeyError, KeySettings};
 pub use outbound::{
     AuthHeader, BuildClient, Credentials, GuardedClients, GuardedResolver, Names, OutOfReach,
-    OutboundError, Reach, SystemNames, is_transport_header,
+    OutboundError, Reach, SystemNames, TRANSPORT_HEADERS, is_transport_header,
     oauth::{
-        Begun, Challenge, Login, LoginKind, OAuthError, OAuthSettings, Refusal, SignIn,
-        SignInState, SignInStatus, TokenStore,
+        Begun, Challenge, DeviceLogin, Login, LoginKind, LoginWay, OAuthError, OAuthSettings,
+        Refusal, Revocation, SignIn, SignInState, SignInStatus, SignedOut, TokenStore,
     },
 };
 pub use scrub::{ScrubStream, Scrubber};

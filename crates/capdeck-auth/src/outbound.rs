@@ -43,8 +43,9 @@ pub enum OutboundError {
     IllegalValue { name: String },
 }
 
-/// Headers the transport itself sets, so nothing configured may set them.
-const TRANSPORT_HEADERS: [&str; 15] = [
+/// Headers the transport itself sets, so nothing configured may set them. `capdeck-definition` refuses the same ones in
+/// files; a test of `capdeck-backend` holds the two lists together.
+pub const TRANSPORT_HEADERS: [&str; 15] = [
     "accept",
     "authorization",
     "connection",

@@ -39,7 +39,9 @@ mod tool_result;
 mod vault_holder;
 mod working_folder;
 
-pub use capdeck_auth::{Begun, Login, SignIn, SignInState, SignInStatus};
+pub use capdeck_auth::{
+    Begun, DeviceLogin, Login, LoginWay, Revocation, SignIn, SignInState, SignInStatus, SignedOut,
+};
 
 pub use artifact::{
     Artifact, ArtifactError, ArtifactLimits, ArtifactPart, ArtifactReader, ArtifactStore,

@@ -1,6 +1,6 @@
 //! Sign-ins of capabilities: from a definition to requests that carry a token, and from refusals to what to do.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
 use capdeck_auth::{LoginKind, OAuthError, OAuthSettings, Refusal, Scrubber, Secret, SignIn};
@@ -195,7 +195,7 @@ impl CapabilitySignIn {
         let mut resends = 0;
         loop {
             let Some(sent) = self.authorization().await else {
-                return Err(self.worded(&Refusal::SignInNeeded));
+                return Err(self.worded(&self.sign_in.needed()));
             };
             let response = send(sent.clone()).await?;
             let status = response.status().as_u16();
@@ -243,6 +243,14 @@ impl CapabilitySignIn {
         self.worded(&Refusal::RightsMissing { scopes: vec![scope.to_owned()] })
     }
 
+    /// The same scrubber, which also knows the tokens of now.
+    pub(crate) fn scrubber<'a>(&self, base: &'a Scrubber) -> Cow<'a, Scrubber> {
+        match self.sign_in.secrets() {
+            none if none.is_empty() => Cow::Borrowed(base),
+            secrets => Cow::Owned(base.clone().with(&secrets)),
+        }
+    }
+
     fn worded(&self, refusal: &Refusal) -> CallError {
         let id = &self.id;
         let needed = |message: String| CallError::new(ErrorCode::AuthRequired, message);
@@ -253,6 +261,17 @@ impl CapabilitySignIn {
             Refusal::SignInNeeded => needed(format!("`{id}` asks for a sign-in")).hint(format!(
                 "run: capdeck auth login {id} (or, if it takes a key, give its definition an `auth` block)"
             )),
+            Refusal::OtherSignIn { reason } => {
+                needed(format!("the sign-in to `{id}` is not used: {reason}"))
+                    .hint(format!("run: capdeck auth login {id}"))
+            }
+            Refusal::Unreadable { error } => match (error, error.hint()) {
+                // Signing in anew would not help: it could not be kept either.
+                (OAuthError::Key(_), Some(hint)) => {
+                    CallError::new(ErrorCode::AuthFailed, error.to_string()).hint(hint)
+                }
+                _ => needed(error.to_string()).hint(format!("run: capdeck auth login {id}")),
+            },
             Refusal::SignInOver => needed(format!("the sign-in to `{id}` is over"))
                 .hint(format!("run: capdeck auth login {id}")),
             Refusal::RightsMissing { scopes } => {

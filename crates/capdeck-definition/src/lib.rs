@@ -67,6 +67,7 @@ pub use load::{Format, Owner, Root, SourceFile};
 pub use pin_mode::PinMode;
 pub use policy::{About, Annotation, Effect, Policy, PolicyRule};
 pub use project::{Project, find_project};
+pub use rules::FORBIDDEN_HEADERS;
 pub use schema::{caplet_schema, config_schema};
 pub use setup::{Setup, SetupStep};
 pub use shape::config_file::NamespaceAliases;

@@ -18,6 +18,7 @@ mod url;
 use std::path::Path;
 
 pub(crate) use auth::check as check_auth;
+pub use header::FORBIDDEN_HEADERS;
 pub(crate) use header::{bearer_token, is_bearer};
 pub(crate) use icon::check_icon;
 pub(crate) use shared::{check_hint, check_shared};

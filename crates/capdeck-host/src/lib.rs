@@ -55,10 +55,11 @@ mod watch;
 
 // What faces of the host need of the stages below it.
 pub use capdeck_backend::{
-    Artifact, ArtifactReader, Begun, CallContext, CallError, Caller, ClientProfile, ErrorCode,
-    ErrorKind, GuardianCommand, Listener, LocalImport, NoCaller, NoListener, RpcFailure,
-    SetupEvent, SetupPhase, SetupReport, SignIn, SignInState, SignInStatus, StepReport, StepStatus,
-    StoredArtifact, Swept, run_guardian, vault_holder,
+    Artifact, ArtifactReader, Begun, CallContext, CallError, Caller, ClientProfile, DeviceLogin,
+    ErrorCode, ErrorKind, GuardianCommand, Listener, LocalImport, Login, LoginWay, NoCaller,
+    NoListener, Revocation, RpcFailure, SetupEvent, SetupPhase, SetupReport, SignIn, SignInState,
+    SignInStatus, SignedOut, StepReport, StepStatus, StoredArtifact, Swept, run_guardian,
+    vault_holder,
 };
 pub use capdeck_catalog::RawObject;
 pub use capdeck_definition::{CapabilityId, Exposure};

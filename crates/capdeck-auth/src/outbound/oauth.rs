@@ -1,30 +1,42 @@
 //! OAuth 2.1 as a client: a person signs in once, the tokens are kept and renewed.
 //!
 //! Start with [`SignIn`]: requests ask it for their token and tell it of refusals. [`SignIn::begin`] starts a
-//! [`Login`], which goes discovery ([`plan`]), identity ([`registration`]), consent ([`redirect`]), tokens
-//! ([`token`]). Everything a remote says on the way is checked where it is read, and every address it names is held
+//! [`Login`] or a [`DeviceLogin`], which goes discovery ([`plan`]), identity ([`registration`]), consent ([`redirect`]
+//! or a code), tokens ([`token`]). Everything a remote says on the way is checked where it is read, and every address it names is held
 //! against [`crate::Reach`].
 
+mod begin;
 mod challenge;
+mod device;
 mod error;
 mod fetch;
+mod id_token;
+mod json_keys;
 mod login;
 mod pkce;
 mod plan;
 mod record;
 mod redirect;
 mod registration;
+mod renew;
 mod resource_metadata;
 mod scopes;
 mod server_metadata;
 mod settings;
 mod sign_in;
+mod sign_out;
+mod started;
+mod status;
 mod store;
 mod token;
 
+pub use begin::{Begun, LoginWay};
 pub use challenge::Challenge;
+pub use device::DeviceLogin;
 pub use error::OAuthError;
-pub use login::{Begun, Login};
+pub use login::Login;
 pub use settings::{LoginKind, OAuthSettings};
-pub use sign_in::{Refusal, SignIn, SignInState, SignInStatus};
+pub use sign_in::{Refusal, SignIn};
+pub use sign_out::{Revocation, SignedOut};
+pub use status::{SignInState, SignInStatus};
 pub use store::TokenStore;

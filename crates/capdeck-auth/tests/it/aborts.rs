@@ -114,7 +114,7 @@ async fn a_person_may_say_no_and_is_told_so() {
         assert_eq!(come_back(login, &answer).await.unwrap_err().to_string(), words);
     }
     let login = begin(&sign_in, &[]).await.unwrap();
-    let late = login.finish(std::time::Duration::ZERO).await.unwrap_err();
+    let late = finish(login, std::time::Duration::ZERO).await.unwrap_err();
     assert_eq!(late, OAuthError::TimedOut { seconds: 0 });
 }
 

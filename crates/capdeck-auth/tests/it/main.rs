@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod aborts;
+mod device;
+mod identity;
 mod renewal;
 mod sign_in;
+mod sign_out;
 mod step_up;
 mod support;
 mod vault;

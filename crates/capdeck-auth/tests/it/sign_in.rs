@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use capdeck_auth::{Begun, LoginKind, OAuthError, SignInState};
+use capdeck_auth::{Begun, LoginKind, LoginWay, OAuthError, Refusal, SignInState};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -52,9 +52,9 @@ async fn a_person_signs_in_once_and_every_process_has_the_token() {
     let mode = std::fs::metadata(folder.file()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    assert!(other.sign_out().unwrap());
+    assert!(other.sign_out().await.unwrap().was_signed_in);
     assert_eq!(token(&sign_in).await, None);
-    assert!(!other.sign_out().unwrap());
+    assert!(!other.sign_out().await.unwrap().was_signed_in);
 }
 
 #[tokio::test]
@@ -120,14 +120,16 @@ async fn a_program_signs_in_for_itself_where_there_is_nobody_to_ask() {
     mock.changes(METADATA, "grant_types_supported", json!(["client_credentials"]));
     mock.changes(METADATA, "token_endpoint_auth_methods_supported", json!(["client_secret_post"]));
     mock.grants("canary-access-1", None, 1);
-    let refused = folder.sign_in(mock.settings()).begin(&[]).await.unwrap_err();
+    let refused = folder.sign_in(mock.settings()).begin(&[], LoginWay::Browser).await.unwrap_err();
     assert!(matches!(refused, OAuthError::NoRegistration { .. }), "{refused}");
 
     let mut settings = mock.settings();
     settings.client_id = Some("robot".to_owned());
     settings.client_secret = Some(secret("canary-secret"));
     let sign_in = folder.sign_in(settings);
-    let Begun::Done(status) = sign_in.begin(&[]).await.unwrap() else { panic!("a browser") };
+    let Begun::Done(status) = sign_in.begin(&[], LoginWay::Browser).await.unwrap() else {
+        panic!("a browser")
+    };
     assert!(status.renewable);
     // It is about to end, so the next request asks for another.
     mock.grants("canary-access-2", None, 3600);
@@ -152,35 +154,50 @@ async fn servers_from_before_descriptions_are_their_own_authorization_servers() 
 }
 
 #[tokio::test]
-async fn an_identity_is_required_where_one_is_declared() {
-    let (mock, folder) = (Mock::start().await, Folder::new());
-    let mut settings = mock.settings();
-    settings.kind = LoginKind::Oidc;
-    let sign_in = folder.sign_in(settings);
-    let answer = [("code", "canary-code"), ("iss", mock.url.as_str())];
-    let login = begin(&sign_in, &[]).await.unwrap();
-    assert_eq!(query(&login, "scope").as_deref(), Some("openid profile email"));
-    let refused = come_back(login, &answer).await.unwrap_err();
-    assert_eq!(refused, OAuthError::IdToken { reason: "there is none" });
-
-    let claims = json!({"iss": mock.url, "aud": "client-1", "sub": "ann"});
-    let id_token = format!("e30.{}.x", URL_SAFE_NO_PAD.encode(claims.to_string()));
-    mock.changes("/token", "id_token", json!(id_token));
-    let login = begin(&sign_in, &[]).await.unwrap();
-    let status = come_back(login, &answer).await.unwrap();
-    assert_eq!(status.subject.as_deref(), Some("ann"));
-}
-
-#[tokio::test]
-async fn another_client_or_issuer_in_the_definition_asks_for_another_sign_in() {
+async fn a_definition_that_asks_for_another_sign_in_does_not_use_this_one() {
     let (mock, folder) = (Mock::start().await, Folder::new());
     consent(&mock, &folder.sign_in(mock.settings())).await;
+    let made_at = &mock.url;
+    for (change, told) in [
+        (
+            (|settings| settings.client_id = Some("another".to_owned()))
+                as fn(&mut capdeck_auth::OAuthSettings),
+            "it was made by another client than the definition names".to_owned(),
+        ),
+        (
+            |settings| settings.issuer = Some("https://sso.example.com".to_owned()),
+            format!(
+                "it was made at `{made_at}`, and the definition names `https://sso.example.com`"
+            ),
+        ),
+        (
+            |settings| settings.kind = LoginKind::Oidc,
+            "it has no identity, and the definition asks for one".to_owned(),
+        ),
+    ] {
+        let mut settings = mock.settings();
+        change(&mut settings);
+        let sign_in = folder.sign_in(settings);
+        assert_eq!(token(&sign_in).await, None);
+        let refusal = Refusal::OtherSignIn { reason: told.clone() };
+        assert_eq!(sign_in.needed(), refusal);
+        assert!(!sign_in.refused(401, Some("Bearer"), None).await);
+        assert_eq!(sign_in.last_refusal(), Some(refusal));
+        let status = sign_in.status().unwrap();
+        assert_eq!((status.state, status.problem), (SignInState::SignedOut, Some(told)));
+    }
+    // Rights that were never asked for are missing; those that were are between the person and the server.
     let mut settings = mock.settings();
-    settings.client_id = Some("another".to_owned());
-    assert_eq!(token(&folder.sign_in(settings)).await, None);
-    let mut settings = mock.settings();
-    settings.issuer = Some("https://sso.example.com".to_owned());
-    assert_eq!(token(&folder.sign_in(settings)).await, None);
+    settings.scopes = vec!["read".to_owned()];
+    let sign_in = folder.sign_in(settings.clone());
+    assert_eq!(token(&sign_in).await, None);
+    assert_eq!(sign_in.needed(), Refusal::RightsMissing { scopes: settings.scopes.clone() });
+    mock.changes("/token", "scope", json!("something else"));
+    consent(&mock, &sign_in).await;
+    assert!(token(&sign_in).await.is_some());
+    settings.scopes.push("write".to_owned());
+    let missing = Refusal::RightsMissing { scopes: vec!["write".to_owned()] };
+    assert_eq!(folder.sign_in(settings).needed(), missing);
 }
 
 #[tokio::test]

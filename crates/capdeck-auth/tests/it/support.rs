@@ -13,8 +13,8 @@ use axum::{
     response::Response,
 };
 use capdeck_auth::{
-    Begun, GuardedClients, GuardedResolver, KeySettings, Login, OAuthError, OAuthSettings, Secret,
-    SignIn, SignInStatus, SystemNames, TokenStore, Vault,
+    Begun, GuardedClients, GuardedResolver, KeySettings, Login, LoginWay, OAuthError,
+    OAuthSettings, Secret, SignIn, SignInStatus, SystemNames, TokenStore, Vault,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -93,6 +93,11 @@ impl Mock {
         self.answers.lock().remove(path);
     }
 
+    /// Says this to the next request only.
+    pub(crate) fn says_once(&self, path: &str, status: u16, body: Value) {
+        self.answers.lock().insert(format!("next {path}"), (status, body));
+    }
+
     /// Changes one member of a document.
     pub(crate) fn changes(&self, path: &str, member: &str, value: Value) {
         self.answers.lock().get_mut(path).unwrap().1[member] = value;
@@ -131,7 +136,8 @@ async fn answer(
     let path = parts.uri.path().to_owned();
     let authorization = parts.headers.get("authorization");
     let authorization = authorization.map(|value| value.to_str().unwrap().to_owned());
-    let found = known.lock().get(&path).cloned();
+    let next = known.lock().remove(&format!("next {path}"));
+    let found = next.or_else(|| known.lock().get(&path).cloned());
     log.lock().push(Asked { path, authorization, fields });
     let (status, body) = found.unwrap_or((404, Value::Null));
     let response = Response::builder().status(status);
@@ -187,9 +193,9 @@ impl Folder {
 
 /// Starts a sign-in that has to go through a browser.
 pub(crate) async fn begin(sign_in: &Arc<SignIn>, extra: &[String]) -> Result<Login, OAuthError> {
-    match sign_in.begin(extra).await? {
+    match sign_in.begin(extra, LoginWay::Browser).await? {
         Begun::Browser(login) => Ok(*login),
-        Begun::Done(status) => panic!("signed in without a person: {status:?}"),
+        other => panic!("signed in another way: {other:?}"),
     }
 }
 
@@ -208,8 +214,14 @@ pub(crate) async fn come_back(
     let mut url = Url::parse(&query(&login, "redirect_uri").unwrap()).unwrap();
     url.query_pairs_mut().append_pair("state", &state).extend_pairs(values);
     let visit = async move { reqwest::get(url).await.unwrap() };
-    let (outcome, _page) = tokio::join!(login.finish(PATIENCE), visit);
+    let (outcome, _page) = tokio::join!(finish(login, PATIENCE), visit);
     outcome
+}
+
+/// Waits for the browser alone.
+pub(crate) async fn finish(login: Login, patience: Duration) -> Result<SignInStatus, OAuthError> {
+    let (_sender, nothing) = tokio::sync::mpsc::channel(1);
+    login.finish(patience, nothing, |reason| panic!("{reason}")).await
 }
 
 /// Signs in with the person's consent.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use capdeck_auth::{
-    Grant, Holder, KeySettings, Secret, SignInState, Vault, VaultError, VaultMissKind,
+    Grant, Holder, KeySettings, LoginWay, Secret, SignInState, Vault, VaultError, VaultMissKind,
 };
 
 use crate::support::*;
@@ -238,7 +238,7 @@ async fn sign_ins_are_sealed_with_the_same_key_and_rotate_with_it() {
     let key = folder.path().join("vault/key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let asked = mock.asked(METADATA).len();
-    let error = other.begin(&[]).await.unwrap_err();
+    let error = other.begin(&[], LoginWay::Browser).await.unwrap_err();
     assert!(error.hint().unwrap().starts_with("run: chmod 600 "), "{error}");
     assert_eq!(mock.asked(METADATA).len(), asked);
 }

@@ -1,6 +1,7 @@
 //! One remote HTTP API: who we are to it, and how its answers are taken in.
 
 use std::{
+    borrow::Cow,
     sync::Arc,
     time::{Duration, Instant as StdInstant},
 };
@@ -196,10 +197,15 @@ impl Endpoint {
             .hint("raise `requestTimeoutMs`, or ask for less at once")),
         };
         answer.map_err(|error| {
-            let error = error.scrubbed(&self.log_scrubber);
+            let error = error.scrubbed(&self.with_tokens(&self.log_scrubber));
             self.surroundings.logs.of(&self.id).push(format!("{name}: {}", error.message));
             error
         })
+    }
+
+    /// A scrubber that also knows the tokens of the sign-in, which change.
+    fn with_tokens<'a>(&self, base: &'a Scrubber) -> Cow<'a, Scrubber> {
+        self.sign_in.as_ref().map_or(Cow::Borrowed(base), |sign_in| sign_in.scrubber(base))
     }
 
     /// Sends a request with our credentials. The body of the answer has not been read; until it is dropped it counts as
@@ -259,7 +265,8 @@ impl Endpoint {
             return Err(self.refusal(response).await);
         }
         let mut head = Head::new(&response);
-        head.scrub(&self.result_scrubber);
+        let scrubber = self.with_tokens(&self.result_scrubber);
+        head.scrub(&scrubber);
         let limit = match delivery {
             Delivery::Inline { limit } => limit,
             // A refusal is told in words, even when a file was asked for.
@@ -267,7 +274,7 @@ impl Endpoint {
         };
         let mut body = Capture::new(
             limit,
-            &self.result_scrubber,
+            &scrubber,
             SpillPlace {
                 store: self.surroundings.artifacts.clone(),
                 capability: self.id.clone(),

@@ -147,6 +147,7 @@ impl Opening {
             call_timeout: Duration::from_millis(block.call_timeout_ms),
             log_scrubber: log_scrubber.clone(),
             result_scrubber: result_scrubber.clone(),
+            sign_in: self.sign_in.clone(),
         };
         // A token of its own, so that a first attempt which failed is tidied up before a second.
         let stop = self.stop.child_token();

@@ -31,6 +31,7 @@ use super::{
 };
 use crate::{
     CallContext, CallError, ErrorCode, Listener, process::Process, process_log::ProcessLog,
+    sign_in::CapabilitySignIn,
 };
 
 /// However much progress a server reports, a call ends after this many of its timeouts.
@@ -57,6 +58,7 @@ pub(super) struct SessionParts {
     pub(super) call_timeout: Duration,
     pub(super) log_scrubber: Scrubber,
     pub(super) result_scrubber: Scrubber,
+    pub(super) sign_in: Option<CapabilitySignIn>,
 }
 
 /// A server that has been talked to.

@@ -31,6 +31,11 @@ async fn all_missing_references_are_told_at_once() {
     assert_eq!(deck.connector.check(&definition(backend)).len(), 1);
 }
 
+#[test]
+fn files_and_requests_agree_on_the_headers_that_are_ours() {
+    assert_eq!(capdeck_definition::FORBIDDEN_HEADERS, capdeck_auth::TRANSPORT_HEADERS);
+}
+
 #[tokio::test]
 async fn a_login_lists_tools_and_asks_for_it_at_the_call() {
     for kind in ["oauth2", "oidc"] {

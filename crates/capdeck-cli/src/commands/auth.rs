@@ -39,7 +39,7 @@ pub(crate) fn run(args: &AuthArgs, context: &Context<'_>) -> Result<ExitStatus, 
     }
 }
 
-/// `{id, state, issuer?, subject?, scopes, expiresAt?, renewable, wantedScopes?}`.
+/// `{id, state, problem?, issuer?, subject?, scopes, expiresAt?, renewable, wantedScopes?}`.
 fn to_json(id: &str, status: &SignInStatus) -> Value {
     let mut shown = json!({
         "id": id,
@@ -47,6 +47,9 @@ fn to_json(id: &str, status: &SignInStatus) -> Value {
         "scopes": status.scopes,
         "renewable": status.renewable,
     });
+    if let Some(problem) = &status.problem {
+        shown["problem"] = json!(problem);
+    }
     if let Some(issuer) = &status.issuer {
         shown["issuer"] = json!(issuer);
     }
@@ -81,6 +84,9 @@ fn to_line(id: &str, status: &SignInStatus) -> String {
         (SignInState::SignedIn, Some(issuer)) => format!("{id}: signed in at {issuer}"),
         (SignInState::Expired, Some(issuer)) => format!("{id}: signed in at {issuer}, but expired"),
     };
+    if let Some(problem) = &status.problem {
+        line.push_str(&format!("; there is a sign-in, but {problem}"));
+    }
     if let Some(subject) = &status.subject {
         line.push_str(&format!(" as {subject}"));
     }

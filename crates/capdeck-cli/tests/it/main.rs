@@ -4,8 +4,10 @@
 mod add;
 mod approvals;
 mod artifacts;
+mod auth;
 mod budget;
 mod call;
+mod canary;
 mod chaos;
 mod check;
 mod completions;
@@ -18,6 +20,7 @@ mod openapi;
 mod pins;
 mod places;
 mod problems;
+mod provider;
 mod real_apis;
 mod real_files;
 mod reference;

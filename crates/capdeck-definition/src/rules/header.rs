@@ -3,7 +3,10 @@
 use crate::diagnostic::{Diagnostic, Findings, Place};
 
 /// Headers that belong to the transport or to sign-in. Lower case.
-const FORBIDDEN: [&str; 15] = [
+///
+/// `capdeck-auth` has the same list for what is sent: neither crate may use the other, because files must not know of
+/// requests and secrets not of files. A test of `capdeck-backend`, which uses both, holds them together.
+pub const FORBIDDEN_HEADERS: [&str; 15] = [
     "accept",
     "authorization",
     "connection",
@@ -46,7 +49,7 @@ pub(crate) fn check_name(name: &str, place: Place, findings: &mut Findings) {
         return;
     }
     let lower = name.to_ascii_lowercase();
-    if FORBIDDEN.contains(&lower.as_str()) {
+    if FORBIDDEN_HEADERS.contains(&lower.as_str()) {
         let fix = if lower == "authorization" {
             "use `auth` with `type: bearer` and `token`"
         } else {

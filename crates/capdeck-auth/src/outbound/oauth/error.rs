@@ -31,6 +31,8 @@ pub enum OAuthError {
     RegistrationRefused { issuer: String, error: Option<String> },
     #[error("`{issuer}` accepts no way of identifying this program that it has ({methods})")]
     NoClientAuthentication { issuer: String, methods: String },
+    #[error("`{issuer}` does not let people sign in on another device")]
+    NoDeviceFlow { issuer: String },
     #[error("`{issuer}` refused the token request{}", code(.error))]
     TokenRefused { issuer: String, error: Option<String> },
     #[error("the answer in the browser did not come from `{issuer}`; the sign-in was given up")]
@@ -45,6 +47,8 @@ pub enum OAuthError {
     RedirectUri { uri: String, reason: String },
     #[error("nobody finished the sign-in within {seconds} s")]
     TimedOut { seconds: u64 },
+    #[error("the code was not entered in time")]
+    CodeExpired,
     #[error("there is no sign-in to renew")]
     NotSignedIn,
     #[error("the sign-in came without a refresh token, so it cannot be renewed")]
@@ -86,7 +90,10 @@ impl OAuthError {
                 "use an address on this machine such as `http://127.0.0.1:8123/callback`, with a free port"
             }
             Self::Store { .. } => "remove the file and sign in again",
-            Self::TimedOut { .. } => "start the sign-in again and finish it in the browser",
+            Self::TimedOut { .. } | Self::CodeExpired => {
+                "start the sign-in again and finish it in the browser"
+            }
+            Self::NoDeviceFlow { .. } => "leave out `--device`",
             Self::Unreachable { .. } | Self::Status { .. } => "try again later",
             _ => return None,
         };

@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::{
-    Challenge, OAuthError, OAuthSettings,
+    Challenge, LoginKind, OAuthError, OAuthSettings,
     fetch::{Fetcher, origin},
     resource_metadata::{self, without_query},
     server_metadata::{self, ServerMetadata},
@@ -20,6 +20,11 @@ pub(super) struct Plan {
     pub(super) authorization_endpoint: Option<Url>,
     pub(super) token_endpoint: Url,
     pub(super) registration_endpoint: Option<Url>,
+    /// Where a person on another device signs in.
+    pub(super) device_endpoint: Option<Url>,
+    pub(super) revocation_endpoint: Option<Url>,
+    /// Where the keys are that identity tokens are signed with.
+    pub(super) keys_url: Option<Url>,
     /// The scopes the server itself lists.
     pub(super) resource_scopes: Vec<String>,
     /// `None` when endpoints are configured or guessed and nothing describes them.
@@ -42,6 +47,9 @@ pub(super) async fn discover(
             authorization_endpoint: Some(fetcher.url("`authorizationUrl`", authorization)?),
             token_endpoint,
             registration_endpoint: None,
+            device_endpoint: None,
+            revocation_endpoint: None,
+            keys_url: keys_of_issuer(fetcher, settings).await?,
             resource_scopes: Vec::new(),
             metadata: None,
         });
@@ -63,19 +71,35 @@ pub(super) async fn discover(
         // Servers from before such descriptions were their own authorization servers.
         (None, None) => origin(server),
     };
-    let places: Vec<&str> =
-        [&settings.authorization_server_metadata_url, &settings.openid_configuration_url]
-            .into_iter()
-            .flatten()
-            .map(String::as_str)
-            .collect();
-    match server_metadata::find(fetcher, &issuer, &places).await? {
+    match server_metadata::find(fetcher, &issuer, &named_places(settings)).await? {
         Some(metadata) => described_plan(fetcher, resource, resource_scopes, metadata),
         None if has_description || settings.issuer.is_some() => {
             Err(OAuthError::NoMetadata { issuer })
         }
         None => guessed_plan(fetcher, server, resource, issuer),
     }
+}
+
+/// Where the definition says that metadata is.
+fn named_places(settings: &OAuthSettings) -> Vec<&str> {
+    [&settings.authorization_server_metadata_url, &settings.openid_configuration_url]
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect()
+}
+
+/// With configured endpoints only the keys for an identity are still to be found.
+async fn keys_of_issuer(
+    fetcher: &Fetcher,
+    settings: &OAuthSettings,
+) -> Result<Option<Url>, OAuthError> {
+    let Some(issuer) = settings.issuer.as_ref().filter(|_| settings.kind == LoginKind::Oidc) else {
+        return Ok(None);
+    };
+    let metadata = server_metadata::find(fetcher, issuer, &named_places(settings)).await?;
+    let keys = metadata.and_then(|metadata| metadata.jwks_uri);
+    keys.map(|text| fetcher.url("the issuer's keys", &text)).transpose()
 }
 
 fn described_plan(
@@ -94,7 +118,11 @@ fn described_plan(
         .ok_or_else(|| OAuthError::NoMetadata { issuer: issuer.clone() })?;
     let registration_endpoint =
         optional("the registration endpoint", &metadata.registration_endpoint)?;
-    if !metadata.only_for_programs() && !metadata.has_pkce() {
+    let device_endpoint = optional("the device endpoint", &metadata.device_authorization_endpoint)?;
+    let revocation_endpoint = optional("the revocation endpoint", &metadata.revocation_endpoint)?;
+    let keys_url = optional("the issuer's keys", &metadata.jwks_uri)?;
+    let has_browser = authorization_endpoint.is_some() && !metadata.only_for_programs();
+    if has_browser && !metadata.has_pkce() {
         return Err(OAuthError::NoPkce { issuer });
     }
     Ok(Plan {
@@ -104,6 +132,9 @@ fn described_plan(
         authorization_endpoint,
         token_endpoint,
         registration_endpoint,
+        device_endpoint,
+        revocation_endpoint,
+        keys_url,
         resource_scopes,
         metadata: Some(metadata),
     })
@@ -130,6 +161,9 @@ fn guessed_plan(
         authorization_endpoint: Some(at("the authorization endpoint", "/authorize")?),
         token_endpoint: at("the token endpoint", "/token")?,
         registration_endpoint: Some(at("the registration endpoint", "/register")?),
+        device_endpoint: None,
+        revocation_endpoint: None,
+        keys_url: None,
         resource_scopes: Vec::new(),
         metadata: None,
     })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Challenge;
+use super::{Challenge, LoginKind};
 use crate::Secret;
 
 /// Everything kept for one capability at one server.
@@ -16,6 +16,9 @@ pub(super) struct Record {
     /// Clients that registered themselves, by issuer: an identity is worth nothing, or too much, anywhere else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) registrations: BTreeMap<String, Client>,
+    /// Clients that registered themselves for signing in on another device, by issuer.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) device_registrations: BTreeMap<String, Client>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tokens: Option<Tokens>,
     /// What the server last asked for in vain; a sign-in answers it.
@@ -71,6 +74,35 @@ pub(super) struct Tokens {
     /// True when the program signed in for itself and can do so again at any time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) unattended: bool,
+    /// What the sign-in was for. Absent in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) kind: Option<LoginKind>,
+    /// The scopes that were asked for, which may be more than were granted, or other words for the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) asked_scopes: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) revocation_endpoint: Option<String>,
+    /// Where the keys are that identity tokens are signed with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) keys_url: Option<String>,
+}
+
+impl Client {
+    /// Adds to a form who is asking; with HTTP Basic that goes into a header instead.
+    pub(super) fn identify<'a>(
+        &'a self,
+        fields: &mut Vec<(&'a str, &'a str)>,
+    ) -> Option<(&'a str, &'a Secret)> {
+        let Self { id, secret, method, .. } = self;
+        match (method, secret) {
+            (ClientMethod::ClientSecretBasic, Some(secret)) => return Some((id.as_str(), secret)),
+            (ClientMethod::ClientSecretPost, Some(secret)) => {
+                fields.extend([("client_id", id.as_str()), ("client_secret", secret.expose())]);
+            }
+            _ => fields.push(("client_id", id)),
+        }
+        None
+    }
 }
 
 impl ClientMethod {
@@ -151,10 +183,15 @@ mod tests {
             obtained_at: 1,
             subject: None,
             unattended: false,
+            kind: Some(LoginKind::Oidc),
+            asked_scopes: Some(vec!["read".to_owned()]),
+            revocation_endpoint: None,
+            keys_url: None,
         };
         let record = Record {
             server: "https://a.example/mcp".to_owned(),
             registrations: [(tokens.issuer.clone(), client)].into(),
+            device_registrations: BTreeMap::new(),
             tokens: Some(tokens.clone()),
             challenge: Some(Challenge::default()),
         };

@@ -94,6 +94,19 @@ impl RedirectListener {
         }
     }
 
+    /// The address a browser was sent to, as a person copied it.
+    pub(super) fn read(&self, text: &str, state: &str) -> Result<Redirected, &'static str> {
+        let url = Url::parse(text).map_err(|_| "this is not an address")?;
+        if url.path() != self.path {
+            return Err("this is not the address that the page leads back to");
+        }
+        let redirected = read_query(&url);
+        if redirected.state.as_deref() != Some(state) {
+            return Err("this address is from another sign-in");
+        }
+        Ok(redirected)
+    }
+
     async fn receive(&self, mut stream: TcpStream, state: &str) -> Option<Redirected> {
         let head = read_head(&mut stream).await?;
         let mut words = head.lines().next()?.split(' ');

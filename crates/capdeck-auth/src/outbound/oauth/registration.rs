@@ -9,12 +9,38 @@ use super::{
     fetch::{Fetcher, parse},
     plan::Plan,
     record::{Client, ClientMethod, Record},
+    token::DEVICE_GRANT,
 };
 
 const WHAT: &str = "the registration endpoint";
 
 /// The name people see on the page that asks for their consent.
 const CLIENT_NAME: &str = "Capdeck";
+
+/// How a sign-in comes back to this program.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum WayBack<'a> {
+    /// The browser is sent to this address.
+    Redirect(&'a str),
+    /// The person is on another device, and the program asks until they are done.
+    Device,
+}
+
+impl<'a> WayBack<'a> {
+    fn redirect_uri(self) -> Option<&'a str> {
+        match self {
+            Self::Redirect(uri) => Some(uri),
+            Self::Device => None,
+        }
+    }
+
+    fn grant(self) -> &'static str {
+        match self {
+            Self::Redirect(_) => "authorization_code",
+            Self::Device => DEVICE_GRANT,
+        }
+    }
+}
 
 /// Finds an identity: a configured one, a published document, an earlier registration, or a new one.
 ///
@@ -23,23 +49,27 @@ pub(super) async fn identify(
     fetcher: &Fetcher,
     settings: &OAuthSettings,
     plan: &Plan,
-    redirect_uri: Option<&str>,
+    way_back: WayBack<'_>,
     record: &mut Record,
     now: u64,
 ) -> Result<Client, OAuthError> {
     if let Some(client) = configured(settings, plan)? {
         return Ok(client);
     }
-    if let Some(kept) = record.registrations.get(&plan.issuer)
-        && is_usable(kept, redirect_uri, now)
+    let registrations = match way_back {
+        WayBack::Redirect(_) => &mut record.registrations,
+        WayBack::Device => &mut record.device_registrations,
+    };
+    if let Some(kept) = registrations.get(&plan.issuer)
+        && is_usable(kept, way_back, now)
     {
         return Ok(kept.clone());
     }
     let Some(endpoint) = &plan.registration_endpoint else {
         return Err(OAuthError::NoRegistration { issuer: plan.issuer.clone() });
     };
-    let client = register(fetcher, plan, endpoint, redirect_uri).await?;
-    record.registrations.insert(plan.issuer.clone(), client.clone());
+    let client = register(fetcher, plan, endpoint, way_back).await?;
+    registrations.insert(plan.issuer.clone(), client.clone());
     Ok(client)
 }
 
@@ -92,9 +122,9 @@ fn method(plan: &Plan, has_secret: bool) -> Result<ClientMethod, OAuthError> {
 }
 
 /// A registration holds for the address it was made with, and as long as its secret.
-fn is_usable(client: &Client, redirect_uri: Option<&str>, now: u64) -> bool {
+fn is_usable(client: &Client, way_back: WayBack<'_>, now: u64) -> bool {
     let expired = client.secret_expires_at.is_some_and(|at| at != 0 && at <= now);
-    !expired && client.redirect_uri.as_deref() == redirect_uri
+    !expired && client.redirect_uri.as_deref() == way_back.redirect_uri()
 }
 
 #[derive(Serialize)]
@@ -102,7 +132,7 @@ struct Request<'a> {
     client_name: &'static str,
     redirect_uris: Vec<&'a str>,
     grant_types: [&'static str; 2],
-    response_types: [&'static str; 1],
+    response_types: &'static [&'static str],
     token_endpoint_auth_method: &'static str,
     application_type: &'static str,
 }
@@ -124,15 +154,18 @@ async fn register(
     fetcher: &Fetcher,
     plan: &Plan,
     endpoint: &Url,
-    redirect_uri: Option<&str>,
+    way_back: WayBack<'_>,
 ) -> Result<Client, OAuthError> {
     // A program on a person's machine keeps no secret well, so none is asked for where that is possible.
     let wish = method(plan, false).or_else(|_| method(plan, true))?;
     let request = Request {
         client_name: CLIENT_NAME,
-        redirect_uris: redirect_uri.into_iter().collect(),
-        grant_types: ["authorization_code", "refresh_token"],
-        response_types: ["code"],
+        redirect_uris: way_back.redirect_uri().into_iter().collect(),
+        grant_types: [way_back.grant(), "refresh_token"],
+        response_types: match way_back {
+            WayBack::Redirect(_) => &["code"],
+            WayBack::Device => &[],
+        },
         token_endpoint_auth_method: wish.as_str(),
         application_type: "native",
     };
@@ -160,7 +193,7 @@ async fn register(
         id: registered.client_id,
         secret: secret.filter(|_| method != ClientMethod::None),
         method,
-        redirect_uri: redirect_uri.map(ToOwned::to_owned),
+        redirect_uri: way_back.redirect_uri().map(ToOwned::to_owned),
         secret_expires_at: registered.client_secret_expires_at,
     })
 }

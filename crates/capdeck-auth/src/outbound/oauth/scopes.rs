@@ -44,7 +44,22 @@ pub(super) fn select(
 
 /// True when every wanted scope was granted.
 pub(super) fn covers(granted: &[String], wanted: &[String]) -> bool {
-    wanted.iter().all(|scope| granted.contains(scope))
+    lacking(granted, wanted).is_empty()
+}
+
+/// The wanted scopes that were not granted, each once.
+pub(super) fn lacking(granted: &[String], wanted: &[String]) -> Vec<String> {
+    let has = |wanted: &String| granted.iter().any(|scope| includes(scope, wanted));
+    each_once(wanted.iter().filter(|scope| !has(scope)).cloned().collect())
+}
+
+/// Google's scopes include those whose names go on from theirs: `…/drive` is also `…/drive.readonly`.
+fn includes(granted: &str, wanted: &str) -> bool {
+    const GOOGLE: &str = "https://www.googleapis.com/auth/";
+    granted == wanted
+        || (granted.starts_with(GOOGLE)
+            && granted.len() > GOOGLE.len()
+            && wanted.strip_prefix(granted).is_some_and(|rest| rest.starts_with('.')))
 }
 
 fn each_once(scopes: Vec<String>) -> Vec<String> {
@@ -73,6 +88,9 @@ mod tests {
             authorization_endpoint: None,
             token_endpoint: url,
             registration_endpoint: None,
+            device_endpoint: None,
+            revocation_endpoint: None,
+            keys_url: None,
             resource_scopes: owned(resource),
             metadata: Some(ServerMetadata {
                 scopes_supported: owned(server),
@@ -112,6 +130,10 @@ mod tests {
         assert_eq!(all, ["basic", "write", "admin"]);
         assert!(covers(&all, &asked.scopes));
         assert!(!covers(&earlier, &asked.scopes));
+        let google = |name: &str| format!("https://www.googleapis.com/auth/{name}");
+        let granted = [google("drive"), "read".to_owned()];
+        let wanted = [google("drive.readonly"), google("driver"), "read.all".to_owned()];
+        assert_eq!(lacking(&granted, &wanted), [google("driver"), "read.all".to_owned()]);
     }
 
     #[test]

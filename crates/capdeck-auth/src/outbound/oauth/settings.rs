@@ -1,5 +1,6 @@
 //! What a definition says about signing in. Everything but the server's address is optional: the rest is discovered.
 
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::Secret;
@@ -27,7 +28,8 @@ pub struct OAuthSettings {
 }
 
 /// What a sign-in is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LoginKind {
     OAuth2,
     /// OAuth 2 with an identity that is checked.

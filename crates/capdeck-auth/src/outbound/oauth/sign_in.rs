@@ -6,23 +6,17 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use url::Url;
 
 use super::{
-    Challenge, OAuthError, OAuthSettings, TokenStore,
-    fetch::Fetcher,
+    Challenge, LoginKind, OAuthError, OAuthSettings, TokenStore,
     record::{Record, Tokens},
-    scopes::covers,
+    scopes::{covers, lacking},
     store::{Entry, Stamp},
-    token::TokenRequest,
 };
 use crate::{GuardedClients, Secret};
 
 /// A token is renewed this many seconds before its end, so that it does not end on the way.
 const EARLY: u64 = 30;
-
-/// A token this young, in seconds, that is refused is refused for another reason than its age.
-const YOUNG: u64 = 10;
 
 /// A sign-in. What other processes do to it (signing in, renewing, signing out) is seen at the next request.
 #[derive(Debug)]
@@ -33,7 +27,7 @@ pub struct SignIn {
     known: Mutex<Known>,
     refusal: Mutex<Option<Refusal>>,
     /// Held while tokens are renewed, so that many callers with one old token make one request.
-    renewing: tokio::sync::Mutex<()>,
+    pub(super) renewing: tokio::sync::Mutex<()>,
 }
 
 /// What was last read of the file.
@@ -41,6 +35,8 @@ pub struct SignIn {
 struct Known {
     stamp: Option<Stamp>,
     tokens: Option<Tokens>,
+    /// Why what is in the file is not used.
+    unfit: Option<Refusal>,
 }
 
 /// Why the last refused request was not worth sending again.
@@ -48,6 +44,10 @@ struct Known {
 pub enum Refusal {
     /// Nobody has signed in yet.
     SignInNeeded,
+    /// There is a sign-in, but not the one that the definition asks for.
+    OtherSignIn { reason: String },
+    /// There is a sign-in, and it cannot be read.
+    Unreadable { error: OAuthError },
     /// There was a sign-in, and it cannot be renewed.
     SignInOver,
     /// The sign-in lacks these scopes.
@@ -56,30 +56,6 @@ pub enum Refusal {
     RightsUseless,
     /// Renewing failed for a reason that may pass.
     RenewalFailed { error: OAuthError },
-}
-
-/// How a sign-in stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignInStatus {
-    pub state: SignInState,
-    pub issuer: Option<String>,
-    /// Who signed in, where that is known.
-    pub subject: Option<String>,
-    pub scopes: Vec<String>,
-    /// In seconds since 1970.
-    pub expires_at: Option<u64>,
-    /// True when it can be renewed without the person.
-    pub renewable: bool,
-    /// What the server last asked for in vain, or what a first sign-in would ask for, as far as that is known.
-    pub wanted_scopes: Vec<String>,
-}
-
-/// Whether requests carry a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SignInState {
-    SignedIn,
-    Expired,
-    SignedOut,
 }
 
 impl SignIn {
@@ -100,9 +76,9 @@ impl SignIn {
         }
     }
 
-    /// The token for the next request; renewed first when it is about to end.
+    /// The token for the next request; renewed first when it is about to end. Why there is none, [`Self::needed`] says.
     pub async fn token(self: &Arc<Self>) -> Option<Secret> {
-        let tokens = self.current()?;
+        let tokens = self.usable().ok()?;
         let ends = tokens.expires_at.is_some_and(|at| at <= now().saturating_add(EARLY));
         if ends && tokens.is_renewable() {
             match self.renew_in_background(tokens.access_token.clone()).await {
@@ -122,7 +98,14 @@ impl SignIn {
         sent: Option<&Secret>,
     ) -> bool {
         let challenge = challenge.and_then(Challenge::parse).unwrap_or_default();
-        let current = self.current();
+        let usable = self.usable();
+        if let Err(refusal) = &usable
+            && *refusal != Refusal::SignInNeeded
+        {
+            *self.refusal.lock() = Some(refusal.clone());
+            return false;
+        }
+        let current = usable.ok();
         let newest = current.as_ref().map(|tokens| &tokens.access_token);
         if newest.is_some() && newest != sent {
             return true;
@@ -156,6 +139,11 @@ impl SignIn {
         self.refusal.lock().clone()
     }
 
+    /// Why there is no token for a request.
+    pub fn needed(&self) -> Refusal {
+        self.usable().err().unwrap_or(Refusal::SignInNeeded)
+    }
+
     /// The scopes of the sign-in in force. Empty when the server did not tell.
     pub fn granted_scopes(&self) -> Option<Vec<String>> {
         self.current().map(|tokens| tokens.scopes)
@@ -164,98 +152,79 @@ impl SignIn {
     /// True when there is a sign-in, or a server has said since what it wants of one.
     pub fn knows_what_is_asked(&self) -> bool {
         let record = self.entry.load().ok().flatten().unwrap_or_default();
-        record.challenge.is_some() || record.tokens.is_some_and(|tokens| self.fits(&tokens))
+        record.challenge.is_some()
+            || record.tokens.is_some_and(|tokens| self.misfit(&tokens).is_none())
     }
 
     /// The values that must not show up anywhere.
     pub fn secrets(&self) -> Vec<Secret> {
-        let known = self.known.lock();
-        let tokens = known.tokens.iter();
-        tokens
-            .flat_map(|tokens| [Some(&tokens.access_token), tokens.refresh_token.as_ref()])
-            .flatten()
-            .cloned()
-            .collect()
+        let tokens = self.current();
+        let values = tokens.iter().flat_map(|tokens| {
+            let Tokens { access_token, refresh_token, client, .. } = tokens;
+            [Some(access_token), refresh_token.as_ref(), client.secret.as_ref()]
+        });
+        values.flatten().cloned().collect()
     }
 
-    /// Renews the tokens now, whatever their age.
-    pub async fn renew(self: &Arc<Self>) -> Result<SignInStatus, OAuthError> {
-        let tokens = self.current().ok_or(OAuthError::NotSignedIn)?;
-        self.renew_in_background(tokens.access_token).await?;
-        self.status()
-    }
-
-    /// Forgets the sign-in and everything registered for it. False when there was none.
-    pub fn sign_out(&self) -> Result<bool, OAuthError> {
-        let _held = self.entry.hold()?;
-        self.entry.remove()
-    }
-
-    /// How the sign-in stands, as the file tells.
-    pub fn status(&self) -> Result<SignInStatus, OAuthError> {
-        let record = self.entry.load()?.unwrap_or_default();
-        let wanted_scopes = record.challenge.map(|challenge| challenge.scopes).unwrap_or_default();
-        let Some(tokens) = record.tokens.filter(|tokens| self.fits(tokens)) else {
-            let mut wanted_scopes = wanted_scopes;
-            if wanted_scopes.is_empty() {
-                wanted_scopes.clone_from(&self.settings.scopes);
-            }
-            return Ok(SignInStatus {
-                state: SignInState::SignedOut,
-                issuer: None,
-                subject: None,
-                scopes: Vec::new(),
-                expires_at: None,
-                renewable: false,
-                wanted_scopes,
-            });
+    /// The tokens for a request, or why there are none.
+    fn usable(&self) -> Result<Tokens, Refusal> {
+        let Some(tokens) = self.current() else {
+            return Err(self.known.lock().unfit.clone().unwrap_or(Refusal::SignInNeeded));
         };
-        let over = tokens.expires_at.is_some_and(|at| at <= now());
-        Ok(SignInStatus {
-            state: if over { SignInState::Expired } else { SignInState::SignedIn },
-            renewable: tokens.is_renewable(),
-            issuer: Some(tokens.issuer),
-            subject: tokens.subject,
-            scopes: tokens.scopes,
-            expires_at: tokens.expires_at,
-            wanted_scopes,
-        })
+        // Servers grant less than was asked for, or name it differently. Only what was never asked for is missing.
+        let asked = tokens.asked_scopes.as_deref().unwrap_or(&self.settings.scopes);
+        let scopes = lacking(&[asked, &tokens.scopes].concat(), &self.settings.scopes);
+        if scopes.is_empty() { Ok(tokens) } else { Err(Refusal::RightsMissing { scopes }) }
     }
 
     /// The tokens in force, read again only when the file is another one.
-    fn current(&self) -> Option<Tokens> {
+    pub(super) fn current(&self) -> Option<Tokens> {
         let stamp = self.entry.stamp();
         let mut known = self.known.lock();
         if known.stamp != stamp {
-            let tokens = match self.entry.load() {
-                Ok(record) => record.and_then(|record| record.tokens),
+            *known = match self.entry.load() {
+                Ok(record) => {
+                    let tokens = record.and_then(|record| record.tokens);
+                    let reason = tokens.as_ref().and_then(|tokens| self.misfit(tokens));
+                    let unfit = reason.map(|reason| Refusal::OtherSignIn { reason });
+                    Known { stamp, tokens: tokens.filter(|_| unfit.is_none()), unfit }
+                }
                 Err(error) => {
                     tracing::warn!(%error, "a sign-in is not used");
-                    None
+                    // What is wrong with the key can be repaired without the file changing.
+                    let stamp = stamp.filter(|_| !matches!(error, OAuthError::Key(_)));
+                    Known { stamp, tokens: None, unfit: Some(Refusal::Unreadable { error }) }
                 }
             };
-            *known = Known { stamp, tokens: tokens.filter(|tokens| self.fits(tokens)) };
         }
         known.tokens.clone()
     }
 
-    /// A definition that now names another client or issuer asks for another sign-in.
-    fn fits(&self, tokens: &Tokens) -> bool {
-        let same =
-            |wanted: &Option<String>, has: &str| wanted.as_deref().is_none_or(|it| it == has);
-        same(&self.settings.client_id, &tokens.client.id)
-            && same(&self.settings.issuer, &tokens.issuer)
-    }
-
-    async fn try_renewing(self: &Arc<Self>, tokens: &Tokens) -> Result<(), Refusal> {
-        let young = now().saturating_sub(tokens.obtained_at) < YOUNG;
-        if young || !tokens.is_renewable() {
-            return Err(Refusal::SignInOver);
+    /// Why tokens are not those of the sign-in that the definition now asks for.
+    pub(super) fn misfit(&self, tokens: &Tokens) -> Option<String> {
+        let OAuthSettings { issuer, client_id, kind, .. } = &self.settings;
+        if let Some(issuer) = issuer.as_ref().filter(|issuer| **issuer != tokens.issuer) {
+            let made_at = &tokens.issuer;
+            return Some(format!(
+                "it was made at `{made_at}`, and the definition names `{issuer}`"
+            ));
         }
-        match self.renew_in_background(tokens.access_token.clone()).await {
-            Ok(_) => Ok(()),
-            Err(error) if error.needs_sign_in() => Err(Refusal::SignInOver),
-            Err(error) => Err(Refusal::RenewalFailed { error }),
+        if client_id.as_ref().is_some_and(|id| *id != tokens.client.id) {
+            return Some("it was made by another client than the definition names".to_owned());
+        }
+        // Files of earlier versions do not say what they were for; only a person's sign-in has a subject.
+        let made_for = tokens.kind.unwrap_or(match tokens.subject {
+            Some(_) => LoginKind::Oidc,
+            None => LoginKind::OAuth2,
+        });
+        match (kind, made_for) {
+            (LoginKind::Oidc, LoginKind::OAuth2) => {
+                Some("it has no identity, and the definition asks for one".to_owned())
+            }
+            (LoginKind::OAuth2, LoginKind::Oidc) => {
+                Some("it is for an identity, and the definition asks for none".to_owned())
+            }
+            _ => None,
         }
     }
 
@@ -264,8 +233,9 @@ impl SignIn {
         if matches!(refusal, Refusal::RightsUseless | Refusal::RenewalFailed { .. }) {
             return;
         }
-        let known = self.entry.load().ok().flatten().unwrap_or_default();
-        if known.challenge.as_ref() == Some(&challenge) {
+        // What cannot be read is left alone: it may be of use under another key.
+        let Ok(known) = self.entry.load() else { return };
+        if known.unwrap_or_default().challenge.as_ref() == Some(&challenge) {
             return;
         }
         let kept = self.change(move |record| record.challenge = Some(challenge)).await;
@@ -288,67 +258,16 @@ impl SignIn {
         })
         .await
     }
-
-    /// Renews in a task of its own: a caller that gives up must not lose a refresh token the server has just replaced.
-    async fn renew_in_background(self: &Arc<Self>, stale: Secret) -> Result<Tokens, OAuthError> {
-        let this = Arc::clone(self);
-        let renewal = tokio::spawn(async move { this.renew_if_stale(&stale).await });
-        renewal.await.unwrap_or_else(|error| Err(OAuthError::Client { reason: error.to_string() }))
-    }
-
-    async fn renew_if_stale(self: &Arc<Self>, stale: &Secret) -> Result<Tokens, OAuthError> {
-        let _turn = self.renewing.lock().await;
-        let entry = self.entry.clone();
-        let _held = blocking(move || entry.hold()).await?;
-        let mut record = self.entry.load()?.unwrap_or_default();
-        let tokens = record.tokens.clone().ok_or(OAuthError::NotSignedIn)?;
-        if tokens.access_token != *stale {
-            // Somebody else renewed it while we waited.
-            return Ok(tokens);
-        }
-        let outcome = self.ask_anew(&tokens).await;
-        match &outcome {
-            Ok(fresh) => record.tokens = Some(fresh.clone()),
-            // A refresh token is refused for good; the others who wait need not hear it, too.
-            Err(OAuthError::TokenRefused { .. }) => {
-                record.tokens = Some(Tokens { refresh_token: None, unattended: false, ..tokens });
-            }
-            Err(_) => return outcome,
-        }
-        let entry = self.entry.clone();
-        blocking(move || entry.save(record)).await?;
-        outcome
-    }
-
-    async fn ask_anew(&self, tokens: &Tokens) -> Result<Tokens, OAuthError> {
-        let fetcher = Fetcher::new(&self.clients, &self.settings.server).await?;
-        let endpoint: Url = fetcher.url("the token endpoint", &tokens.token_endpoint)?;
-        let request = TokenRequest {
-            issuer: &tokens.issuer,
-            knows_issuer: true,
-            endpoint: &endpoint,
-            client: &tokens.client,
-            resource: &tokens.resource,
-            scopes: &tokens.scopes,
-            now: now(),
-        };
-        let fresh = match &tokens.refresh_token {
-            Some(refresh_token) => request.renew(&fetcher, refresh_token).await?,
-            None if tokens.unattended => request.for_program(&fetcher).await?,
-            None => return Err(OAuthError::NotRenewable),
-        };
-        Ok(Tokens { subject: tokens.subject.clone(), ..fresh })
-    }
 }
 
 impl Tokens {
-    fn is_renewable(&self) -> bool {
+    pub(super) fn is_renewable(&self) -> bool {
         self.refresh_token.is_some() || self.unattended
     }
 }
 
 /// Runs file work where it may wait.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, OAuthError> + Send + 'static,
 ) -> Result<T, OAuthError> {
     tokio::task::spawn_blocking(work)

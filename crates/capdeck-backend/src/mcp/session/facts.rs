@@ -1,5 +1,8 @@
 //! What a server said, without the secrets it was given.
 
+use std::borrow::Cow;
+
+use capdeck_auth::Scrubber;
 use capdeck_catalog::ServerFacts;
 use capdeck_mcp::client::ServerHello;
 use serde_json::{Value, value::RawValue};
@@ -11,22 +14,28 @@ impl Session {
     /// A server may repeat a secret in its handshake too, and that is kept on disk.
     pub(super) fn scrubbed_facts(&self, hello: ServerHello) -> ServerFacts {
         let facts = facts(hello);
-        if self.parts.result_scrubber.is_empty() {
+        if self.scrubber().is_empty() {
             return facts;
         }
         let text = serde_json::value::to_raw_value(&facts).map(|text| self.scrub(text));
         text.and_then(|text| serde_json::from_str(text.get())).unwrap_or_default()
     }
 
+    /// What a server was given: by its definition, and by its sign-in.
+    fn scrubber(&self) -> Cow<'_, Scrubber> {
+        let base = &self.parts.result_scrubber;
+        self.parts.sign_in.as_ref().map_or(Cow::Borrowed(base), |sign_in| sign_in.scrubber(base))
+    }
+
     /// Passes a result on byte for byte, unless it repeats a secret that was given to the server.
     pub(super) fn scrub(&self, result: Box<RawValue>) -> Box<RawValue> {
-        let scrubber = &self.parts.result_scrubber;
+        let scrubber = &*self.scrubber();
         if scrubber.is_empty() {
             return result;
         }
         let scrubbed = match scrubber.text(result.get()) {
-            std::borrow::Cow::Borrowed(_) => return result,
-            std::borrow::Cow::Owned(text) => text,
+            Cow::Borrowed(_) => return result,
+            Cow::Owned(text) => text,
         };
         RawValue::from_string(scrubbed).unwrap_or_else(|_| {
             // The secret stood outside of any string, so that only a walk over the values is safe.

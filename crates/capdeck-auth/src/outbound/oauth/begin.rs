@@ -1,0 +1,115 @@
+//! The start of a sign-in: where, as whom, for what, and by which way.
+
+use std::sync::Arc;
+
+use super::{
+    Login, OAuthError, SignIn, SignInStatus,
+    device::DeviceLogin,
+    fetch::Fetcher,
+    plan::{Plan, discover},
+    record::{Client, Record},
+    redirect::RedirectListener,
+    registration::{WayBack, identify},
+    scopes::select,
+    server_metadata::ServerMetadata,
+    sign_in::now,
+    started::Started,
+};
+
+/// How a person is to sign in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoginWay {
+    /// With a browser that can come back to this machine.
+    Browser,
+    /// With a browser anywhere, and a code.
+    Device,
+    /// With a code where the service offers that.
+    DeviceIfOffered,
+}
+
+/// How a sign-in goes on after its start.
+#[derive(Debug)]
+pub enum Begun {
+    /// A person has to open a page.
+    Browser(Box<Login>),
+    /// A person has to open a page anywhere, and to enter a code there.
+    Device(Box<DeviceLogin>),
+    /// The program could sign in for itself.
+    Done(SignInStatus),
+}
+
+impl SignIn {
+    /// Finds out where to sign in and as whom. `extra` scopes are asked for too.
+    pub async fn begin(
+        self: &Arc<Self>,
+        extra: &[String],
+        way: LoginWay,
+    ) -> Result<Begun, OAuthError> {
+        let settings = &self.settings;
+        self.entry.check()?;
+        let fetcher = Fetcher::new(&self.clients, &settings.server).await?;
+        // An unreadable file is no reason not to sign in: it is replaced.
+        let mut record = self.entry.load().ok().flatten().unwrap_or_default();
+        let challenge = record.challenge.clone();
+        let plan = discover(&fetcher, settings, challenge.as_ref()).await?;
+        let earlier = record.tokens.as_ref().filter(|tokens| tokens.issuer == plan.issuer);
+        let earlier = earlier.map(|tokens| tokens.scopes.clone()).unwrap_or_default();
+        let scopes = select(settings, challenge.as_ref(), &plan, &earlier, extra);
+
+        if plan.metadata.as_ref().is_some_and(ServerMetadata::only_for_programs) {
+            if settings.client_id.is_none() {
+                return Err(OAuthError::NoRegistration { issuer: plan.issuer });
+            }
+            let client = self.identify(&fetcher, &plan, WayBack::Device, &mut record).await?;
+            let started = Started { sign_in: Arc::clone(self), fetcher, plan, client, scopes };
+            let answer = started.request().for_program(&started.fetcher).await;
+            return started.complete(answer, None).await.map(Begun::Done);
+        }
+        let by_code = match way {
+            LoginWay::Browser => plan.authorization_endpoint.is_none(),
+            LoginWay::Device => true,
+            LoginWay::DeviceIfOffered => plan.device_endpoint.is_some(),
+        };
+        if by_code {
+            let Some(endpoint) = plan.device_endpoint.clone() else {
+                return Err(OAuthError::NoDeviceFlow { issuer: plan.issuer });
+            };
+            let client = self.identify(&fetcher, &plan, WayBack::Device, &mut record).await?;
+            let started = Started { sign_in: Arc::clone(self), fetcher, plan, client, scopes };
+            return Ok(Begun::Device(Box::new(DeviceLogin::start(started, &endpoint).await?)));
+        }
+        let Some(endpoint) = plan.authorization_endpoint.clone() else {
+            return Err(OAuthError::NoMetadata { issuer: plan.issuer });
+        };
+        let registered = record.registrations.get(&plan.issuer);
+        let listener = RedirectListener::open(
+            settings.redirect_uri.as_deref(),
+            registered.and_then(|client| client.redirect_uri.as_deref()),
+        )
+        .await?;
+        let way_back = WayBack::Redirect(&listener.uri);
+        let client = self.identify(&fetcher, &plan, way_back, &mut record).await?;
+        let started = Started { sign_in: Arc::clone(self), fetcher, plan, client, scopes };
+        Ok(Begun::Browser(Box::new(Login::start(started, endpoint, listener)?)))
+    }
+
+    /// Finds an identity, and keeps a new one at once: a sign-in nobody finishes must not register again and again.
+    async fn identify(
+        self: &Arc<Self>,
+        fetcher: &Fetcher,
+        plan: &Plan,
+        way_back: WayBack<'_>,
+        record: &mut Record,
+    ) -> Result<Client, OAuthError> {
+        let before = (record.registrations.clone(), record.device_registrations.clone());
+        let client = identify(fetcher, &self.settings, plan, way_back, record, now()).await?;
+        let after = (record.registrations.clone(), record.device_registrations.clone());
+        if after != before {
+            let keep = move |kept: &mut Record| {
+                (kept.registrations, kept.device_registrations) = after;
+            };
+            self.change(keep).await?;
+        }
+        Ok(client)
+    }
+}

@@ -1,0 +1,209 @@
+//! Whether an identity token is genuine, meant for this program, and about now (OpenID Connect Core 3.1.3.7).
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use super::{
+    OAuthError,
+    fetch::Fetcher,
+    json_keys::{KeySet, Verdict},
+};
+use crate::Secret;
+
+/// How far clocks may be apart, in seconds.
+const SKEW: u64 = 60;
+
+/// What a token has to say.
+pub(super) struct Expected<'a> {
+    pub(super) issuer: &'a str,
+    /// False when nothing says how the issuer calls itself.
+    pub(super) knows_issuer: bool,
+    pub(super) client_id: &'a str,
+    /// What the request for it said, if it went through a browser.
+    pub(super) nonce: Option<&'a str>,
+    /// Who signed in the first time.
+    pub(super) subject: Option<&'a str>,
+    /// The token that came along with it.
+    pub(super) access_token: &'a Secret,
+    pub(super) now: u64,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    alg: String,
+    kid: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    iss: Option<String>,
+    aud: Option<Value>,
+    azp: Option<String>,
+    exp: Option<f64>,
+    iat: Option<f64>,
+    nbf: Option<f64>,
+    nonce: Option<String>,
+    sub: Option<String>,
+    at_hash: Option<String>,
+}
+
+/// Who signed in, if the token can be believed.
+pub(super) async fn verify(
+    fetcher: &Fetcher,
+    keys: Option<&Url>,
+    token: &str,
+    expected: &Expected<'_>,
+) -> Result<String, OAuthError> {
+    const WHAT: &str = "the issuer's keys";
+    let keys = keys.ok_or(wrong("its issuer publishes no keys to check it with"))?;
+    let (signed, signature) = token.rsplit_once('.').ok_or(wrong("it is not a JWT"))?;
+    let (header, claims) = signed.split_once('.').ok_or(wrong("it is not a JWT"))?;
+    let header: Header = decode(header)?;
+    let claims: Claims = decode(claims)?;
+    let signature =
+        URL_SAFE_NO_PAD.decode(signature).map_err(|_| wrong("its signature cannot be read"))?;
+    let mut asked_again = false;
+    loop {
+        let found = fetcher.document::<KeySet>(WHAT, keys).await?;
+        let set = found.ok_or(wrong("its issuer publishes no keys to check it with"))?;
+        match set.verify(&header.alg, header.kid.as_deref(), signed.as_bytes(), &signature) {
+            Verdict::Genuine => break,
+            Verdict::Forged => return Err(wrong("its signature is not its issuer's")),
+            // The issuer may just have changed its keys.
+            Verdict::NoSuchKey if !asked_again => asked_again = true,
+            Verdict::NoSuchKey => return Err(wrong("its issuer has no such key")),
+        }
+    }
+    claims.check(&header.alg, expected)
+}
+
+impl Claims {
+    fn check(self, algorithm: &str, expected: &Expected<'_>) -> Result<String, OAuthError> {
+        if expected.knows_issuer && self.iss.as_deref() != Some(expected.issuer) {
+            return Err(wrong("it was issued by somebody else"));
+        }
+        let (meant, others) = match &self.aud {
+            Some(Value::String(one)) => (one == expected.client_id, false),
+            Some(Value::Array(all)) => {
+                (all.iter().any(|one| one == expected.client_id), all.len() > 1)
+            }
+            _ => (false, false),
+        };
+        let party = self.azp.as_deref();
+        let is_party = party == Some(expected.client_id) || (party.is_none() && !others);
+        if !meant || !is_party {
+            return Err(wrong("it is meant for another program"));
+        }
+        self.check_times(expected.now)?;
+        if expected.nonce.is_some() && self.nonce.as_deref() != expected.nonce {
+            return Err(wrong("it belongs to another sign-in"));
+        }
+        // The hash is as long as half the signature's; only one of that length is looked at.
+        if let Some(hash) = &self.at_hash
+            && algorithm.ends_with("256")
+        {
+            let digest = Sha256::digest(expected.access_token.expose());
+            let half = digest.get(..16).unwrap_or_default();
+            if *hash != URL_SAFE_NO_PAD.encode(half) {
+                return Err(wrong("it belongs to another token"));
+            }
+        }
+        let subject = self.sub.filter(|sub| !sub.is_empty()).ok_or(wrong("it names nobody"))?;
+        if expected.subject.is_some_and(|earlier| earlier != subject) {
+            return Err(wrong("it names somebody else than before"));
+        }
+        Ok(subject)
+    }
+
+    fn check_times(&self, now: u64) -> Result<(), OAuthError> {
+        // Times are whole seconds, however they are written.
+        let now = now as f64;
+        let skew = SKEW as f64;
+        let expires = self.exp.ok_or(wrong("it does not say when it ends"))?;
+        let issued = self.iat.ok_or(wrong("it does not say when it was made"))?;
+        if expires <= now - skew {
+            return Err(wrong("it is over"));
+        }
+        if issued > now + skew || self.nbf.is_some_and(|from| from > now + skew) {
+            return Err(wrong("it is from the future; compare the clocks"));
+        }
+        Ok(())
+    }
+}
+
+fn decode<T: DeserializeOwned>(part: &str) -> Result<T, OAuthError> {
+    let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| wrong("it is not a JWT"))?;
+    serde_json::from_slice(&bytes).map_err(|_| wrong("it is not a JWT"))
+}
+
+fn wrong(reason: &'static str) -> OAuthError {
+    OAuthError::IdToken { reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(claims: &Value) -> Result<String, OAuthError> {
+        let access_token = Secret::new("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y");
+        let expected = Expected {
+            issuer: "https://sso.example.com",
+            knows_issuer: true,
+            client_id: "c-1",
+            nonce: Some("n-1"),
+            subject: Some("ann"),
+            access_token: &access_token,
+            now: 1_000,
+        };
+        let claims: Claims = serde_json::from_value(claims.clone()).unwrap();
+        claims.check("RS256", &expected)
+    }
+
+    #[test]
+    fn an_identity_is_for_us_from_whom_we_asked_and_about_now() {
+        let good = json!({
+            "iss": "https://sso.example.com", "aud": ["x", "c-1"], "azp": "c-1", "sub": "ann",
+            "exp": 1_500, "iat": 1_000.5, "nonce": "n-1", "at_hash": "77QmUPtjPfzWtF2AnpK9RQ",
+        });
+        assert_eq!(check(&good), Ok("ann".to_owned()));
+        for (member, value, reason) in [
+            ("iss", json!("https://sso.example.com/"), "it was issued by somebody else"),
+            ("iss", Value::Null, "it was issued by somebody else"),
+            ("aud", json!("c-2"), "it is meant for another program"),
+            ("aud", json!(["c-2"]), "it is meant for another program"),
+            ("aud", Value::Null, "it is meant for another program"),
+            ("azp", json!("c-2"), "it is meant for another program"),
+            ("azp", Value::Null, "it is meant for another program"),
+            ("exp", json!(940), "it is over"),
+            ("exp", Value::Null, "it does not say when it ends"),
+            ("iat", json!(1_061), "it is from the future; compare the clocks"),
+            ("iat", Value::Null, "it does not say when it was made"),
+            ("nbf", json!(1_061), "it is from the future; compare the clocks"),
+            ("nonce", json!("n-2"), "it belongs to another sign-in"),
+            ("nonce", Value::Null, "it belongs to another sign-in"),
+            ("at_hash", json!("AAAA"), "it belongs to another token"),
+            ("sub", json!(""), "it names nobody"),
+            ("sub", Value::Null, "it names nobody"),
+            ("sub", json!("bob"), "it names somebody else than before"),
+        ] {
+            let mut claims = good.clone();
+            claims[member] = value;
+            assert_eq!(check(&claims), Err(wrong(reason)), "{member}");
+        }
+        for (member, value) in
+            [("exp", json!(941)), ("iat", json!(1_060)), ("at_hash", Value::Null)]
+        {
+            let mut claims = good.clone();
+            claims[member] = value;
+            assert!(check(&claims).is_ok(), "{member}");
+        }
+        let mut alone = good.clone();
+        (alone["aud"], alone["azp"]) = (json!("c-1"), Value::Null);
+        assert!(check(&alone).is_ok());
+    }
+}

@@ -1,0 +1,148 @@
+//! The public keys of an issuer, and what they signed (RFC 7517, 7518, 8037).
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256,
+    RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RSA_PSS_2048_8192_SHA256,
+    RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A set of keys as an issuer publishes it.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct KeySet {
+    /// Keys of kinds that are not known here stand in sets, too.
+    keys: Vec<Value>,
+}
+
+/// One key.
+#[derive(Debug, Deserialize)]
+struct JsonKey {
+    kty: String,
+    kid: Option<String>,
+    #[serde(rename = "use")]
+    usage: Option<String>,
+    alg: Option<String>,
+    crv: Option<String>,
+    n: Option<String>,
+    e: Option<String>,
+    x: Option<String>,
+    y: Option<String>,
+}
+
+/// A way of signing that proves who signed. Shared secrets and `none` do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Algorithm {
+    Rs256,
+    Rs384,
+    Rs512,
+    Ps256,
+    Es256,
+    Es384,
+    EdDsa,
+}
+
+/// What came of looking for the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Genuine,
+    Forged,
+    /// No key of the set could have made the signature; there may be a newer set.
+    NoSuchKey,
+}
+
+impl Algorithm {
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "RS256" => Self::Rs256,
+            "RS384" => Self::Rs384,
+            "RS512" => Self::Rs512,
+            "PS256" => Self::Ps256,
+            "ES256" => Self::Es256,
+            "ES384" => Self::Es384,
+            "EdDSA" | "Ed25519" => Self::EdDsa,
+            _ => return None,
+        })
+    }
+
+    /// The kind and the curve of keys that sign this way.
+    fn key_kind(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Rs256 | Self::Rs384 | Self::Rs512 | Self::Ps256 => ("RSA", None),
+            Self::Es256 => ("EC", Some("P-256")),
+            Self::Es384 => ("EC", Some("P-384")),
+            Self::EdDsa => ("OKP", Some("Ed25519")),
+        }
+    }
+}
+
+impl KeySet {
+    /// Whether a key of the set signed the message. With a key id only the key of that id counts.
+    pub(super) fn verify(
+        &self,
+        name: &str,
+        key_id: Option<&str>,
+        message: &[u8],
+        signature: &[u8],
+    ) -> Verdict {
+        let Some(algorithm) = Algorithm::parse(name) else { return Verdict::Forged };
+        let keys = self.keys.iter().filter_map(|key| JsonKey::deserialize(key).ok());
+        let mut verdict = Verdict::NoSuchKey;
+        for key in keys.filter(|key| key.fits(name, algorithm, key_id)) {
+            if key.signed(algorithm, message, signature).is_some() {
+                return Verdict::Genuine;
+            }
+            verdict = Verdict::Forged;
+        }
+        verdict
+    }
+}
+
+impl JsonKey {
+    fn fits(&self, name: &str, algorithm: Algorithm, key_id: Option<&str>) -> bool {
+        let (kind, curve) = algorithm.key_kind();
+        self.kty == kind
+            && self.crv.as_deref() == curve
+            && self.usage.as_deref().is_none_or(|usage| usage == "sig")
+            && self.alg.as_deref().is_none_or(|alg| alg == name)
+            && key_id.is_none_or(|wanted| self.kid.as_deref() == Some(wanted))
+    }
+
+    /// `Some` when this key made the signature.
+    fn signed(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> Option<()> {
+        let rsa = |parameters: &'static RsaParameters| {
+            let (n, e) = (number(self.n.as_deref()?)?, number(self.e.as_deref()?)?);
+            RsaPublicKeyComponents { n, e }.verify(parameters, message, signature).ok()
+        };
+        let curve = |method: &'static dyn VerificationAlgorithm, half: usize| {
+            let (x, y) = (decode(self.x.as_deref()?)?, decode(self.y.as_deref()?)?);
+            let point = [&[4], x.as_slice(), &y].concat();
+            let whole = x.len() == half && y.len() == half;
+            whole.then(|| UnparsedPublicKey::new(method, point).verify(message, signature).ok())?
+        };
+        match algorithm {
+            Algorithm::Rs256 => rsa(&RSA_PKCS1_2048_8192_SHA256),
+            Algorithm::Rs384 => rsa(&RSA_PKCS1_2048_8192_SHA384),
+            Algorithm::Rs512 => rsa(&RSA_PKCS1_2048_8192_SHA512),
+            Algorithm::Ps256 => rsa(&RSA_PSS_2048_8192_SHA256),
+            Algorithm::Es256 => curve(&ECDSA_P256_SHA256_FIXED, 32),
+            Algorithm::Es384 => curve(&ECDSA_P384_SHA384_FIXED, 48),
+            Algorithm::EdDsa => {
+                let key = decode(self.x.as_deref()?)?;
+                UnparsedPublicKey::new(&ED25519, key).verify(message, signature).ok()
+            }
+        }
+    }
+}
+
+fn decode(text: &str) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(text).ok()
+}
+
+/// A number without leading zeros, which some issuers write and no key may have.
+fn number(text: &str) -> Option<Vec<u8>> {
+    let bytes = decode(text)?;
+    let start = bytes.iter().position(|byte| *byte != 0)?;
+    bytes.get(start..).map(<[u8]>::to_vec)
+}

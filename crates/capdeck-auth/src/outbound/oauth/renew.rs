@@ -1,0 +1,126 @@
+//! Renewing tokens: once for everybody who needs it, in whichever process.
+
+use std::sync::Arc;
+
+use url::Url;
+
+use super::{
+    OAuthError, Refusal, SignIn, SignInStatus,
+    fetch::Fetcher,
+    id_token::{Expected, verify},
+    record::Tokens,
+    sign_in::{blocking, now},
+    token::{TokenAnswer, TokenRequest},
+};
+use crate::{LoginKind, Secret};
+
+/// A token this young, in seconds, that is refused is refused for another reason than its age.
+const YOUNG: u64 = 10;
+
+impl SignIn {
+    /// Renews the tokens now, whatever their age.
+    pub async fn renew(self: &Arc<Self>) -> Result<SignInStatus, OAuthError> {
+        let tokens = self.current().ok_or(OAuthError::NotSignedIn)?;
+        self.renew_in_background(tokens.access_token).await?;
+        self.status()
+    }
+
+    /// Renews tokens that a server refused.
+    pub(super) async fn try_renewing(self: &Arc<Self>, tokens: &Tokens) -> Result<(), Refusal> {
+        let young = now().saturating_sub(tokens.obtained_at) < YOUNG;
+        if young || !tokens.is_renewable() {
+            return Err(Refusal::SignInOver);
+        }
+        match self.renew_in_background(tokens.access_token.clone()).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.needs_sign_in() => Err(Refusal::SignInOver),
+            Err(error) => Err(Refusal::RenewalFailed { error }),
+        }
+    }
+
+    /// Renews in a task of its own: a caller that gives up must not lose a refresh token the server has just replaced.
+    pub(super) async fn renew_in_background(
+        self: &Arc<Self>,
+        stale: Secret,
+    ) -> Result<Tokens, OAuthError> {
+        let this = Arc::clone(self);
+        let renewal = tokio::spawn(async move { this.renew_if_stale(&stale).await });
+        renewal.await.unwrap_or_else(|error| Err(OAuthError::Client { reason: error.to_string() }))
+    }
+
+    async fn renew_if_stale(self: &Arc<Self>, stale: &Secret) -> Result<Tokens, OAuthError> {
+        let _turn = self.renewing.lock().await;
+        let entry = self.entry.clone();
+        let _held = blocking(move || entry.hold()).await?;
+        let mut record = self.entry.load()?.unwrap_or_default();
+        let tokens = record.tokens.clone().ok_or(OAuthError::NotSignedIn)?;
+        if tokens.access_token != *stale {
+            // Somebody else renewed it while we waited.
+            return Ok(tokens);
+        }
+        let outcome = self.ask_anew(&tokens).await;
+        match &outcome {
+            Ok(fresh) => record.tokens = Some(fresh.clone()),
+            // A refresh token is refused for good; the others who wait need not hear it, too.
+            Err(OAuthError::TokenRefused { .. }) => {
+                record.tokens = Some(Tokens { refresh_token: None, unattended: false, ..tokens });
+            }
+            Err(_) => return outcome,
+        }
+        let entry = self.entry.clone();
+        blocking(move || entry.save(record)).await?;
+        outcome
+    }
+
+    async fn ask_anew(&self, tokens: &Tokens) -> Result<Tokens, OAuthError> {
+        let fetcher = Fetcher::new(&self.clients, &self.settings.server).await?;
+        let endpoint: Url = fetcher.url("the token endpoint", &tokens.token_endpoint)?;
+        let request = TokenRequest {
+            issuer: &tokens.issuer,
+            endpoint: &endpoint,
+            client: &tokens.client,
+            resource: &tokens.resource,
+            scopes: &tokens.scopes,
+            now: now(),
+        };
+        let answer = match &tokens.refresh_token {
+            Some(refresh_token) => request.renew(&fetcher, refresh_token).await?,
+            None if tokens.unattended => request.for_program(&fetcher).await?,
+            None => return Err(OAuthError::NotRenewable),
+        };
+        self.check_identity(&fetcher, tokens, &answer).await?;
+        Ok(Tokens {
+            subject: tokens.subject.clone(),
+            kind: tokens.kind,
+            asked_scopes: tokens.asked_scopes.clone(),
+            revocation_endpoint: tokens.revocation_endpoint.clone(),
+            keys_url: tokens.keys_url.clone(),
+            ..answer.tokens
+        })
+    }
+
+    /// A renewal need not bring an identity. One that it brings has to be the same.
+    async fn check_identity(
+        &self,
+        fetcher: &Fetcher,
+        tokens: &Tokens,
+        answer: &TokenAnswer,
+    ) -> Result<(), OAuthError> {
+        let (LoginKind::Oidc, Some(id_token)) = (self.settings.kind, &answer.id_token) else {
+            return Ok(());
+        };
+        let keys = tokens.keys_url.as_deref();
+        let keys = keys.map(|text| fetcher.url("the issuer's keys", text)).transpose()?;
+        let expected = Expected {
+            issuer: &tokens.issuer,
+            // A name that was derived from an endpoint cannot be told from a real one any more.
+            knows_issuer: self.settings.issuer.is_some() || keys.is_some(),
+            client_id: &tokens.client.id,
+            nonce: None,
+            subject: tokens.subject.as_deref(),
+            access_token: &answer.tokens.access_token,
+            now: now(),
+        };
+        verify(fetcher, keys.as_ref(), id_token, &expected).await.map(drop)
+    }
+}

@@ -1,0 +1,87 @@
+//! The end of a sign-in: forgotten here, and taken back at the service where it offers that (RFC 7009).
+
+use std::sync::Arc;
+
+use url::Url;
+
+use super::{
+    OAuthError, SignIn,
+    fetch::{Fetcher, origin},
+    record::Tokens,
+    sign_in::blocking,
+};
+use crate::Secret;
+
+const WHAT: &str = "the revocation endpoint";
+
+/// What signing out did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedOut {
+    /// False when there was no sign-in.
+    pub was_signed_in: bool,
+    pub revocation: Revocation,
+}
+
+/// Whether the service was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Revocation {
+    /// The service has no place for that, or there was nothing to take back.
+    NotOffered,
+    Done,
+    Failed {
+        error: OAuthError,
+    },
+}
+
+impl SignIn {
+    /// Forgets the sign-in and everything registered for it, and tells the service. A service that cannot be told changes
+    /// nothing about forgetting.
+    pub async fn sign_out(self: &Arc<Self>) -> Result<SignedOut, OAuthError> {
+        let entry = self.entry.clone();
+        let (was_signed_in, tokens) = blocking(move || {
+            let _held = entry.hold()?;
+            // What cannot be read can still be forgotten.
+            let tokens = entry.load().ok().flatten().and_then(|record| record.tokens);
+            Ok((entry.remove()?, tokens))
+        })
+        .await?;
+        let revocation = match tokens {
+            Some(tokens) => self.revoke(&tokens).await,
+            None => Revocation::NotOffered,
+        };
+        Ok(SignedOut { was_signed_in, revocation })
+    }
+
+    async fn revoke(&self, tokens: &Tokens) -> Revocation {
+        let Some(endpoint) = &tokens.revocation_endpoint else { return Revocation::NotOffered };
+        let told = async {
+            let fetcher = Fetcher::new(&self.clients, &self.settings.server).await?;
+            let endpoint = fetcher.url(WHAT, endpoint)?;
+            // Without its refresh token a sign-in is over; services need not end the other one with it.
+            if let Some(token) = &tokens.refresh_token {
+                tell(&fetcher, &endpoint, tokens, token, "refresh_token").await?;
+            }
+            tell(&fetcher, &endpoint, tokens, &tokens.access_token, "access_token").await
+        };
+        match told.await {
+            Ok(()) => Revocation::Done,
+            Err(error) => Revocation::Failed { error },
+        }
+    }
+}
+
+async fn tell(
+    fetcher: &Fetcher,
+    endpoint: &Url,
+    tokens: &Tokens,
+    token: &Secret,
+    kind: &str,
+) -> Result<(), OAuthError> {
+    let mut fields = vec![("token", token.expose()), ("token_type_hint", kind)];
+    let basic = tokens.client.identify(&mut fields);
+    let answer = fetcher.form(WHAT, endpoint, &fields, basic).await?;
+    match answer.status {
+        200..=299 => Ok(()),
+        status => Err(OAuthError::Status { what: WHAT, origin: origin(endpoint), status }),
+    }
+}

@@ -1,0 +1,89 @@
+//! What every way of signing in has once it knows where and as whom, and what it ends with.
+
+use std::sync::Arc;
+
+use super::{
+    OAuthError, SignIn, SignInStatus,
+    fetch::Fetcher,
+    id_token::{Expected, verify},
+    plan::Plan,
+    record::{Client, Record, Tokens},
+    sign_in::now,
+    token::{TokenAnswer, TokenRequest},
+};
+use crate::LoginKind;
+
+/// A sign-in that was started.
+pub(super) struct Started {
+    pub(super) sign_in: Arc<SignIn>,
+    pub(super) fetcher: Fetcher,
+    pub(super) plan: Plan,
+    pub(super) client: Client,
+    pub(super) scopes: Vec<String>,
+}
+
+impl Started {
+    pub(super) fn request(&self) -> TokenRequest<'_> {
+        TokenRequest {
+            issuer: &self.plan.issuer,
+            endpoint: &self.plan.token_endpoint,
+            client: &self.client,
+            resource: &self.plan.resource,
+            scopes: &self.scopes,
+            now: now(),
+        }
+    }
+
+    /// Checks what the token endpoint gave, and keeps it.
+    pub(super) async fn complete(
+        self,
+        answer: Result<TokenAnswer, OAuthError>,
+        nonce: Option<&str>,
+    ) -> Result<SignInStatus, OAuthError> {
+        if let Err(OAuthError::TokenRefused { error: Some(error), .. }) = &answer
+            && error == "invalid_client"
+        {
+            // The server has forgotten this registration; the next sign-in makes a new one.
+            let issuer = self.plan.issuer.clone();
+            let forget = move |record: &mut Record| {
+                record.registrations.remove(&issuer);
+                record.device_registrations.remove(&issuer);
+            };
+            self.sign_in.change(forget).await?;
+        }
+        let TokenAnswer { tokens, id_token } = answer?;
+        let kind = self.sign_in.settings.kind;
+        let subject = match (kind, tokens.unattended) {
+            // A program that signs in for itself is nobody.
+            (LoginKind::OAuth2, _) | (LoginKind::Oidc, true) => None,
+            (LoginKind::Oidc, false) => {
+                let id_token = id_token.ok_or(OAuthError::IdToken { reason: "there is none" })?;
+                let expected = Expected {
+                    issuer: &self.plan.issuer,
+                    knows_issuer: self.plan.knows_issuer,
+                    client_id: &self.client.id,
+                    nonce,
+                    subject: None,
+                    access_token: &tokens.access_token,
+                    now: now(),
+                };
+                let keys = self.plan.keys_url.as_ref();
+                Some(verify(&self.fetcher, keys, &id_token, &expected).await?)
+            }
+        };
+        let tokens = Tokens {
+            subject,
+            kind: Some(kind),
+            asked_scopes: Some(self.scopes),
+            revocation_endpoint: self.plan.revocation_endpoint.map(String::from),
+            keys_url: self.plan.keys_url.map(String::from),
+            ..tokens
+        };
+        let keep = move |record: &mut Record| {
+            record.tokens = Some(tokens);
+            record.challenge = None;
+        };
+        self.sign_in.change(keep).await?;
+        self.sign_in.status()
+    }
+}
