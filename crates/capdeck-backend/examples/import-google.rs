@@ -9,10 +9,11 @@
 
 use std::{
     path::PathBuf,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use capdeck_auth::Environment;
+use capdeck_auth::{Environment, KeySettings, SystemNames, Vault};
 use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings};
 use capdeck_definition::{
     Backend, CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source,
@@ -40,11 +41,12 @@ fn check_all(files: &[PathBuf]) -> Vec<Value> {
     let connector = Connector::new(ConnectorSettings {
         environment: Environment::default(),
         project: None,
-        artifacts_dir: nowhere.clone(),
-        auth_dir: nowhere,
+        vault: Vault::new(&nowhere, KeySettings::default()),
+        artifacts_dir: nowhere,
         guardian: None,
         client_name: "capdeck".to_owned(),
         client_version: "0".to_owned(),
+        names: Arc::new(SystemNames),
     });
     files.iter().map(|file| runtime.block_on(check(&connector, file))).collect()
 }

@@ -16,7 +16,7 @@ use serde_json::json;
 use url::Url;
 
 use crate::{
-    CallError, Connector, ErrorCode, connect::Prepared, google_discovery,
+    CallError, Connector, ErrorCode, connect::Prepared, google_discovery, openapi,
     surroundings::Surroundings,
 };
 
@@ -60,6 +60,17 @@ impl Connector {
                 let prepared = self.prepare(definition, api)?;
                 google_discovery::server(&prepared.block)?
                     .and_then(|server| of_google_api(&prepared, server, described_scopes))
+            }
+            Backend::GraphQl(api) => {
+                let prepared = self.prepare(definition, api)?;
+                let url = parse(&prepared.id, "endpointUrl", &prepared.block.endpoint_url)?;
+                of_api(&prepared.id, &prepared.block.auth, url, &prepared.surroundings)
+            }
+            Backend::OpenApi(api) => {
+                let prepared = self.prepare(definition, api)?;
+                openapi::resource(&prepared.block).and_then(|url| {
+                    of_api(&prepared.id, &prepared.block.auth, url, &prepared.surroundings)
+                })
             }
             _ => None,
         };

@@ -8,6 +8,7 @@
 
 mod approvals;
 mod arguments;
+mod artifacts;
 mod audiences;
 mod audit;
 mod chaos;
@@ -17,6 +18,7 @@ mod described_sets;
 mod direct;
 mod discovery;
 mod failures;
+mod fields;
 mod half_open;
 mod http_server;
 mod interruptions;
