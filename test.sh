@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
 readonly E2E_SUITES="conformance clients bridges apis"
-readonly API_PARTS="google"
+readonly API_PARTS="google graphql"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
 
@@ -101,6 +101,12 @@ apis_google() {
     "$(target_folder)/debug/examples/import-google"
 }
 
+apis_graphql() {
+  install_node || return
+  locked fetch_apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
+  "$NODE" tests/apis/graphql.mjs
+}
+
 # Builds the binary and says where it is.
 build_capdeck() {
   cargo build --quiet --package capdeck-cli || return 1
@@ -155,6 +161,17 @@ fetch_node() {
   npm install --prefix "$DEPS/node" --no-package-lock --no-audit --no-fund --ignore-scripts \
     >"$DEPS/npm.log" 2>&1 </dev/null || return 1
   cksum <tests/node/package.json >"$DEPS/node/.made-from"
+}
+
+fetch_apis() {
+  is_current "$DEPS/apis" tests/apis/package.json && return 0
+  rm -rf "$DEPS/apis"
+  mkdir -p "$DEPS/apis"
+  cp tests/apis/package.json "$DEPS/apis/"
+  echo "installing Node packages into $DEPS/apis" >&2
+  npm install --prefix "$DEPS/apis" --no-package-lock --no-audit --no-fund --ignore-scripts \
+    >"$DEPS/npm-apis.log" 2>&1 </dev/null || return 1
+  cksum <tests/apis/package.json >"$DEPS/apis/.made-from"
 }
 
 install_python() {

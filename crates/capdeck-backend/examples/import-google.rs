@@ -9,11 +9,10 @@
 
 use std::{
     path::PathBuf,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
-use capdeck_auth::{Environment, KeySettings, SystemNames, Vault};
+use capdeck_auth::{Environment, KeySettings, Vault};
 use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings};
 use capdeck_definition::{
     Backend, CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source,
@@ -46,7 +45,6 @@ fn check_all(files: &[PathBuf]) -> Vec<Value> {
         guardian: None,
         client_name: "capdeck".to_owned(),
         client_version: "0".to_owned(),
-        names: Arc::new(SystemNames),
     });
     files.iter().map(|file| runtime.block_on(check(&connector, file))).collect()
 }

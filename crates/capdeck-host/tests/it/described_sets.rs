@@ -56,7 +56,8 @@ fn deck(exposure: &str) -> Deck {
     let url = echo();
     let google = caplet(&json!({
         "name": "Forest", "description": "Trees of the test",
-        "googleDiscoveryApi": {"discoveryPath": "./forest.json", "auth": {"type": "none"}},
+        "googleDiscoveryApi": {"discoveryPath": "./forest.json", "network": "private",
+            "auth": {"type": "none"}},
     }));
     let http = caplet(&json!({
         "name": "Weather", "description": "Rain and sun",

@@ -37,3 +37,4 @@ mod search;
 mod sets;
 mod setup;
 mod surface;
+mod tasks;
