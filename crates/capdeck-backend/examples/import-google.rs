@@ -7,7 +7,10 @@
     reason = "a program for tests: it prints its findings and fails by panicking"
 )]
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use capdeck_auth::{Environment, KeySettings, Vault};
 use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings};
@@ -50,11 +53,13 @@ fn check_all(files: &[PathBuf]) -> Vec<Value> {
 /// `{file, tools, bytes, scopes, problems, broken}`, or `{file, error}`.
 async fn check(connector: &Connector, file: &PathBuf) -> Value {
     let definition = definition(file);
+    let started = Instant::now();
     let connection = connector.connect(&definition, ConnectOptions::default()).await.unwrap();
     let discovery = match connection.discover(&CallContext::detached(PATIENCE)).await {
         Ok(discovery) => discovery,
         Err(error) => return json!({ "file": file, "error": error.to_string() }),
     };
+    let imported = started.elapsed();
     let problems: Vec<String> = discovery
         .problems
         .iter()
@@ -74,6 +79,8 @@ async fn check(connector: &Connector, file: &PathBuf) -> Value {
         "scopes": discovery.scopes.len(),
         "problems": problems,
         "broken": broken,
+        "importMs": imported.as_millis(),
+        "checkMs": (started.elapsed() - imported).as_millis(),
     })
 }
 

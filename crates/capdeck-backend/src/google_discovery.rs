@@ -251,7 +251,10 @@ impl Api for DiscoveryApi {
             request::build(method, &self.bases.service, &method.path, &arguments, &auth, alt)?;
         let request = request::with_json(request, arguments.body.as_ref());
         let delivery = if download {
-            Delivery::Artifact { filename: arguments.filename }
+            // Where artifacts lie is the host's decision; of a path only the name counts.
+            let name = arguments.output_path.as_deref().and_then(|path| path.rsplit('/').next());
+            let filename = arguments.filename.as_deref().or(name).filter(|name| !name.is_empty());
+            Delivery::Artifact { filename: filename.map(str::to_owned) }
         } else {
             Delivery::Inline { limit: DEFAULT_INLINE }
         };

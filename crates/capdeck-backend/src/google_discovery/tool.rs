@@ -100,7 +100,7 @@ fn input_schema(
         );
         properties.insert(
             "outputPath".to_owned(),
-            json!({"type": "string", "description": "Download the content to this place inside the artifacts folder: `<folder>/<capability>/<any>/<name>`."}),
+            json!({"type": "string", "description": "Like `filename`, with the last part of this path as the name; artifacts have their own folder."}),
         );
     }
     let mut schema = group_schema(properties, required);

@@ -107,6 +107,15 @@ async fn content_comes_down_as_an_artifact() {
     );
     assert!(google.lines()[0].starts_with("GET /things/v1/things/t?alt=media"));
 
+    // A path chooses the name and not the place.
+    let arguments = json!({"path": {"thingId": "t"}, "outputPath": "/etc/../other.txt"});
+    let elsewhere = get(arguments).await.unwrap();
+    let other = elsewhere["structuredContent"]["uri"].as_str().unwrap().to_owned();
+    assert!(
+        other.starts_with("capdeck://artifacts/thing/") && other.ends_with("/other.txt"),
+        "{other}"
+    );
+
     // What was downloaded can be uploaded again.
     let media = json!({"media": {"artifact": uri}});
     let result = deck.call(google.block(), "things.insert", media).await.unwrap();
