@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
-readonly E2E_SUITES="conformance clients bridges"
+readonly E2E_SUITES="conformance clients bridges apis"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
 
@@ -74,6 +74,21 @@ suite_bridges() {
   "$DEPS/venv/bin/python" tests/bridges/run.py
 }
 
+# APIs that describe themselves, each part against a real server of its kind.
+suite_apis() {
+  install_node || return
+  locked fetch_apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
+  build_capdeck || return 1
+  cargo build --quiet --package capdeck-backend --example import_openapi || return 1
+  CAPDECK_IMPORT="$(target_folder)/debug/examples/import_openapi"
+  export CAPDECK_IMPORT
+  local part failed=0
+  for part in openapi; do
+    "$NODE" "tests/apis/$part.mjs" || failed=1
+  done
+  return "$failed"
+}
+
 # Builds the binary and says where it is.
 build_capdeck() {
   cargo build --quiet --package capdeck-cli || return 1
@@ -128,6 +143,17 @@ fetch_node() {
   npm install --prefix "$DEPS/node" --no-package-lock --no-audit --no-fund --ignore-scripts \
     >"$DEPS/npm.log" 2>&1 </dev/null || return 1
   cksum <tests/node/package.json >"$DEPS/node/.made-from"
+}
+
+fetch_apis() {
+  is_current "$DEPS/apis" tests/apis/package.json && return 0
+  rm -rf "$DEPS/apis"
+  mkdir -p "$DEPS/apis"
+  cp tests/apis/package.json "$DEPS/apis/"
+  echo "installing Node packages into $DEPS/apis" >&2
+  npm install --prefix "$DEPS/apis" --no-package-lock --no-audit --no-fund --ignore-scripts \
+    >"$DEPS/npm-apis.log" 2>&1 </dev/null || return 1
+  cksum <tests/apis/package.json >"$DEPS/apis/.made-from"
 }
 
 install_python() {
