@@ -54,6 +54,11 @@ impl Connector {
                     of_api(id, auth, server, described_scopes, &prepared.surroundings)
                 })
             }
+            Backend::GraphQl(api) => {
+                let prepared = self.prepare(definition, api)?;
+                let url = parse(&prepared.id, "endpointUrl", &prepared.block.endpoint_url)?;
+                of_api(&prepared.id, &prepared.block.auth, url, &[], &prepared.surroundings)
+            }
             Backend::OpenApi(api) => {
                 let prepared = self.prepare(definition, api)?;
                 openapi::resource(&prepared.block).and_then(|url| {

@@ -37,7 +37,6 @@ pub struct ToolRequest {
 /// A call that may run.
 struct Admitted {
     capability: Arc<Capability>,
-    tool: Option<Arc<Tool>>,
     passage: Passage,
 }
 
@@ -83,10 +82,10 @@ impl Session {
         let tool = self.find_tool(&capability, &request.tool, context).await?;
         if let Some(tool) = &tool {
             check_arguments(&capability, tool, request.arguments.as_deref())?;
-            projection::check(&request.fields, tool)?;
+            projection::check(&request.fields, &capability, tool)?;
         }
         let passage = self.pass(&capability, tool.as_deref(), request, context).await?;
-        Ok(Admitted { capability, tool, passage })
+        Ok(Admitted { capability, passage })
     }
 
     /// True when the gate stopped the call, also where the client is told that there is no such tool.
@@ -106,19 +105,17 @@ impl Session {
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let Admitted { capability, tool, passage: _ } = call;
+        let Admitted { capability, passage: _ } = call;
         if let Backend::Caplets(_) = capability.definition.backend {
             return self.call_member(capability, request, context).await;
         }
         let outcome = self.call_backend(capability, request, context).await;
         self.host.note_outcome(&capability.definition.id, outcome.as_ref().err());
         let result = outcome?;
-        match tool {
-            Some(tool) if !request.fields.is_empty() => {
-                projection::apply(&request.fields, tool, &result)
-            }
-            _ => Ok(result),
+        if request.fields.is_empty() {
+            return Ok(result);
         }
+        projection::apply(&request.fields, self.host.artifacts(), result).await
     }
 
     async fn call_backend(

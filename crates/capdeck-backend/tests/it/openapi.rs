@@ -118,6 +118,7 @@ async fn operations_go_to_their_own_servers() {
     });
     let (deck, mut block) = deck_with(&description, "");
     block.as_object_mut().unwrap().remove("baseUrl");
+    block["network"] = json!("private");
     for (tool, target) in [("root", "/test/root"), ("path", "/path/path"), ("own", "/own/path")] {
         let told = asked(&deck.call(block.clone(), tool, json!({})).await.unwrap());
         assert_eq!(told["target"], target);

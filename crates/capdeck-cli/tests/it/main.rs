@@ -3,6 +3,7 @@
 
 mod add;
 mod approvals;
+mod artifacts;
 mod budget;
 mod call;
 mod chaos;
@@ -27,6 +28,7 @@ mod trust;
 mod up;
 mod usage;
 mod validate;
+mod vault;
 mod why;
 
 use capdeck_test::{Capdeck, Finished, TestDirs};
