@@ -45,7 +45,7 @@ export class Host {
   /** What could not be imported, as `capdeck inspect` has it. */
   problems(capability) {
     const told = this.#run(['inspect', capability, '--json']);
-    return (told.problems ?? []).map(({ place, reason }) => `${place}: ${reason}`);
+    return (told.leftOut ?? []).map(({ place, reason }) => `${place}: ${reason}`);
   }
 
   /** Resident memory of the serving process, where the system tells it. */

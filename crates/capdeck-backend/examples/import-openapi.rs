@@ -1,8 +1,15 @@
 //! Imports an OpenAPI description and prints how long that took, how much memory, and what came of it, as JSON.
 #![expect(clippy::print_stdout, reason = "a program that prints its figures")]
 
-use std::{error::Error, fs, path::PathBuf, time::Duration, time::Instant};
+use std::{
+    error::Error,
+    fs,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+use capdeck_auth::{KeySettings, SystemNames, Vault};
 use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings};
 use capdeck_definition::{
     Backend, CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source,
@@ -11,13 +18,14 @@ use serde_json::json;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let file = PathBuf::from(std::env::args_os().nth(1).ok_or("usage: import_openapi FILE")?);
+    let file = PathBuf::from(std::env::args_os().nth(1).ok_or("usage: import-openapi FILE")?);
     let connector = Connector::new(ConnectorSettings {
         environment: std::iter::empty::<(&str, &str)>().collect(),
         project: None,
         artifacts_dir: PathBuf::new(),
-        auth_dir: PathBuf::new(),
+        vault: Vault::new(&PathBuf::new(), KeySettings::default()),
         guardian: None,
+        names: Arc::new(SystemNames),
         client_name: "capdeck".to_owned(),
         client_version: env!("CARGO_PKG_VERSION").to_owned(),
     });
