@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
 readonly E2E_SUITES="conformance clients bridges apis"
-readonly API_PARTS="openapi"
+readonly API_PARTS="openapi google graphql"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
 
@@ -98,6 +98,20 @@ apis_openapi() {
   locked fetch_apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
   cargo build --quiet --package capdeck-backend --example import-openapi || return 1
   CAPDECK_IMPORT="$(target_folder)/debug/examples/import-openapi" "$NODE" tests/apis/openapi.mjs
+}
+
+apis_google() {
+  has python3 || { skip "python3 is not installed"; return; }
+  locked fetch_discovery_documents || { skip "pip could not fetch the Discovery documents (see $DEPS/pip.log)"; return; }
+  cargo build --quiet --package capdeck-backend --example import-google || return 1
+  python3 tests/apis/google.py "$DEPS/discovery/googleapiclient/discovery_cache/documents" \
+    "$(target_folder)/debug/examples/import-google"
+}
+
+apis_graphql() {
+  install_node || return
+  locked fetch_apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
+  "$NODE" tests/apis/graphql.mjs
 }
 
 # Builds the binary and says where it is.
@@ -186,6 +200,16 @@ fetch_python() {
     python3 -m venv "$folder" &&
       "$folder/bin/pip" install --disable-pip-version-check --quiet -r "$pins"
   } >"$DEPS/pip.log" 2>&1 </dev/null || return 1
+  cksum <"$pins" >"$folder/.made-from"
+}
+
+fetch_discovery_documents() {
+  local folder="$DEPS/discovery" pins=tests/apis/requirements.txt
+  is_current "$folder" "$pins" && return 0
+  rm -rf "$folder"
+  echo "installing Discovery documents into $folder" >&2
+  python3 -m pip install --disable-pip-version-check --quiet --no-deps --no-compile --target "$folder" -r "$pins" \
+    >"$DEPS/pip.log" 2>&1 </dev/null || return 1
   cksum <"$pins" >"$folder/.made-from"
 }
 

@@ -37,6 +37,18 @@ pub trait Connection: fmt::Debug + Send + Sync {
         ))
     }
 
+    /// Has the remote tell when one of these tasks changes, and no other.
+    async fn watch_tasks(
+        &self,
+        _ids: Vec<String>,
+        _context: &CallContext,
+    ) -> Result<(), CallError> {
+        Err(CallError::new(
+            ErrorCode::UnsupportedOperation,
+            "this backend does not tell when a task changes",
+        ))
+    }
+
     /// Sends an MCP notification. Backends that are not MCP servers have nobody to tell.
     async fn notify(&self, _method: &str, _params: Option<RawObject>) {}
 

@@ -79,6 +79,10 @@ impl Connection for McpConnection {
         answer.map_err(|error| explain(self.sign_in.as_ref(), error))
     }
 
+    async fn watch_tasks(&self, ids: Vec<String>, context: &CallContext) -> Result<(), CallError> {
+        self.session.watch_tasks(ids, context).await
+    }
+
     async fn notify(&self, method: &str, params: Option<RawObject>) {
         self.session.notify(method, params).await;
     }

@@ -1,17 +1,24 @@
 //! Whom a list was made for. Servers may show more to a client that can be asked more, so what a server offers is
 //! known per set of client capabilities and never mixed.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use capdeck_backend::ClientProfile;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+
+use crate::tasks::with_extension;
 
 /// A client as servers see it.
 #[derive(Debug, Clone)]
 pub(crate) struct Audience {
     key: AudienceKey,
     client: Arc<ClientProfile>,
+    /// The same client with the tasks extension, made when it is first needed.
+    with_tasks: Arc<OnceLock<Arc<ClientProfile>>>,
 }
 
 /// Equal for clients that declare the same capabilities, however they write them down.
@@ -25,7 +32,7 @@ impl Audience {
         } else {
             AudienceKey(Some(fingerprint(&client).into()))
         };
-        Self { key, client: Arc::new(client) }
+        Self { key, client: Arc::new(client), with_tasks: Arc::default() }
     }
 
     pub(crate) fn key(&self) -> &AudienceKey {
@@ -35,6 +42,15 @@ impl Audience {
     /// What servers are told about the client.
     pub(crate) fn client(&self) -> &Arc<ClientProfile> {
         &self.client
+    }
+
+    /// What a server is told for whose tasks the host stands in.
+    pub(crate) fn with_tasks(&self) -> Arc<ClientProfile> {
+        let with_tasks = self.with_tasks.get_or_init(|| {
+            let capabilities = with_extension(&self.client.capabilities);
+            Arc::new(ClientProfile { info: self.client.info.clone(), capabilities })
+        });
+        Arc::clone(with_tasks)
     }
 
     /// True when the client declared this capability.

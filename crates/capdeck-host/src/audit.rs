@@ -1,4 +1,4 @@
-//! One JSON line per call, read, prompt, completion and search, denied ones too: who, what, how it ended, how long it took. No
+//! One JSON line per call, read, prompt, completion, search, subscription and request about a task, denied ones too: who, what, how it ended, how long it took. No
 //! arguments, no results.
 
 use std::{
@@ -66,6 +66,21 @@ pub(crate) struct AuditLine<'a> {
 }
 
 impl Session {
+    /// Writes down that the client listens for changes: of one server, or of the deck when it is empty.
+    pub fn note_listening(&self, capability: &str) {
+        self.host.0.audit.record(&AuditLine {
+            at: Timestamp::now(),
+            session: &self.id,
+            client: &self.client_name,
+            method: "subscriptions/listen",
+            capability,
+            tool: "",
+            outcome: "ok",
+            approved: None,
+            elapsed_ms: 0,
+        });
+    }
+
     /// Does some work that is no tool call, and writes its line.
     pub(crate) async fn audited<T>(
         &self,
@@ -92,16 +107,21 @@ impl Session {
     }
 }
 
-/// What a request is about, for requests that are audited. A URI's query may hold anything, so it is left out.
+/// What a request is about, for requests that are audited.
 pub(crate) fn subject(method: &str, params: Option<&RawObject>) -> Option<String> {
     let text = |key: &str| raw::string(params?.get(key)?);
-    let uri = || text("uri").map(|uri| uri.split('?').next().unwrap_or_default().to_owned());
+    let uri = || text("uri").map(|uri| without_query(&uri).to_owned());
     match method {
         "resources/read" => Some(uri().unwrap_or_default()),
         "prompts/get" => Some(text("name").unwrap_or_default()),
         "completion/complete" => Some(String::new()),
         _ => None,
     }
+}
+
+/// A URI's query may hold anything, so it is not written down.
+pub(crate) fn without_query(uri: &str) -> &str {
+    uri.split('?').next().unwrap_or_default()
 }
 
 impl AuditLog {

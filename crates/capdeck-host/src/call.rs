@@ -13,7 +13,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     Consent, Scope, Session, audit::AuditLine, consent::Passage, projection, questions::Questions,
-    raw, set_tools,
+    raw, set_tools, tasks::Calling,
 };
 
 /// A tool call in the host's words.
@@ -37,6 +37,7 @@ pub struct ToolRequest {
 /// A call that may run.
 struct Admitted {
     capability: Arc<Capability>,
+    tool: Option<Arc<Tool>>,
     passage: Passage,
 }
 
@@ -85,7 +86,7 @@ impl Session {
             projection::check(&request.fields, &capability, tool)?;
         }
         let passage = self.pass(&capability, tool.as_deref(), request, context).await?;
-        Ok(Admitted { capability, passage })
+        Ok(Admitted { capability, tool, passage })
     }
 
     /// True when the gate stopped the call, also where the client is told that there is no such tool.
@@ -105,11 +106,11 @@ impl Session {
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let Admitted { capability, passage: _ } = call;
+        let Admitted { capability, tool, passage: _ } = call;
         if let Backend::Caplets(_) = capability.definition.backend {
             return self.call_member(capability, request, context).await;
         }
-        let outcome = self.call_backend(capability, request, context).await;
+        let outcome = self.call_backend(capability, tool.as_deref(), request, context).await;
         self.host.note_outcome(&capability.definition.id, outcome.as_ref().err());
         let result = outcome?;
         if request.fields.is_empty() {
@@ -121,6 +122,7 @@ impl Session {
     async fn call_backend(
         &self,
         capability: &Capability,
+        tool: Option<&Tool>,
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
@@ -132,7 +134,8 @@ impl Session {
             meta: request.meta.clone(),
             rest: request.rest.clone(),
         };
-        let outcome = lease.call_tool(call, &context).await;
+        let calling = Calling { lease, capability, tool, context: &context };
+        let outcome = self.call_tool(calling, call).await;
         if let Scope::Transparent(_) = self.scope {
             return outcome;
         }

@@ -20,6 +20,7 @@ use crate::{
     discover::relist,
     host::HostState,
     pool::{ConnectionPool, Lease},
+    tasks::{CORE_NOTICE, EXTENSION_NOTICE},
 };
 
 /// The connections one session may use, and whom it speaks for.
@@ -207,7 +208,15 @@ impl Listener for ServerListener {
             self.relist(host.clone());
         }
         match &self.reach {
+            Reach::One { session, .. }
+                if method == CORE_NOTICE
+                    && params.as_ref().is_some_and(|params| {
+                        host.core_task_changed(&self.definition.id, session, params)
+                    }) => {}
             Reach::One { client, notices: Notices::PassOn, .. } => client.notified(method, params),
+            Reach::Everyone if method == EXTENSION_NOTICE => {
+                host.extension_task_changed(&self.definition.id, params.unwrap_or_default());
+            }
             Reach::One { session, .. } if method == RESOURCE_UPDATED => {
                 self.announce(&host, Some(session.clone()), method, params);
             }
@@ -225,7 +234,16 @@ impl Listener for ServerListener {
     ) -> Result<Box<RawValue>, CallError> {
         match &self.reach {
             Reach::Everyone => NoCaller.request(method, params).await,
-            Reach::One { client, .. } => client.requested(method, params).await,
+            Reach::One { client, session, .. } => {
+                if let Some(host) = self.host.upgrade().map(Host)
+                    && let id = &self.definition.id
+                    && let Some(answer) =
+                        host.ask_for_task(id, session, method, params.as_ref()).await
+                {
+                    return answer;
+                }
+                client.requested(method, params).await
+            }
         }
     }
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use capdeck_catalog::RawObject;
 use capdeck_definition::CapabilityId;
 
+use crate::Principal;
+
 /// Something changed that a session may have to pass on.
 #[derive(Debug, Clone)]
 pub enum HostEvent {
@@ -17,5 +19,14 @@ pub enum HostEvent {
         session: Option<Arc<str>>,
         method: Arc<str>,
         params: Option<Arc<RawObject>>,
+    },
+    /// A task that a server works on is no longer as it was.
+    TaskChanged {
+        capability: CapabilityId,
+        owner: Principal,
+        /// The session it was handed out to.
+        session: Arc<str>,
+        /// The task in the words of the extension, under the id that its owner knows.
+        task: Arc<RawObject>,
     },
 }

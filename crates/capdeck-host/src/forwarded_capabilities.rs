@@ -2,7 +2,7 @@
 
 use capdeck_catalog::RawObject;
 
-use crate::Scope;
+use crate::{Scope, TaskForm, tasks::without_extension};
 
 /// Client capabilities whose requests the deck brings to the client.
 const ROUTED_BY_THE_DECK: [&str; 3] = ["sampling", "elicitation", "roots"];
@@ -12,8 +12,14 @@ const DECK_EXTENSIONS: [&str; 1] = ["io.modelcontextprotocol/ui"];
 
 /// The client's capabilities intersected with what a session of this scope routes. Nothing is ever added, and what
 /// stays keeps the client's exact text.
-pub(crate) fn forwarded_capabilities(scope: &Scope, declared: &RawObject) -> RawObject {
+pub(crate) fn forwarded_capabilities(
+    scope: &Scope,
+    tasks: TaskForm,
+    declared: &RawObject,
+) -> RawObject {
     match scope {
+        // A handshake cannot promise what is declared with each request; the call says whether it may become a task.
+        Scope::Transparent(_) if tasks == TaskForm::Core => without_extension(declared),
         // Everything either side says passes, so whatever the client can do works.
         Scope::Transparent(_) => declared.clone(),
         Scope::Deck(_) | Scope::Operator => {
@@ -48,7 +54,8 @@ mod tests {
 
     fn forwarded(scope: &Scope, declared: &str) -> String {
         let declared = serde_json::from_str(declared).unwrap();
-        serde_json::to_string(&forwarded_capabilities(scope, &declared)).unwrap()
+        let forwarded = forwarded_capabilities(scope, TaskForm::Extension, &declared);
+        serde_json::to_string(&forwarded).unwrap()
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use capdeck_auth::SystemNames;
 use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, NoListener,
 };
@@ -18,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ApprovalStore, HostEvent, HostSettings, LastFailure, Principal, Scope, Session,
-    SessionSettings, SetupState, TrustStore, View, ViewPolicy, artifacts::artifact_limits,
-    audience::AudienceKey, audit::AuditLog, discoveries::Discoveries,
+    SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
+    artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, discoveries::Discoveries,
     discovery_cache::DiscoveryCache, eras::Eras, failures::Failures, pins::PinStore,
     pool::ConnectionPool, subscriptions::Subscriptions, tasks::Tasks,
 };
@@ -66,7 +65,6 @@ impl Host {
             artifacts_dir: settings.state_dir.join("artifacts"),
             vault: settings.vault.clone(),
             guardian: settings.guardian.clone(),
-            names: Arc::new(SystemNames),
             client_name: "capdeck".to_owned(),
             client_version: settings.version.clone(),
         });
@@ -108,7 +106,7 @@ impl Host {
         self.view_for(policy, &AudienceKey::default(), &[client])
     }
 
-    /// What a client of this name may know of the catalog, if it declares no capabilities.
+    /// What a client or principal of this name may know of the catalog, if it declares no capabilities.
     pub fn known_to(&self, client: &str) -> Arc<Catalog> {
         self.screened_for(&AudienceKey::default(), &[client])
     }
@@ -309,6 +307,7 @@ impl Host {
             principal: Principal::local(),
             client,
             listener: Arc::new(NoListener),
+            tasks: TaskForm::Awaited,
         })
     }
 
@@ -321,6 +320,11 @@ impl Host {
     pub async fn close(&self) {
         self.0.stop.cancel();
         self.0.shared.close().await;
+        // Sessions end their own, except those that a task outlived.
+        let pools: Vec<_> = self.0.own_pools.lock().iter().filter_map(Weak::upgrade).collect();
+        for pool in pools {
+            pool.close().await;
+        }
     }
 
     pub(crate) fn downgrade(&self) -> Weak<HostState> {

@@ -74,6 +74,7 @@ pub use principal::Principal;
 pub use session::{Scope, Session, SessionSettings};
 pub use settings::HostSettings;
 pub use setup_state::SetupState;
+pub use tasks::{TaskForm, is_task_request};
 pub use trust::TrustStore;
 pub use view::{META_TOOLS, PromptRoute, Route, View, ViewPolicy, direct_tokens};
 pub use watch::WatchError;

@@ -314,6 +314,14 @@ impl Lease {
         self.connection.request(method, params, &self.introduced(context)).await
     }
 
+    pub(crate) async fn watch_tasks(
+        &self,
+        ids: Vec<String>,
+        context: &CallContext,
+    ) -> Result<(), CallError> {
+        self.connection.watch_tasks(ids, context).await
+    }
+
     pub(crate) async fn notify(&self, method: &str, params: Option<RawObject>) {
         self.connection.notify(method, params).await;
     }

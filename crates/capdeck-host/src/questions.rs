@@ -74,19 +74,25 @@ impl Questions {
             }
         }
     }
+}
 
-    fn can_be_asked(&self, wanted: Wanted) -> bool {
-        let capabilities = &self.audience.client().capabilities;
-        match wanted {
-            Wanted::Url => capabilities
-                .get("elicitation")
-                .and_then(|text| raw::value(text))
-                .is_some_and(|modes| modes.get("url").is_some()),
-            Wanted::Form | Wanted::Sampling | Wanted::Roots => {
-                capabilities.contains_key(wanted.capability())
-            }
-        }
+/// Refuses a question that a client of this audience did not declare it can be asked.
+pub(crate) fn check_declared(
+    audience: &Audience,
+    method: &str,
+    params: Option<&RawObject>,
+) -> Result<(), CallError> {
+    match Wanted::of(method, params) {
+        Some(wanted) if !wanted.is_declared(audience) => Err(undeclared(wanted)),
+        _ => Ok(()),
     }
+}
+
+fn undeclared(wanted: Wanted) -> CallError {
+    CallError::new(
+        ErrorCode::UnsupportedCapability,
+        format!("the client does not declare `{}`", wanted.capability()),
+    )
 }
 
 #[async_trait]
@@ -109,16 +115,13 @@ impl Caller for Questions {
         params: Option<RawObject>,
     ) -> Result<Box<RawValue>, CallError> {
         match Wanted::of(method, params.as_ref()) {
-            Some(wanted) if !self.can_be_asked(wanted) => {
+            Some(wanted) if !wanted.is_declared(&self.audience) => {
                 *self.unanswered.lock() = Some(wanted);
                 // The edge refuses it too, and answers the whole call with the code that the modern era has for this.
                 if self.caller.takes_input_required() {
                     return self.caller.request(method, params).await;
                 }
-                Err(CallError::new(
-                    ErrorCode::UnsupportedCapability,
-                    format!("the client does not declare `{}`", wanted.capability()),
-                ))
+                Err(undeclared(wanted))
             }
             _ => self.caller.request(method, params).await,
         }
@@ -143,6 +146,19 @@ impl Wanted {
             "sampling/createMessage" => Some(Self::Sampling),
             "roots/list" => Some(Self::Roots),
             _ => None,
+        }
+    }
+
+    fn is_declared(self, audience: &Audience) -> bool {
+        let capabilities = &audience.client().capabilities;
+        match self {
+            Self::Url => capabilities
+                .get("elicitation")
+                .and_then(|text| raw::value(text))
+                .is_some_and(|modes| modes.get("url").is_some()),
+            Self::Form | Self::Sampling | Self::Roots => {
+                capabilities.contains_key(self.capability())
+            }
         }
     }
 

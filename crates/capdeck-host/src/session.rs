@@ -8,7 +8,7 @@ use capdeck_definition::{CapabilityId, Definition, Exposure};
 use serde_json::value::RawValue;
 
 use crate::{
-    Host, Principal, View, ViewPolicy,
+    Host, Principal, TaskForm, View, ViewPolicy,
     audience::Audience,
     audit::subject,
     connections::{Connections, Notices, OwnConnections},
@@ -33,6 +33,8 @@ pub struct SessionSettings {
     pub client: ClientProfile,
     /// How servers reach the client outside a call.
     pub listener: Arc<dyn Listener>,
+    /// In which form the client knows tasks.
+    pub tasks: TaskForm,
 }
 
 /// Which part of the deck a session is about.
@@ -54,13 +56,15 @@ pub struct Session {
     pub(crate) client_name: String,
     pub(crate) scope: Scope,
     pub(crate) connections: Connections,
+    pub(crate) tasks: TaskForm,
 }
 
 impl Host {
     /// Opens a session. Nothing is connected yet.
     pub fn session(&self, settings: SessionSettings) -> Arc<Session> {
-        let SessionSettings { scope, principal, client_name, mut client, listener } = settings;
-        client.capabilities = forwarded_capabilities(&scope, &client.capabilities);
+        let SessionSettings { scope, principal, client_name, mut client, listener, tasks } =
+            settings;
+        client.capabilities = forwarded_capabilities(&scope, tasks, &client.capabilities);
         let id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
         let audience = Audience::new(client);
         let transparent = matches!(scope, Scope::Transparent(_));
@@ -83,6 +87,7 @@ impl Host {
             client_name,
             scope,
             connections: Connections::new(audience, own),
+            tasks,
         })
     }
 }
@@ -202,7 +207,7 @@ impl Session {
         }
     }
 
-    async fn send(
+    pub(crate) async fn send(
         &self,
         id: &str,
         method: &str,
@@ -237,11 +242,24 @@ impl Session {
         }
     }
 
-    /// Ends the session's own connections and the processes behind them.
+    /// Ends the session's own connections and the processes behind them. A server that works on a task which outlives
+    /// the session lives as long as the task.
     pub async fn close(&self) {
         self.unsubscribe_all();
-        if let Some(own) = self.connections.own() {
+        let Some(own) = self.connections.own() else { return };
+        if self.host.0.tasks.needed_until(&self.id).is_none() {
             own.pool.close().await;
+            return;
         }
+        let (host, pool, id) = (self.host.clone(), own.pool.clone(), self.id.clone());
+        tokio::spawn(async move {
+            while let Some(end) = host.0.tasks.needed_until(&id) {
+                tokio::select! {
+                    () = tokio::time::sleep_until(end.into()) => {}
+                    () = host.0.stop.cancelled() => break,
+                }
+            }
+            pool.close().await;
+        });
     }
 }

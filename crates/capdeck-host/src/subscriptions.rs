@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::{
     Host, HostEvent, Session,
+    audit::without_query,
     connections::{Connections, RESOURCE_UPDATED},
     raw,
     view::resource_uri,
@@ -19,6 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How many resources one session may watch.
 const MOST_WATCHED: usize = 1024;
+
+const SUBSCRIBE: &str = "resources/subscribe";
+const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
 /// Who watches what.
 #[derive(Debug, Default)]
@@ -48,7 +52,8 @@ impl Session {
         uri: &str,
         context: &CallContext,
     ) -> Result<(), CallError> {
-        self.watch(id, uri, uri, context).await
+        let watching = self.watch(id, uri, uri, context);
+        self.audited(SUBSCRIBE, id, without_query(uri), watching).await
     }
 
     /// Watches a listed resource.
@@ -57,8 +62,13 @@ impl Session {
         uri: &str,
         context: &CallContext,
     ) -> Result<(), CallError> {
-        let (id, real) = self.resource_route(uri).await?;
-        self.watch(&id, &real, uri, context).await
+        let route = self.resource_route(uri).await;
+        let id = route.as_ref().map(|(id, _)| id.clone()).unwrap_or_default();
+        self.audited(SUBSCRIBE, &id, without_query(uri), async {
+            let (id, real) = route?;
+            self.watch(&id, &real, uri, context).await
+        })
+        .await
     }
 
     async fn watch(
@@ -79,7 +89,7 @@ impl Session {
         let capability = self.capability(id)?;
         let lease = self.lease(&capability, context).await?;
         let params = raw::object([("uri", json!(uri))]);
-        lease.request("resources/subscribe", Some(params), context).await?;
+        lease.request(SUBSCRIBE, Some(params), context).await?;
         let watcher = Watcher { session: self.id.clone(), shown: shown.to_owned() };
         subscriptions.add(self.watched(&capability.definition, uri), watcher);
         Ok(())
@@ -92,12 +102,17 @@ impl Session {
         uri: &str,
         context: &CallContext,
     ) -> Result<(), CallError> {
+        let unwatching = self.unwatch(id, uri, context);
+        self.audited(UNSUBSCRIBE, id, without_query(uri), unwatching).await
+    }
+
+    async fn unwatch(&self, id: &str, uri: &str, context: &CallContext) -> Result<(), CallError> {
         let capability = self.capability(id)?;
         let watched = self.watched(&capability.definition, uri);
         if self.host.0.subscriptions.remove(&watched, &self.id) {
             let lease = self.lease(&capability, context).await?;
             let params = raw::object([("uri", json!(uri))]);
-            lease.request("resources/unsubscribe", Some(params), context).await?;
+            lease.request(UNSUBSCRIBE, Some(params), context).await?;
         }
         Ok(())
     }
@@ -108,8 +123,13 @@ impl Session {
         uri: &str,
         context: &CallContext,
     ) -> Result<(), CallError> {
-        let (id, real) = self.resource_route(uri).await?;
-        self.unsubscribe(&id, &real, context).await
+        let route = self.resource_route(uri).await;
+        let id = route.as_ref().map(|(id, _)| id.clone()).unwrap_or_default();
+        self.audited(UNSUBSCRIBE, &id, without_query(uri), async {
+            let (id, real) = route?;
+            self.unwatch(&id, &real, context).await
+        })
+        .await
     }
 
     /// The resource that an event is about, as this client knows it, when it watches it.
@@ -140,7 +160,7 @@ impl Session {
                 let connections = Connections::shared(self.connections.audience().clone());
                 let uris = vec![watched.uri];
                 let definition = capability.definition.clone();
-                tell(self.host.clone(), definition, connections, "resources/unsubscribe", uris);
+                tell(self.host.clone(), definition, connections, UNSUBSCRIBE, uris);
             }
         }
     }
@@ -166,7 +186,7 @@ impl Host {
         let uris = self.0.subscriptions.uris(connection, &definition.id);
         if !uris.is_empty() {
             let (host, definition) = (self.clone(), definition.clone());
-            tell(host, definition, connections(), "resources/subscribe", uris);
+            tell(host, definition, connections(), SUBSCRIBE, uris);
         }
     }
 }

@@ -1,122 +1,177 @@
-//! Long-running work that servers handed out, and whose it is.
+//! Long-running work that servers hand out, in the two forms that MCP has for it.
+//!
+//! In revision 2025-11-25 tasks are part of the protocol (the *core feature*): the client asks for one with its call, and fetches
+//! the result by a request of its own. Since then they are an *extension*: the server decides, and everything about a task comes with its
+//! state. Where client and server know the same form, everything passes. Where they do not, the host stands in between:
+//! a [`followed::Followed`] task is the server's core task in the extension's words, a [`translated::Translated`] one the reverse.
 //!
 //! A task id is a handle, not a proof: whoever names one must be the principal it was given to.
 
-use std::collections::{HashMap, VecDeque};
+mod calls;
+mod errors;
+mod followed;
+mod inbox;
+mod kept;
+mod listing;
+mod notices;
+mod shape;
+mod support;
+mod table;
+mod translated;
 
-use capdeck_backend::{CallError, ErrorCode};
+use std::time::Duration;
+
+use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_catalog::{RawObject, ServerFacts};
 use capdeck_definition::CapabilityId;
-use parking_lot::Mutex;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Principal, Session};
+pub(crate) use calls::Calling;
+pub(crate) use notices::{CORE_NOTICE, EXTENSION_NOTICE};
+pub(crate) use support::{with_extension, with_task_support, without_extension};
+pub(crate) use table::Tasks;
 
-/// How many tasks are remembered. The oldest make room.
-const MOST_TASKS: usize = 4096;
+use crate::{Session, raw};
+use shape::Seen;
+use table::{Task, TaskKey};
+use translated::At;
 
-/// Tasks by server and id.
-#[derive(Debug, Default)]
-pub(crate) struct Tasks(Mutex<Table>);
+/// How long a request for a result may wait for the end of its task.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-#[derive(Debug, Default)]
-struct Table {
-    owners: HashMap<(CapabilityId, String), Principal>,
-    oldest_first: VecDeque<(CapabilityId, String)>,
+/// The extension's name.
+const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// In which form the client of a session knows tasks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TaskForm {
+    /// In none: the host waits for a task and answers with its result.
+    #[default]
+    Awaited,
+    /// As the core feature of revision 2025-11-25.
+    Core,
+    /// As the extension, if the client declares it.
+    Extension,
 }
 
-/// As much of a result as says whether it is a task: the extension's form, and the one of 2025-11-25.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct MaybeTask {
-    #[serde(default)]
-    result_type: Option<String>,
-    #[serde(default)]
-    task_id: Option<String>,
-    #[serde(default)]
-    task: Option<Named>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Named {
-    task_id: String,
-}
-
-impl Tasks {
-    fn add(&self, capability: &CapabilityId, id: String, owner: &Principal) {
-        let mut table = self.0.lock();
-        let key = (capability.clone(), id);
-        if table.owners.insert(key.clone(), owner.clone()).is_none() {
-            table.oldest_first.push_back(key);
-        }
-        if table.oldest_first.len() > MOST_TASKS
-            && let Some(oldest) = table.oldest_first.pop_front()
-        {
-            table.owners.remove(&oldest);
-        }
-    }
-
-    fn is_owned(&self, capability: &CapabilityId, id: &str, by: &Principal) -> bool {
-        self.0.lock().owners.get(&(capability.clone(), id.to_owned())) == Some(by)
-    }
+/// True for the requests about tasks that either form has.
+pub fn is_task_request(method: &str) -> bool {
+    matches!(method, "tasks/get" | "tasks/update" | "tasks/cancel" | "tasks/result" | "tasks/list")
 }
 
 impl Session {
-    /// Remembers whose task it is, when a server answered with one.
-    pub fn note_task(&self, capability: &CapabilityId, result: &RawValue) {
-        // Most results are none, and some are large; a look at the text is enough to tell.
-        if result.get().contains("\"taskId\"")
-            && let Some(id) = task_id(result)
-        {
-            self.host.0.tasks.add(capability, id, &self.principal);
+    /// True when the server has the extension and the client knows only the core feature.
+    pub(crate) fn offers_tasks_by_extension(&self, facts: &ServerFacts) -> bool {
+        self.tasks == TaskForm::Core
+            && facts.is_modern()
+            && support::has_extension(&facts.capabilities)
+    }
+
+    /// Answers a request about tasks of one server. Unknown, expired and foreign tasks look alike.
+    pub async fn task_request(
+        &self,
+        id: &CapabilityId,
+        method: &str,
+        params: RawObject,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let about = params.get("taskId").and_then(|id| raw::string(id)).unwrap_or_default();
+        self.audited(method, id.as_str(), &about, async {
+            match (self.tasks, method) {
+                (TaskForm::Extension, "tasks/list" | "tasks/result") => {
+                    Err(errors::no_such_method(
+                        method,
+                        "`tasks/get` tells everything about one task, its result too",
+                    ))
+                }
+                (TaskForm::Core | TaskForm::Awaited, "tasks/update") => {
+                    Err(errors::no_such_method(
+                        method,
+                        "ask for the task's result, and its questions come as requests",
+                    ))
+                }
+                (TaskForm::Core, "tasks/list") => self.list_tasks(id, params, context).await,
+                (TaskForm::Extension, _) if !self.declares_tasks() => {
+                    Err(errors::undeclared(&format!("`{method}`")))
+                }
+                _ => self.about_task(id, &about, method, params, context).await,
+            }
+        })
+        .await
+    }
+
+    async fn about_task(
+        &self,
+        id: &CapabilityId,
+        task_id: &str,
+        method: &str,
+        params: RawObject,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        if params.get("taskId").and_then(|id| raw::string(id)).is_none() {
+            return Err(CallError::new(ErrorCode::RequestInvalid, "`taskId` must be a string"));
+        }
+        let capability = self.capability(id.as_str())?;
+        let key = self.task_key(id, task_id);
+        let task = self.host.0.tasks.find(&key).ok_or_else(|| errors::unknown(task_id))?;
+        let at = At { session: self, capability: &capability, context };
+        let answer = match (task, method) {
+            (Task::Passed, _) => {
+                let mut context = context.clone();
+                if method == "tasks/result" {
+                    // Answered when the task is over, however long that takes.
+                    context.timeout = Some(LONGEST_WAIT);
+                }
+                let answer = self.send(id.as_str(), method, Some(params), &context).await?;
+                if method == "tasks/get" {
+                    self.renew(&key, &answer);
+                }
+                return Ok(answer);
+            }
+            (Task::Followed(task), "tasks/get") => task.look(&context.cancel).await?,
+            (Task::Followed(task), "tasks/update") => {
+                task.update(&params)?;
+                RawObject::new()
+            }
+            (Task::Followed(task), "tasks/cancel") => {
+                task.cancel(&context.cancel).await?;
+                RawObject::new()
+            }
+            (Task::Translated(task), "tasks/get") => task.look(&at).await?,
+            (Task::Translated(task), "tasks/cancel") => task.cancel(&at).await?,
+            (Task::Translated(task), "tasks/result") => {
+                return related_result(&task.result(&at).await?, task_id);
+            }
+            (Task::Kept(kept), "tasks/get") => kept.task(task_id),
+            (Task::Kept(kept), "tasks/result") => return related_result(&kept.result, task_id),
+            (Task::Kept(_), "tasks/cancel") => return Err(translated::is_over(task_id)),
+            // A client that changed its era between two requests names a task of the other form.
+            _ => return Err(errors::unknown(task_id)),
+        };
+        let answer = to_raw_value(&answer).map_err(errors::unwritable)?;
+        if method == "tasks/get" {
+            self.renew(&key, &answer);
+        }
+        Ok(answer)
+    }
+
+    fn renew(&self, key: &TaskKey, answer: &RawValue) {
+        let task = serde_json::from_str::<RawObject>(answer.get()).ok();
+        if let Some(seen) = task.as_ref().and_then(Seen::of) {
+            self.host.0.tasks.renew(key, &seen);
         }
     }
 
-    /// Refuses a task that was not handed out to this principal. Unknown and foreign ones look alike.
-    pub fn check_task(&self, capability: &CapabilityId, id: &str) -> Result<(), CallError> {
-        if self.host.0.tasks.is_owned(capability, id, &self.principal) {
-            return Ok(());
-        }
-        Err(CallError::new(ErrorCode::RequestInvalid, format!("there is no task `{id}`")))
+    fn task_key(&self, capability: &CapabilityId, id: &str) -> TaskKey {
+        let (owner, capability) = (self.principal.clone(), capability.clone());
+        TaskKey { owner, capability, id: id.to_owned() }
     }
 }
 
-fn task_id(result: &RawValue) -> Option<String> {
-    let seen: MaybeTask = serde_json::from_str(result.get()).ok()?;
-    match (seen.result_type.as_deref(), seen.task) {
-        (Some("task"), None) => seen.task_id,
-        (_, Some(task)) => Some(task.task_id),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn id_in(text: &str) -> Option<String> {
-        task_id(&RawValue::from_string(text.to_owned()).unwrap())
-    }
-
-    #[test]
-    fn both_forms_of_a_task_are_seen_and_nothing_else() {
-        assert_eq!(id_in(r#"{"resultType":"task","taskId":"a","status":"working"}"#).unwrap(), "a");
-        assert_eq!(id_in(r#"{"task":{"taskId":"b","status":"working"}}"#).unwrap(), "b");
-        assert_eq!(id_in(r#"{"content":[],"structuredContent":{"taskId":"c"}}"#), None);
-        assert_eq!(id_in(r#"{"taskId":"d","content":[]}"#), None);
-    }
-
-    #[test]
-    fn the_table_is_bounded_and_owned() {
-        let (tasks, fake) = (Tasks::default(), CapabilityId::new("fake").unwrap());
-        let (ada, eve) = (Principal::named("ada"), Principal::named("eve"));
-        for number in 0..=MOST_TASKS {
-            tasks.add(&fake, number.to_string(), &ada);
-        }
-        assert!(!tasks.is_owned(&fake, "0", &ada), "the oldest made room");
-        assert!(tasks.is_owned(&fake, "1", &ada) && !tasks.is_owned(&fake, "1", &eve));
-        let other = CapabilityId::new("other").unwrap();
-        assert!(!tasks.is_owned(&other, "1", &ada));
-    }
+/// The result of a task, saying whose it is.
+fn related_result(result: &RawValue, id: &str) -> Result<Box<RawValue>, CallError> {
+    let mut members: RawObject = serde_json::from_str(result.get()).map_err(errors::unwritable)?;
+    members.shift_remove("resultType");
+    shape::relate(&mut members, id);
+    to_raw_value(&members).map_err(errors::unwritable)
 }

@@ -7,7 +7,7 @@ use capdeck_catalog::{Capability, Discovery, Held, RawObject, ServerFacts, Tool}
 use capdeck_definition::{Backend, Effect, PinMode};
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{Session, artifacts, discover::relist, raw};
+use crate::{Session, TaskForm, artifacts, discover::relist, raw, tasks::with_task_support};
 
 impl Session {
     /// What the server said about itself; connects to it. Backends that are not servers have plain facts.
@@ -62,7 +62,13 @@ impl Session {
             return self.read_artifact(&uri).await;
         }
         if is_server {
-            let answer = self.forward(id, method, params, context).await?;
+            let mut answer = self.forward(id, method, params, context).await?;
+            if method == "tools/list" && self.tasks == TaskForm::Core {
+                let facts = self.lease(&capability, context).await?.server();
+                if facts.is_some_and(|facts| self.offers_tasks_by_extension(&facts)) {
+                    answer = with_task_support(&answer)?;
+                }
+            }
             if method == "tools/list" && self.is_screened(&capability) {
                 return self.screen_list(&capability, &answer, context).await;
             }

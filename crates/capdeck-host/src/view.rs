@@ -1,6 +1,7 @@
 //! What one client sees: a pure function of the catalog, the client's policy and a token budget.
 
 mod direct;
+mod instructions;
 mod original_uris;
 mod policy;
 mod standing;
@@ -154,7 +155,7 @@ impl View {
 
     /// What a client is told at the handshake: how to find things, and what there is, in few words.
     pub fn instructions(&self) -> Option<String> {
-        standing::instructions(self)
+        instructions::instructions(self)
     }
 
     /// Where a listed tool leads, if it is listed.

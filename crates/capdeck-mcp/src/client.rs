@@ -46,6 +46,7 @@ pub use request_options::{OnInputRequired, OnProgress, RequestOptions};
 use crate::{MAX_MESSAGE_BYTES, RawObject, RpcError, encode};
 use exchange::{Outgoing, exchange, later};
 use hub::Hub;
+use listening::Watched;
 use modern::Modern;
 use transport::Transport;
 
@@ -172,9 +173,22 @@ impl Client {
         uris: Vec<String>,
         timeout: Duration,
     ) -> Result<(), ClientError> {
+        self.watch(Watched::Resources(uris), timeout).await
+    }
+
+    /// Says which tasks a modern server should tell us about, and waits until it agrees.
+    pub async fn watch_tasks(
+        &self,
+        ids: Vec<String>,
+        timeout: Duration,
+    ) -> Result<(), ClientError> {
+        self.watch(Watched::Tasks(ids), timeout).await
+    }
+
+    async fn watch(&self, watched: Watched, timeout: Duration) -> Result<(), ClientError> {
         self.inner.hub.check_open()?;
         match self.inner.modern() {
-            Some(modern) => modern.watch_resources(uris, timeout).await,
+            Some(modern) => modern.watch(watched, timeout).await,
             None => Err(ClientError::protocol("the server has no stream of subscriptions")),
         }
     }

@@ -66,6 +66,8 @@ pub(super) struct Session {
     is_modern: AtomicBool,
     clients: Clients,
     subscriptions: Subscriptions,
+    /// The tasks a modern server tells about.
+    watched_tasks: Mutex<Vec<String>>,
     /// The level a legacy server was last told; held while it is told.
     told_level: tokio::sync::Mutex<Option<String>>,
     /// Counts handshakes; held while one is under way, so that ten calls that find the session lost reopen it once.
@@ -97,6 +99,7 @@ impl Session {
             is_modern: AtomicBool::new(false),
             clients,
             subscriptions: Subscriptions::default(),
+            watched_tasks: Mutex::default(),
             told_level: tokio::sync::Mutex::default(),
             handshakes: tokio::sync::Mutex::new(0),
             gone: CancellationToken::new(),
@@ -197,6 +200,23 @@ impl Session {
         match watched {
             Ok(()) => Ok(()),
             Err(error) => Err(self.explain(Operation::Resource, error).await),
+        }
+    }
+
+    /// Has a modern server tell about these tasks.
+    pub(super) async fn watch_tasks(
+        &self,
+        ids: Vec<String>,
+        context: &CallContext,
+    ) -> Result<(), CallError> {
+        self.watched_tasks.lock().clone_from(&ids);
+        let watched = tokio::select! {
+            watched = self.parts.client.watch_tasks(ids, self.timeout(context)) => watched,
+            () = context.cancel.cancelled() => Err(ClientError::Cancelled),
+        };
+        match watched {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.explain(Operation::of("tasks/get"), error).await),
         }
     }
 
@@ -332,11 +352,12 @@ impl Session {
 
     /// Subscriptions end with a session; their owners do not know that there was one.
     async fn subscribe_again(&self) {
-        let uris = self.subscriptions.uris();
+        let (uris, tasks) = (self.subscriptions.uris(), self.watched_tasks.lock().clone());
         let client = &self.parts.client;
         let timeout = self.parts.startup_timeout;
         let subscribing = async {
             if self.is_modern() {
+                client.watch_tasks(tasks, timeout).await?;
                 return client.watch_resources(uris, timeout).await;
             }
             for uri in uris {
@@ -346,9 +367,9 @@ impl Session {
             }
             Ok(())
         };
-        if !self.subscriptions.uris().is_empty()
-            && !matches!(tokio::time::timeout(timeout, subscribing).await, Ok(Ok(())))
-        {
+        let has_any =
+            !self.subscriptions.uris().is_empty() || !self.watched_tasks.lock().is_empty();
+        if has_any && !matches!(tokio::time::timeout(timeout, subscribing).await, Ok(Ok(()))) {
             tracing::warn!(server = self.id(), "not every subscription could be renewed");
         }
     }

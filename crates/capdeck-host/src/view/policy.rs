@@ -6,7 +6,7 @@ use capdeck_definition::Exposure;
 use super::{Budget, standing};
 
 /// Tokens of standing tools when nobody set a budget.
-const DEFAULT_SURFACE_TOKENS: usize = 1_000;
+pub(super) const DEFAULT_SURFACE_TOKENS: usize = 1_000;
 
 /// How one client wants the deck offered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]

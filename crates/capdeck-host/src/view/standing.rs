@@ -13,9 +13,6 @@ pub const META_TOOLS: [&str; 6] =
 /// The three tools that reach everything. Kept short: this is the whole cost of a deck of any size.
 pub(super) const META_TOOL_DEFINITIONS: &str = r#"[{"name":"search","description":"Find tools by what they do, in plain words. Returns names, signatures and descriptions.","inputSchema":{"type":"object","properties":{"query":{"type":"string"},"capability":{"type":"string","description":"Search only this one"},"limit":{"type":"integer","minimum":1,"maximum":50},"cursor":{"type":"string","description":"nextCursor of the last page"}},"required":["query"]},"annotations":{"readOnlyHint":true}},{"name":"describe","description":"Full definition and schemas of one tool.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name from search"}},"required":["name"]},"annotations":{"readOnlyHint":true}},{"name":"call_tool","description":"Run a tool. Wrong arguments answer with its schema.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name from search"},"data":{"type":"object","description":"Its arguments"}},"required":["name"]}}]"#;
 
-/// What the handshake's instructions may cost, whatever is installed.
-const INSTRUCTION_TOKENS: usize = 60;
-
 /// All listed tools: the search tools, then wrappers, then direct tools, each in a fixed order.
 pub(super) fn render_tools(view: &View) -> Box<RawValue> {
     let mut listed: Vec<Box<RawValue>> = Vec::new();
@@ -44,29 +41,6 @@ pub(super) fn render_tools(view: &View) -> Box<RawValue> {
         }
     }
     serde_json::value::to_raw_value(&listed).unwrap_or_default()
-}
-
-/// How to reach what is not listed, with as many capability names as fit a line.
-pub(super) fn instructions(view: &View) -> Option<String> {
-    if view.searchable.is_empty() {
-        return None;
-    }
-    let mut text = "Use `search` to find tools, then `call_tool`. Here:".to_owned();
-    let mut left = 0;
-    for capability in view.searchable() {
-        let id = capability.definition.id.as_str();
-        if left == 0 && estimate_tokens(&text) + estimate_tokens(id) < INSTRUCTION_TOKENS {
-            text.push_str(&format!(" {id},"));
-        } else {
-            left += 1;
-        }
-    }
-    text.pop();
-    if left > 0 {
-        text.push_str(&format!(" and {left} more"));
-    }
-    text.push('.');
-    Some(text)
 }
 
 /// A backend's tool under its deck name, with another page if it needs one. Everything else stays byte for byte.

@@ -2,11 +2,12 @@
 
 use std::process::Command;
 
+use capdeck_definition::Exposure;
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
 use crate::{
-    deck::{Deck, agent, call, call_listed, caplet, context, everything_below},
+    deck::{Deck, agent, agent_with, call, call_listed, caplet, context, everything_below},
     record::lines,
 };
 
@@ -171,4 +172,39 @@ async fn a_secret_is_nowhere_to_be_seen() {
             panic!("the secret is in {place}: …{around}…");
         }
     }
+}
+
+#[tokio::test]
+async fn subscriptions_are_written_down_without_queries() {
+    let deck = Deck::of(&FakePlan::default());
+    {
+        let host = deck.open();
+        let session = agent_with(&host, Some(Exposure::Direct));
+        let note = "caplets://fake/resources/fake%3A%2F%2Fnote";
+        session.subscribe_listed(note, &context()).await.unwrap();
+        session.unsubscribe_listed(note, &context()).await.unwrap();
+        let unknown = "fake://nobody?key=hunter2";
+        session.subscribe_listed(unknown, &context()).await.unwrap_err();
+        session.subscribe("nobody", "fake://note", &context()).await.unwrap_err();
+        session.note_listening("");
+        host.close().await;
+    }
+    let told: Vec<[String; 4]> = written(&deck)
+        .iter()
+        .map(|line| {
+            ["method", "capability", "tool", "outcome"]
+                .map(|key| line[key].as_str().unwrap().to_owned())
+        })
+        .collect();
+    let note = "caplets://fake/resources/fake%3A%2F%2Fnote";
+    assert_eq!(
+        told,
+        [
+            ["resources/subscribe", "fake", note, "ok"],
+            ["resources/unsubscribe", "fake", note, "ok"],
+            ["resources/subscribe", "", "fake://nobody", "RESOURCE_NOT_FOUND"],
+            ["resources/subscribe", "nobody", "fake://note", "SERVER_NOT_FOUND"],
+            ["subscriptions/listen", "", "", "ok"],
+        ]
+    );
 }

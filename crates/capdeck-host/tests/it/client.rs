@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use capdeck_host::{
     CallContext, CallError, Caller, ClientProfile, ErrorCode, Host, Listener, Principal, RawObject,
-    Scope, Session, SessionSettings, ViewPolicy,
+    Scope, Session, SessionSettings, TaskForm, ViewPolicy,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
@@ -67,16 +67,27 @@ impl ScriptedClient {
         capabilities: &[&str],
     ) -> Arc<Session> {
         let declared = capabilities.iter().map(|key| ((*key).to_owned(), raw(&json!({}))));
+        let (declared, principal) = (declared.collect(), Principal::local());
+        self.session_of(host, scope, declared, principal, TaskForm::Awaited)
+    }
+
+    /// A session of this client that speaks for this principal and knows tasks in this form.
+    pub(crate) fn session_of(
+        self: &Arc<Self>,
+        host: &Host,
+        scope: Scope,
+        capabilities: RawObject,
+        principal: Principal,
+        tasks: TaskForm,
+    ) -> Arc<Session> {
         let info = [("name".to_owned(), raw(&json!(self.name)))];
         host.session(SessionSettings {
             scope,
             client_name: self.name.clone(),
-            principal: Principal::local(),
-            client: ClientProfile {
-                info: Some(info.into_iter().collect()),
-                capabilities: declared.collect(),
-            },
+            principal,
+            client: ClientProfile { info: Some(info.into_iter().collect()), capabilities },
             listener: self.clone(),
+            tasks,
         })
     }
 

@@ -6,7 +6,7 @@ use capdeck_auth::{Environment, KeySettings, Vault};
 use capdeck_definition::{Exposure, Owner, Root, find_project};
 use capdeck_host::{
     CallContext, CallError, ClientProfile, Host, HostSettings, NoListener, Principal, Scope,
-    Session, SessionSettings, ToolRequest, ViewPolicy,
+    Session, SessionSettings, TaskForm, ToolRequest, ViewPolicy,
 };
 use capdeck_test::{FakePlan, TestDirs};
 use serde_json::{Map, Value, json, value::RawValue};
@@ -116,6 +116,7 @@ pub(crate) fn agent_with(host: &Host, exposure: Option<Exposure>) -> Arc<Session
         principal: Principal::local(),
         client: ClientProfile::default(),
         listener: Arc::new(NoListener),
+        tasks: TaskForm::Awaited,
     })
 }
 

@@ -1,5 +1,6 @@
 //! What stands in a client's list, what it costs, and that it stays the same.
 
+use capdeck_catalog::estimate_tokens;
 use capdeck_definition::Exposure;
 use capdeck_test::FakePlan;
 use serde_json::json;
@@ -50,6 +51,40 @@ async fn the_search_tools_cost_little_whatever_is_installed() {
     let instructions = session.view().instructions().unwrap();
     assert!(instructions.contains("fake"), "{instructions}");
     host.close().await;
+}
+
+#[tokio::test]
+async fn every_view_says_how_to_use_it_within_the_budget() {
+    for (exposure, says) in [
+        (Exposure::Direct, "Tools are named `<capability>__<tool>`. Here: big, small."),
+        (Exposure::Progressive, "One tool per capability: `operation` `tools`"),
+        (Exposure::Search, "Use `search` to find tools, then `call_tool`. Here: big, small."),
+    ] {
+        let deck = deck();
+        let (first, second) = (deck.open(), deck.open());
+        let view = agent_with(&first, Some(exposure)).discovered_view().await;
+        let text = view.instructions().unwrap();
+        assert!(text.starts_with(says), "{exposure:?}: {text}");
+        assert!(estimate_tokens(&text) <= 240, "{exposure:?}: {text}");
+        let again = agent_with(&second, Some(exposure)).discovered_view().await.instructions();
+        assert_eq!(again.unwrap(), text, "{exposure:?}");
+        first.close().await;
+        second.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_budget_that_is_set_binds_tools_and_instructions_together() {
+    for budget in [1, 310, 330, 360, 1000] {
+        for exposure in [Exposure::Direct, Exposure::Progressive, Exposure::Search] {
+            let host = deck().config("options", json!({"surfaceTokens": budget})).open();
+            let view = agent_with(&host, Some(exposure)).discovered_view().await;
+            let told = view.instructions().map_or(0, |text| estimate_tokens(&text));
+            let fits = view.tokens() + told <= budget || told == 0;
+            assert!(fits, "{exposure:?} in {budget}: {} and {told}", view.tokens());
+            host.close().await;
+        }
+    }
 }
 
 #[tokio::test]

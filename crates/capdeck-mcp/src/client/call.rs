@@ -22,6 +22,8 @@ pub(super) struct Call {
     pub(super) events: Option<Arc<dyn ClientHandler>>,
     /// Whom the call is made for, where that is known.
     pub(super) group: Option<u64>,
+    /// The task whose result it waits for.
+    pub(super) task: Option<String>,
     /// Present in the modern era.
     pub(super) head: Option<RequestHead>,
     acknowledged: Option<CancellationToken>,
@@ -38,12 +40,14 @@ impl Call {
         options: &RequestOptions,
         head: Option<RequestHead>,
         acknowledged: Option<CancellationToken>,
+        task: Option<String>,
     ) -> Self {
         Self {
             id,
             method: method.to_owned(),
             events: options.events.clone(),
             group: options.group,
+            task,
             head,
             acknowledged,
             on_progress: options.on_progress.clone(),

@@ -12,7 +12,7 @@ use super::{
     request_head::RequestHead,
     transport::Transport,
 };
-use crate::{RawObject, encode};
+use crate::{RawObject, encode, raw};
 
 /// A request to send.
 pub(super) struct Outgoing<'a> {
@@ -39,7 +39,9 @@ pub(super) async fn exchange(
         *params = Some(call::with_progress_token(params.take().unwrap_or_default(), id));
     }
     let body = encode::request(&id.into(), method, params.as_ref());
-    let call = Arc::new(Call::new(id, method, options, head, acknowledged));
+    let waited_for = || raw::text_member(params.as_ref()?, "taskId");
+    let task = (method == "tasks/result").then(waited_for).flatten();
+    let call = Arc::new(Call::new(id, method, options, head, acknowledged, task));
     let mut in_flight = InFlight::start(hub, transport, &call);
 
     let started = Instant::now();

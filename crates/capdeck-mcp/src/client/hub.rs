@@ -28,6 +28,9 @@ const MAX_LOGGED: u32 = 10;
 
 const LOG: &str = "notifications/message";
 
+/// The member of `_meta` by which a legacy server says which task a question is part of.
+const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
 /// The state one connection's tasks share.
 pub(super) struct Hub {
     handler: Arc<dyn ClientHandler>,
@@ -169,7 +172,10 @@ impl Hub {
                 self.receive_notification(&method, params, origin);
             }
             Message::Request { id, method, params } => {
-                let receiver = self.receiver(&method, origin);
+                let receiver = match related_task(params.as_deref()) {
+                    Some(task) => self.waiting_for(&task),
+                    None => self.receiver(&method, origin),
+                };
                 self.serve_request(id, method, params, receiver, transport);
             }
         }
@@ -233,6 +239,14 @@ impl Hub {
             }
         };
         of_call.unwrap_or_else(|| Arc::clone(&self.handler))
+    }
+
+    /// Who takes a question of a task: whoever waits for its result, whatever stream it came on.
+    fn waiting_for(&self, task: &str) -> Arc<dyn ClientHandler> {
+        let calls = self.calls.lock();
+        let waiting = calls.values().filter(|call| call.task.as_deref() == Some(task));
+        let newest = waiting.max_by_key(|call| call.id).and_then(|call| call.events.clone());
+        newest.unwrap_or_else(|| Arc::clone(&self.handler))
     }
 
     fn serve_request(
@@ -324,9 +338,20 @@ fn take_subscription(params: &mut RawObject) -> Option<u64> {
     id.as_counter()
 }
 
-/// Changes of what a server offers are for everyone, also when they arrive during one call.
+/// The task that a request of a server is part of.
+fn related_task(params: Option<&RawValue>) -> Option<String> {
+    // Nearly none is, so nearly none is opened.
+    let params = params.filter(|params| params.get().contains(RELATED_TASK))?;
+    let params: RawObject = serde_json::from_str(params.get()).ok()?;
+    let related = raw::object_member(&raw::object_member(&params, "_meta")?, RELATED_TASK)?;
+    raw::text_member(&related, "taskId")
+}
+
+/// Changes of what a server offers and of its tasks are not about the call during which they arrive.
 fn concerns_everyone(method: &str) -> bool {
-    method.ends_with("/list_changed") || method == "notifications/resources/updated"
+    method.ends_with("/list_changed")
+        || method == "notifications/resources/updated"
+        || method.starts_with("notifications/tasks")
 }
 
 /// The first part of a text from outside, on one line, for a message.

@@ -24,6 +24,8 @@ use crate::{RawObject, Revision, RpcError, raw, request_meta::RequestMeta};
 
 const METHOD: &str = "subscriptions/listen";
 
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
 /// How long a server may take to acknowledge a stream.
 const ACKNOWLEDGE: Duration = Duration::from_secs(10);
 
@@ -46,12 +48,20 @@ struct Filter {
     resources_list_changed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     resource_subscriptions: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    task_ids: Vec<String>,
 }
 
 /// Asks the task for things; it ends when this is dropped.
 pub(super) struct Listening {
     wanted: watch::Sender<Wanted>,
     granted: watch::Receiver<Granted>,
+}
+
+/// All things of one kind to hear about.
+pub(super) enum Watched {
+    Resources(Vec<String>),
+    Tasks(Vec<String>),
 }
 
 #[derive(Debug, Clone, Default)]
@@ -108,11 +118,14 @@ impl Listening {
         Self { wanted, granted }
     }
 
-    /// Hears about these resources from now on, and waits until the server agrees.
-    pub(super) async fn watch_resources(&self, uris: Vec<String>) -> Result<(), ClientError> {
+    /// Hears about these things from now on, and waits until the server agrees.
+    pub(super) async fn watch(&self, watched: Watched) -> Result<(), ClientError> {
         let mut number = 0;
         self.wanted.send_modify(|wanted| {
-            wanted.filter.resource_subscriptions = uris;
+            match watched {
+                Watched::Resources(uris) => wanted.filter.resource_subscriptions = uris,
+                Watched::Tasks(ids) => wanted.filter.task_ids = ids,
+            }
             wanted.number += 1;
             number = wanted.number;
         });
@@ -205,6 +218,8 @@ impl Listener {
     fn open(&self, filter: &Filter) -> Stream {
         let mut params = RawObject::from_iter([("notifications".to_owned(), raw::raw(filter))]);
         let ClientHello { info, capabilities } = &*self.hello;
+        let with_tasks = (!filter.task_ids.is_empty()).then(|| with_tasks(capabilities));
+        let capabilities = with_tasks.as_ref().unwrap_or(capabilities);
         RequestMeta::put(&mut params, self.revision, capabilities, info, None);
         let head = RequestHead::of(self.revision, METHOD, &params, Vec::new());
         let acknowledged = CancellationToken::new();
@@ -257,9 +272,18 @@ impl Filter {
             tools_list_changed: changes("tools"),
             prompts_list_changed: changes("prompts"),
             resources_list_changed: changes("resources"),
-            resource_subscriptions: Vec::new(),
+            ..Self::default()
         }
     }
+}
+
+/// Only a client that has the extension may hear of tasks; whoever asked for them has it.
+fn with_tasks(capabilities: &RawObject) -> RawObject {
+    let mut capabilities = capabilities.clone();
+    let mut extensions = raw::object_member(&capabilities, "extensions").unwrap_or_default();
+    extensions.entry(TASKS.to_owned()).or_insert_with(raw::empty_object);
+    capabilities.insert("extensions".to_owned(), raw::raw(&extensions));
+    capabilities
 }
 
 /// A refusal that asking again would only repeat.

@@ -16,7 +16,7 @@ use super::{
     exchange::{Outgoing, exchange, later},
     hub::Hub,
     input_required::{InputRequired, MAX_ROUNDS},
-    listening::Listening,
+    listening::{Listening, Watched},
     request_head::RequestHead,
     result_type::{ResultType, result_type},
     transport::Transport,
@@ -262,15 +262,15 @@ impl Modern {
         Ok(())
     }
 
-    /// Says which resources to hear about, and waits until the server agrees.
-    pub(super) async fn watch_resources(
+    /// Says what to hear about, and waits until the server agrees.
+    pub(super) async fn watch(
         &self,
-        uris: Vec<String>,
+        watched: Watched,
         timeout: Duration,
     ) -> Result<(), ClientError> {
         let Some(listening) = self.listening() else { return Err(self.hub.closed_error()) };
         let method = "subscriptions/listen";
-        tokio::time::timeout(timeout, listening.watch_resources(uris)).await.unwrap_or_else(|_| {
+        tokio::time::timeout(timeout, listening.watch(watched)).await.unwrap_or_else(|_| {
             Err(ClientError::Timeout { method: method.to_owned(), after: timeout })
         })
     }

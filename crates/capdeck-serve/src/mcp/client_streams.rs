@@ -45,6 +45,8 @@ pub(super) struct Wanted {
     pub(super) resources_list_changed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) resource_subscriptions: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) task_ids: Vec<String>,
 }
 
 impl ClientStreams {
@@ -64,9 +66,10 @@ impl ClientStreams {
             session.notify(method, params);
             return;
         }
-        let uri = params.as_ref().and_then(|params| text(params.get("uri")?));
+        let member = |key: &str| params.as_ref().and_then(|params| text(params.get(key)?));
+        let subject = member("uri").or_else(|| member("taskId"));
         for stream in self.listening.lock().iter() {
-            if stream.wanted.covers(method, uri.as_deref()) {
+            if stream.wanted.covers(method, subject.as_deref()) {
                 stream.peer.notify(method, params.clone());
             }
         }
@@ -107,14 +110,17 @@ impl Wanted {
             .map_err(|error| RpcError::invalid_params(format!("`notifications`: {error}")))
     }
 
-    fn covers(&self, method: &str, uri: Option<&str>) -> bool {
+    fn covers(&self, method: &str, subject: Option<&str>) -> bool {
         match method {
             "notifications/tools/list_changed" => self.tools_list_changed,
             "notifications/prompts/list_changed" => self.prompts_list_changed,
             "notifications/resources/list_changed" => self.resources_list_changed,
-            "notifications/resources/updated" => uri.is_some_and(|uri| {
+            "notifications/resources/updated" => subject.is_some_and(|uri| {
                 self.resource_subscriptions.iter().any(|watched| uri.starts_with(watched.as_str()))
             }),
+            "notifications/tasks" => {
+                subject.is_some_and(|task| self.task_ids.iter().any(|watched| watched == task))
+            }
             _ => false,
         }
     }

@@ -101,6 +101,9 @@ impl DeckSession {
             Err(error) if error.kind() == ErrorKind::Cancelled => {
                 Err(failure::as_rpc_error(&error, era))
             }
+            Err(error) if era == Era::Modern && failure::wants_address(&error) => {
+                Err(failure::as_rpc_error(&error, era))
+            }
             Err(error) => failure::as_tool_result(&error),
         }
     }
@@ -156,6 +159,7 @@ impl Session for DeckSession {
         if method == "subscriptions/listen" && era == Era::Modern {
             let wanted = Wanted::of(params.as_ref())?;
             let context = self.context(exchange.clone());
+            self.session.note_listening("");
             return listen(self, &self.streams, wanted, exchange, &context).await;
         }
         let session = &self.session;
@@ -223,8 +227,12 @@ impl Session for DeckSession {
 impl Listenable for DeckSession {
     async fn offered(&self, wanted: Wanted) -> Wanted {
         let directly = self.session.view().offers_directly();
-        let honoured =
-            Wanted { prompts_list_changed: wanted.prompts_list_changed && directly, ..wanted };
+        let honoured = Wanted {
+            prompts_list_changed: wanted.prompts_list_changed && directly,
+            // The deck waits for tasks itself, so there are none to hear of.
+            task_ids: Vec::new(),
+            ..wanted
+        };
         for (list, is_wanted) in [
             (List::Tools, honoured.tools_list_changed),
             (List::Resources, honoured.resources_list_changed),

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json, value::RawValue};
 /// MCP's code for a resource that does not exist, up to revision 2025-11-25.
 const RESOURCE_NOT_FOUND: i64 = -32002;
 
-/// MCP's code for a request that waits for the person to open an address, in revision 2025-11-25 only.
+/// MCP's code for a request that waits for the person to open an address, in revision 2025-11-25 only. The server half
+/// asks a modern client for the same by `input_required`.
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 /// A failed tool call as a tool result, which is what a model can read and act on.
@@ -65,11 +66,15 @@ pub(super) fn as_rpc_error(error: &CallError, era: Era) -> RpcError {
     }
 }
 
-/// The code under which this era knows an error. Two codes of the legacy era must not be sent in the modern one.
+/// True when the person has to open an address before the call can be made.
+pub(super) fn wants_address(error: &CallError) -> bool {
+    error.rpc.as_ref().is_some_and(|remote| remote.code == URL_ELICITATION_REQUIRED)
+}
+
+/// The code under which this era knows an error.
 fn code_in(era: Era, code: i64) -> i64 {
     match (era, code) {
         (Era::Modern, RESOURCE_NOT_FOUND) => RpcError::INVALID_PARAMS,
-        (Era::Modern, URL_ELICITATION_REQUIRED) => RpcError::REFUSED,
         _ => code,
     }
 }

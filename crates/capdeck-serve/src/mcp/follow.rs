@@ -71,9 +71,13 @@ fn follow(session: &Arc<HostSession>, reaction: impl Reaction, ended: Cancellati
 
 impl Reaction for ToDeckClient {
     fn react(&self, session: &HostSession, event: Option<&HostEvent>) {
-        if let Some(event @ HostEvent::ServerNotified { .. }) = event {
-            tell_about(&self.streams, session.watched_resource(event));
-            return;
+        match event {
+            Some(event @ HostEvent::ServerNotified { .. }) => {
+                tell_about(&self.streams, session.watched_resource(event));
+                return;
+            }
+            Some(HostEvent::TaskChanged { .. }) => return,
+            Some(HostEvent::CatalogChanged) | None => {}
         }
         for list in self.seen.outdated(session) {
             self.streams.tell(list.changed(), None);
@@ -88,6 +92,13 @@ impl Reaction for ToServerClient {
     fn react(&self, session: &HostSession, event: Option<&HostEvent>) {
         match event {
             Some(HostEvent::CatalogChanged) => {}
+            Some(event @ HostEvent::TaskChanged { capability, .. }) => {
+                if *capability == self.id
+                    && let Some((method, task)) = session.task_notice(event)
+                {
+                    self.streams.tell(method, Some(task));
+                }
+            }
             // What it says on the session's own connection arrives there.
             _ if !session.shares_connection(self.id.as_str()) => {}
             Some(event @ HostEvent::ServerNotified { capability, method, params, .. }) => {

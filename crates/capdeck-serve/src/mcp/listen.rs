@@ -18,6 +18,14 @@ pub(super) trait Listenable: Sync {
 
     /// Stops watching a resource.
     async fn unwatch(&self, uri: &str);
+
+    /// Begins to hear of a task.
+    async fn watch_task(&self, _id: &str) -> Result<(), CallError> {
+        Ok(())
+    }
+
+    /// Hears no more of a task.
+    async fn unwatch_task(&self, _id: &str) {}
 }
 
 /// Acknowledges what is honoured of the client's wish, then tells it of changes until it stops listening.
@@ -37,6 +45,14 @@ pub(super) async fn listen(
         }
     }
     honoured.resource_subscriptions.clone_from(&watched);
+    let mut tasks = Vec::new();
+    for id in std::mem::take(&mut honoured.task_ids) {
+        match session.watch_task(&id).await {
+            Ok(()) => tasks.push(id),
+            Err(error) => tracing::debug!(task = id, %error, "a task cannot be watched"),
+        }
+    }
+    honoured.task_ids.clone_from(&tasks);
     let opened = streams.open(&exchange, honoured);
     if opened.is_ok() {
         exchange.cancel.cancelled().await;
@@ -46,6 +62,9 @@ pub(super) async fn listen(
     }
     for uri in &watched {
         session.unwatch(uri).await;
+    }
+    for id in &tasks {
+        session.unwatch_task(id).await;
     }
     opened?;
     RawValue::from_string("{}".to_owned()).map_err(|error| RpcError::internal(error.to_string()))

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use capdeck_host::{ClientProfile, Host, Principal, Scope, SessionSettings};
+use capdeck_host::{ClientProfile, Host, Principal, Scope, SessionSettings, TaskForm};
 use capdeck_mcp::{
-    RpcError,
+    Era, RpcError,
     server::{ClientHello, Peer, Service, Session},
 };
 
@@ -45,6 +45,11 @@ impl Service for McpService {
             client_name,
             client: ClientProfile { info: Some(hello.info), capabilities: hello.capabilities },
             listener: ClientListener::new(peer, streams.clone()),
+            tasks: match (&self.scope, hello.revision.era()) {
+                (Scope::Transparent(_), Era::Legacy) => TaskForm::Core,
+                (Scope::Transparent(_), Era::Modern) => TaskForm::Extension,
+                (Scope::Deck(_) | Scope::Operator, _) => TaskForm::Awaited,
+            },
         });
         match &self.scope {
             Scope::Transparent(id) => Ok(TransparentSession::open(id.clone(), session, streams)),

@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use capdeck_host::{CallContext, CallError, CapabilityId, RawObject, Session as HostSession};
+use capdeck_host::{
+    CallContext, CallError, CapabilityId, RawObject, Session as HostSession, is_task_request,
+};
 use capdeck_mcp::{
     Era, HeaderParams, RpcError,
     server::{Exchange, Session},
@@ -52,7 +54,8 @@ impl TransparentSession {
         let waiting = CallContext::detached(START_TIMEOUT);
         let facts = self.session.server_facts(self.id.as_str(), &waiting).await;
         // Nothing of this can be an error that one of the eras has no word for.
-        let facts = facts.map_err(|error| failure::as_rpc_error(&error, Era::Modern))?;
+        let mut facts = facts.map_err(|error| failure::as_rpc_error(&error, Era::Modern))?;
+        self.session.describe_tasks(&mut facts);
         let mut result = RawObject::new();
         result.insert("capabilities".to_owned(), raw(&facts.capabilities)?);
         result.insert("serverInfo".to_owned(), raw(&facts.server_info)?);
@@ -94,10 +97,7 @@ impl TransparentSession {
         let (name, mut request) = params::tool_call(params.unwrap_or_default())?;
         (request.capability, request.tool) = (self.id.to_string(), name);
         match self.session.call(&request, context).await {
-            Ok(result) => {
-                self.session.note_task(&self.id, &result);
-                Ok(result)
-            }
+            Ok(result) => Ok(result),
             Err(error) if error.rpc.is_some() => Err(failure::as_rpc_error(&error, era)),
             Err(error) => failure::as_tool_result(&error),
         }
@@ -121,22 +121,14 @@ impl TransparentSession {
                 self.session.unsubscribe(id, &uri()?, context).await.map(|()| empty())
             }
             ("logging/setLevel", Era::Legacy) => self.set_log_level(params, context).await,
-            ("resources/subscribe" | "resources/unsubscribe" | "logging/setLevel", Era::Modern)
-            // Tasks had these before they became an extension.
-            | ("tasks/list" | "tasks/result", Era::Modern) => {
+            ("resources/subscribe" | "resources/unsubscribe" | "logging/setLevel", Era::Modern) => {
                 return Err(RpcError::method_not_found(method));
             }
-            _ => {
-                if is_about_one_task(method) {
-                    let task =
-                        params::text(params.as_ref().unwrap_or(&RawObject::new()), "taskId")?;
-                    self.session
-                        .check_task(&self.id, &task)
-                        .map_err(|error| failure::as_rpc_error(&error, era))?;
-                }
-                let passed = self.session.forward_or_list(id, method, params, context).await;
-                passed.inspect(|result| self.session.note_task(&self.id, result))
+            (_, _) if is_task_request(method) => {
+                let params = params.unwrap_or_default();
+                self.session.task_request(&self.id, method, params, context).await
             }
+            _ => self.session.forward_or_list(id, method, params, context).await,
         };
         outcome.map_err(|error| failure::as_rpc_error(&error, era))
     }
@@ -161,6 +153,11 @@ impl Session for TransparentSession {
         }
         if method == "subscriptions/listen" && era == Era::Modern {
             let wanted = Wanted::of(params.as_ref())?;
+            if !wanted.task_ids.is_empty() {
+                let checked = self.session.check_task_wish();
+                checked.map_err(|error| failure::as_rpc_error(&error, era))?;
+            }
+            self.session.note_listening(self.id.as_str());
             return listen(self, &self.streams, wanted, exchange, &context).await;
         }
         let mut params = params;
@@ -206,6 +203,7 @@ impl Listenable for TransparentSession {
             prompts_list_changed: wanted.prompts_list_changed && changes("prompts"),
             resources_list_changed: wanted.resources_list_changed && changes("resources"),
             resource_subscriptions: wanted.resource_subscriptions,
+            task_ids: wanted.task_ids,
         };
         if offers("resources", "subscribe") != Some(true) {
             honoured.resource_subscriptions.clear();
@@ -217,17 +215,20 @@ impl Listenable for TransparentSession {
         self.session.subscribe(self.id.as_str(), uri, context).await
     }
 
+    async fn watch_task(&self, id: &str) -> Result<(), CallError> {
+        self.session.watch_task(&self.id, id).await
+    }
+
+    async fn unwatch_task(&self, id: &str) {
+        self.session.unwatch_task(&self.id, id).await;
+    }
+
     async fn unwatch(&self, uri: &str) {
         let context = CallContext::detached(UNWATCH_TIMEOUT);
         if let Err(error) = self.session.unsubscribe(self.id.as_str(), uri, &context).await {
             tracing::debug!(uri, %error, "the server still watches a resource");
         }
     }
-}
-
-/// Methods that name a task, in either form of the feature.
-fn is_about_one_task(method: &str) -> bool {
-    matches!(method, "tasks/get" | "tasks/update" | "tasks/cancel" | "tasks/result")
 }
 
 fn empty() -> Box<RawValue> {

@@ -14,7 +14,7 @@ use std::{
 };
 
 use axum::{
-    Router,
+    Extension, Router,
     body::Body,
     extract::{DefaultBodyLimit, Request, State},
     middleware,
@@ -24,6 +24,7 @@ use axum::{
 use bytes::Bytes;
 use capdeck_auth::Secret;
 use capdeck_host::{Host, Scope, ViewPolicy};
+use capdeck_mcp::server::Principal;
 use http::StatusCode;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::net::TcpListener;
@@ -156,9 +157,10 @@ async fn deck(State(endpoints): State<Arc<Endpoints>>, request: Request) -> Resp
 async fn one_server(
     State(endpoints): State<Arc<Endpoints>>,
     axum::extract::Path(id): axum::extract::Path<String>,
+    Extension(principal): Extension<Principal>,
     request: Request,
 ) -> Response {
-    match endpoints.server(&id) {
+    match endpoints.server(&id, &principal) {
         Some(endpoint) => answer(&endpoints, endpoint, request).await,
         None => (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response(),
     }

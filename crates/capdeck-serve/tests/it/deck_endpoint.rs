@@ -37,7 +37,10 @@ fn the_handshake_says_what_the_deck_is() {
         result["capabilities"]["resources"],
         json!({"listChanged": true, "subscribe": true})
     );
-    assert_eq!(result.get("instructions"), None);
+    assert_eq!(
+        result["instructions"],
+        "Tools are named `<capability>__<tool>`. Here: fake.\nfake: A server of the test"
+    );
 }
 
 #[test]

@@ -191,11 +191,47 @@ fn log_messages_come_only_with_a_level() {
 #[test]
 fn tasks_that_were_not_handed_out_here_do_not_exist() {
     let served = direct();
-    let mut client = ModernClient::new(&served, SERVER, json!({}));
+    let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    let mut client = ModernClient::new(&served, SERVER, tasks);
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
         let answer = client.request(method, json!({"taskId": "somebody-elses"}));
         assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
         assert_eq!(answer["error"]["message"], "there is no task `somebody-elses`");
+    }
+}
+
+#[test]
+fn an_address_to_open_first_is_a_question_in_every_view() {
+    let tool = json!({"name": "visit_first", "description": "Needs a sign-in", "inputSchema": {"type": "object"}});
+    let plan = FakePlan { extra_tools: vec![tool], ..FakePlan::default() };
+    let call = |exposure| match exposure {
+        Exposure::Search => {
+            json!({"name": "call_tool", "arguments": {"name": "fake__visit_first", "data": {}}})
+        }
+        Exposure::Progressive => json!({"name": "fake", "arguments":
+            {"operation": "call_tool", "name": "visit_first", "args": {}}}),
+        _ => json!({"name": "fake__visit_first", "arguments": {}}),
+    };
+    for (path, exposure, call) in [
+        ("/mcp", Exposure::Direct, call(Exposure::Direct)),
+        ("/mcp", Exposure::Search, call(Exposure::Search)),
+        ("/mcp", Exposure::Progressive, call(Exposure::Progressive)),
+        (SERVER, Exposure::Direct, json!({"name": "visit_first", "arguments": {}})),
+    ] {
+        let served = Setting::of(&plan).exposure(exposure).serve();
+        let mut unable = ModernClient::new(&served, path, json!({})).named("unable");
+        let answer = unable.request("tools/call", call.clone());
+        assert_eq!(answer["error"]["code"], -32021, "{path} {exposure:?}: {answer}");
+        let served = Setting::of(&plan).exposure(exposure).serve();
+        let mut client = ModernClient::new(&served, path, json!({"elicitation": {"url": {}}}));
+        let asked = client.request("tools/call", call.clone());
+        let question = &asked["result"]["inputRequests"]["visit-1"]["params"];
+        assert_eq!(question["url"], "https://sign-in.test/start", "{path} {exposure:?}: {asked}");
+        let mut again = call;
+        again["inputResponses"] = json!({"visit-1": {"action": "accept"}});
+        again["requestState"] = asked["result"]["requestState"].clone();
+        let answer = client.request("tools/call", again);
+        assert_eq!(text_of(&answer), "signed in", "{path} {exposure:?}");
     }
 }
 

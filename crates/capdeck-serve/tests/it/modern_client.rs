@@ -22,6 +22,12 @@ impl ModernClient {
         Self { http, authority, path, name: "modern".to_owned(), capabilities, next_id: 1 }
     }
 
+    /// A client at another address than the first one's.
+    pub(crate) fn over(http: HttpClient, path: &'static str, capabilities: Value) -> Self {
+        let (authority, name) = (String::new(), "modern".to_owned());
+        Self { http, authority, path, name, capabilities, next_id: 1 }
+    }
+
     /// The same client under another name, which makes it another one.
     pub(crate) fn named(mut self, name: &str) -> Self {
         self.name = name.to_owned();

@@ -32,6 +32,7 @@ pub(crate) struct Served {
     stop: CancellationToken,
     running: Option<JoinHandle<()>>,
     runtime: Runtime,
+    policy: ViewPolicy,
 }
 
 impl Setting {
@@ -58,6 +59,12 @@ impl Setting {
 
     pub(crate) fn entry(mut self, map: &str, id: &str, entry: Value) -> Self {
         self.config.entry(map).or_insert_with(|| json!({}))[id] = entry;
+        self
+    }
+
+    /// A top-level member of the config.
+    pub(crate) fn config(mut self, key: &str, value: Value) -> Self {
+        self.config.insert(key.to_owned(), value);
         self
     }
 
@@ -104,11 +111,12 @@ impl Setting {
             let _inside = runtime.enter();
             Host::open(settings(&self.dirs))
         };
+        let policy = self.http.policy.clone();
         let server = runtime.block_on(HttpServer::bind(host.clone(), self.http));
         let server = server.map_err(|error| error.to_string())?;
         let (url, stop) = (server.url(), CancellationToken::new());
         let running = Some(runtime.spawn(server.run(stop.clone())));
-        Ok(Served { dirs: self.dirs, host, url, stop, running, runtime })
+        Ok(Served { dirs: self.dirs, host, url, stop, running, runtime, policy })
     }
 
     pub(crate) fn serve(self) -> Served {
@@ -117,6 +125,23 @@ impl Setting {
 }
 
 impl Served {
+    /// The same host at another address, where everyone with the key is one principal.
+    pub(crate) fn beside(&self, key: &str) -> Beside {
+        let settings = HttpSettings {
+            host: "127.0.0.1".to_owned(),
+            port: 0,
+            key: Some(Secret::new(key)),
+            allowed_hosts: Vec::new(),
+            policy: self.policy.clone(),
+            limits: HttpLimits::default(),
+        };
+        let bound = self.runtime.block_on(HttpServer::bind(self.host.clone(), settings));
+        let server = bound.unwrap();
+        let (url, stop) = (server.url(), CancellationToken::new());
+        self.runtime.spawn(server.run(stop.clone()));
+        Beside { url, key: key.to_owned(), stop }
+    }
+
     /// A client of one path, such as `/mcp`.
     pub(crate) fn client(&self, path: &str) -> HttpClient {
         HttpClient::new(&format!("{}{path}", self.url))
@@ -148,6 +173,28 @@ impl Served {
                 self.runtime.block_on(async { tokio::time::timeout(PATIENCE, running).await });
             ended.expect("the host stops in time").unwrap();
         }
+    }
+}
+
+/// A second address of a host. Dropping it stops it.
+pub(crate) struct Beside {
+    url: String,
+    key: String,
+    stop: CancellationToken,
+}
+
+impl Beside {
+    /// A client of one path that has the key.
+    pub(crate) fn client(&self, path: &str) -> HttpClient {
+        let mut client = HttpClient::new(&format!("{}{path}", self.url));
+        client.headers.push(("Authorization".to_owned(), format!("Bearer {}", self.key)));
+        client
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.stop.cancel();
     }
 }
 

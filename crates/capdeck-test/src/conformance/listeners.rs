@@ -3,6 +3,7 @@
 use capdeck_mcp::server::Peer;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::call::{Answer, Call, raw_object};
 
@@ -31,8 +32,13 @@ pub(super) enum Change {
 }
 
 /// The kinds of news a subscription can ask for here.
-const OFFERED: [&str; 4] =
-    ["toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"];
+const OFFERED: [&str; 5] = [
+    "toolsListChanged",
+    "promptsListChanged",
+    "resourcesListChanged",
+    "resourceSubscriptions",
+    "taskIds",
+];
 
 impl Listeners {
     pub(super) fn add(&self, peer: Peer, filter: Option<Value>) -> u64 {
@@ -68,7 +74,10 @@ pub(super) async fn listen(call: &Call<'_>) -> Answer {
     } else {
         filter = json!({});
     }
+    let reports = super::tasks::reports(&filter["taskIds"], call)?;
     call.exchange.acknowledge(&raw_object(&filter));
+    let _reporting: Vec<_> =
+        reports.into_iter().map(|report| AbortOnDropHandle::new(tokio::spawn(report))).collect();
     let id = call.fixture.listeners.add(call.exchange.peer.clone(), Some(filter));
     call.exchange.cancel.cancelled().await;
     call.fixture.listeners.remove(id);

@@ -59,6 +59,19 @@ pub(super) async fn answer(method: &str, call: &Call<'_>) -> Answer {
     }
 }
 
+/// What tells a subscription of every change of these tasks.
+pub(super) fn reports(
+    ids: &Value,
+    call: &Call<'_>,
+) -> Result<Vec<impl Future<Output = ()> + Send + 'static>, RpcError> {
+    let ids = ids.as_array().map(Vec::as_slice).unwrap_or_default();
+    if !ids.is_empty() && !call.has_extension(EXTENSION) {
+        return Err(extension::undeclared());
+    }
+    let tasks = ids.iter().filter_map(|id| call.fixture.tasks.find(id));
+    Ok(tasks.map(|task| extension::report(task, call.exchange.peer.clone())).collect())
+}
+
 async fn gather(
     questions: Vec<super::questions::Question>,
     call: &Call<'_>,

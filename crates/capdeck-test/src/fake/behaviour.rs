@@ -80,6 +80,17 @@ pub(super) fn call(
     let number = |key: &str, default: u64| arguments[key].as_u64().unwrap_or(default);
     let size = |key: &str| usize::try_from(number(key, 1 << 20)).unwrap_or(usize::MAX);
     let result = match name {
+        // Not listed by itself: a plan lists it as one of its extra tools.
+        "visit_first" => {
+            let calls = server.received();
+            let calls = calls.iter().filter(|message| message["params"]["name"] == name);
+            if calls.count() == 1 {
+                return Some(Err(json!({"code": -32042, "message": "sign in first", "data": {
+                    "elicitations": [{"mode": "url", "elicitationId": "e1",
+                        "url": "https://sign-in.test/start", "message": "Sign in to go on"}]}})));
+            }
+            text("signed in".to_owned())
+        }
         "params" => text(params.to_string()),
         "environment" => text(environment().to_string()),
         "received" => text(Value::from(server.received()).to_string()),

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use capdeck_host::{CapabilityId, Exposure, Host, Scope};
-use capdeck_mcp::server::{HttpEndpoint, HttpOptions, Load};
+use capdeck_mcp::server::{HttpEndpoint, HttpOptions, Load, Principal};
 use parking_lot::Mutex;
 
 use super::HttpLimits;
@@ -38,9 +38,9 @@ impl Endpoints {
     }
 
     /// The endpoint of one capability. Unknown ids have none, so they cannot fill the table.
-    pub(super) fn server(&self, id: &str) -> Option<Arc<HttpEndpoint>> {
-        // What is denied to every client has no endpoint either; a client's own name is known only later.
-        let catalog = self.host.known_to("");
+    pub(super) fn server(&self, id: &str, principal: &Principal) -> Option<Arc<HttpEndpoint>> {
+        // What is denied to whoever asks has no endpoint either; a client's own name is known only later.
+        let catalog = self.host.known_to(&principal.0);
         let capability = catalog.get(id)?;
         if capability.exposure == Exposure::None {
             return None;

@@ -3,11 +3,12 @@
 //! Experimental: follows a proposal (SEP-2127) that may still change. A card lists no tools.
 
 use axum::{
+    Extension,
     extract::{Path, State},
     response::{IntoResponse, Response},
 };
 use capdeck_host::{Exposure, Host};
-use capdeck_mcp::Revision;
+use capdeck_mcp::{Revision, server::Principal};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 
@@ -25,9 +26,10 @@ pub(super) async fn deck(State(host): State<Host>, headers: HeaderMap) -> Respon
 pub(super) async fn one_server(
     State(host): State<Host>,
     Path(id): Path<String>,
+    Extension(principal): Extension<Principal>,
     headers: HeaderMap,
 ) -> Response {
-    let catalog = host.catalog();
+    let catalog = host.known_to(&principal.0);
     let offered = |exposure: Exposure| exposure != Exposure::None;
     let Some(capability) = catalog.get(&id).filter(|one| offered(one.exposure)) else {
         return (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response();

@@ -1,6 +1,8 @@
 //! Tasks as the modern era's extension has them.
 
-use capdeck_mcp::RpcError;
+use std::sync::Arc;
+
+use capdeck_mcp::{RpcError, server::Peer};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -23,8 +25,7 @@ pub(super) fn answer(method: &str, call: &Call<'_>) -> Answer {
         return Err(RpcError::method_not_found(method));
     }
     if !call.has_extension(EXTENSION) {
-        let required = raw_object(&json!({ "extensions": { EXTENSION: {} } }));
-        return Err(RpcError::missing_capability("tasks are an extension", &required));
+        return Err(undeclared());
     }
     let id = &call.params["taskId"];
     let task = call.fixture.tasks.find(id).ok_or_else(|| unknown_task(id))?;
@@ -39,6 +40,24 @@ pub(super) fn answer(method: &str, call: &Call<'_>) -> Answer {
         }
     }
     Ok(json!({}))
+}
+
+/// The client did not say that it knows tasks.
+pub(super) fn undeclared() -> RpcError {
+    let required = raw_object(&json!({ "extensions": { EXTENSION: {} } }));
+    RpcError::missing_capability("tasks are an extension", &required)
+}
+
+/// Tells a subscription of every change until the task has ended.
+pub(super) async fn report(task: Arc<Task>, peer: Peer) {
+    let mut states = task.watch();
+    loop {
+        let is_over = states.borrow_and_update().status.is_terminal();
+        peer.notify("notifications/tasks", Some(raw_object(&detailed(&task))));
+        if is_over || states.changed().await.is_err() {
+            return;
+        }
+    }
 }
 
 fn shown(task: &Task) -> Value {

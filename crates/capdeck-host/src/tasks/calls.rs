@@ -1,0 +1,234 @@
+//! Tool calls that may become tasks.
+
+use std::{sync::Arc, time::Duration};
+
+use capdeck_backend::{CallContext, CallError, ErrorCode, ToolCall};
+use capdeck_catalog::{Capability, RawObject, Tool};
+use capdeck_definition::Backend;
+use serde_json::{
+    json,
+    value::{RawValue, to_raw_value},
+};
+
+use super::{
+    Task, TaskForm, errors,
+    followed::Followed,
+    kept::Kept,
+    shape::{self, Seen},
+    support::{Support, has_extension, offers_core},
+    table::NewTask,
+    translated::{At, Translated},
+};
+use crate::{Session, pool::Lease, raw};
+
+/// How often a task is looked at that the host waits for.
+const USUAL_PAUSE: Duration = Duration::from_secs(1);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// How long the end of a task that asks a person may take.
+const PERSON_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+
+/// How long a server may take to hear that nobody waits for its task any more.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// A call on its way to a server.
+pub(crate) struct Calling<'a> {
+    pub(crate) lease: Lease,
+    pub(crate) capability: &'a Capability,
+    pub(crate) tool: Option<&'a Tool>,
+    pub(crate) context: &'a CallContext,
+}
+
+impl Session {
+    /// Calls a tool. A call that becomes a task is answered with it, in the form that the client knows.
+    pub(crate) async fn call_tool(
+        &self,
+        calling: Calling<'_>,
+        call: ToolCall<'_>,
+    ) -> Result<Box<RawValue>, CallError> {
+        let definition = &calling.capability.definition;
+        if !matches!(definition.backend, Backend::Mcp(_)) {
+            return calling.lease.call_tool(call, calling.context).await;
+        }
+        let is_modern = self.host.0.eras.is_modern(definition) == Some(true);
+        match (self.tasks, is_modern) {
+            (TaskForm::Core, false) | (TaskForm::Extension, true) => {
+                let result = calling.lease.call_tool(call, calling.context).await?;
+                if let Some(seen) = shape::created(&result).as_ref().and_then(Seen::of) {
+                    let lease = Arc::new(calling.lease);
+                    self.hand_out(
+                        calling.capability,
+                        &seen.id,
+                        seen.ttl,
+                        Task::Passed,
+                        Some(lease),
+                    );
+                }
+                Ok(result)
+            }
+            (TaskForm::Extension, false) => self.call_core_server(calling, call).await,
+            (TaskForm::Core, true) => self.call_extension_server(calling, call).await,
+            (TaskForm::Awaited, false) => await_core_server(&calling, call).await,
+            (TaskForm::Awaited, true) => self.await_extension_server(&calling, call).await,
+        }
+    }
+
+    /// The tool decides by what it says about tasks, as the client that knows the extension leaves it to the server.
+    async fn call_core_server(
+        &self,
+        calling: Calling<'_>,
+        mut call: ToolCall<'_>,
+    ) -> Result<Box<RawValue>, CallError> {
+        let Calling { lease, capability, tool, context } = calling;
+        // Clients that know the extension may still send it; it must not make a task of anything.
+        call.rest.shift_remove("task");
+        let support = Support::of(tool);
+        let may_be_task = support != Support::Forbidden
+            && lease.server().is_some_and(|facts| offers_core(&facts));
+        match (may_be_task, support, self.declares_tasks()) {
+            (true, _, true) => {}
+            (true, Support::Required, false) => {
+                return Err(errors::undeclared(&format!(
+                    "`{}` runs only as a task and",
+                    call.name
+                )));
+            }
+            _ => return lease.call_tool(call, context).await,
+        }
+        call.rest.extend(raw::object([("task", json!({}))]));
+        let result = lease.call_tool(call, context).await?;
+        let Some(task) = shape::created(&result) else { return Ok(result) };
+        let Some(seen) = Seen::of(&task) else { return Ok(result) };
+        let audience = self.connections.audience().clone();
+        let followed = Arc::new(Followed::new(seen.id, Arc::new(lease), audience));
+        let mut shown = raw::object([("resultType", json!("task"))]);
+        shown.extend(shape::to_extension(task, followed.id()));
+        let (id, task) = (followed.id().to_owned(), Task::Followed(followed));
+        self.hand_out(capability, &id, seen.ttl, task, None);
+        to_raw_value(&shown).map_err(errors::unwritable)
+    }
+
+    /// The client asks for a task, the server decides: one that ends at once is kept as a task that is done.
+    async fn call_extension_server(
+        &self,
+        calling: Calling<'_>,
+        mut call: ToolCall<'_>,
+    ) -> Result<Box<RawValue>, CallError> {
+        let Calling { lease, capability, context, .. } = calling;
+        let (name, wish) = (call.name, call.rest.shift_remove("task"));
+        let has_tasks = || lease.server().is_some_and(|facts| has_extension(&facts.capabilities));
+        let Some(wish) = wish.filter(|_| has_tasks()) else {
+            let outcome = lease.call_tool(call, context).await;
+            return outcome.map_err(|error| match errors::wants_extension(&error) {
+                true => errors::task_required(name),
+                false => error,
+            });
+        };
+        let client = Some(self.connections.audience().with_tasks());
+        let context = CallContext { client, ..context.clone() };
+        let result = lease.call_tool(call, &context).await?;
+        let created = shape::created(&result);
+        let task = match created.as_ref().and_then(Seen::of) {
+            Some(seen) => {
+                let (task, lease) =
+                    (Task::Translated(Arc::new(Translated::new(seen.id.clone()))), Arc::new(lease));
+                self.hand_out(capability, &seen.id, seen.ttl, task, Some(lease));
+                created.as_ref().map(shape::to_core).unwrap_or_default()
+            }
+            None => {
+                let kept = Arc::new(Kept::new(result, &wish));
+                let id = uuid::Uuid::new_v4().to_string();
+                let begun = kept.begun(&id);
+                self.hand_out(capability, &id, Some(kept.ttl), Task::Kept(kept), None);
+                begun
+            }
+        };
+        let task = to_raw_value(&task).map_err(errors::unwritable)?;
+        to_raw_value(&RawObject::from_iter([("task".to_owned(), task)])).map_err(errors::unwritable)
+    }
+
+    /// A server that runs the tool only as a task is told that tasks are known here, and waited for.
+    async fn await_extension_server(
+        &self,
+        calling: &Calling<'_>,
+        call: ToolCall<'_>,
+    ) -> Result<Box<RawValue>, CallError> {
+        let Calling { lease, capability, context, .. } = calling;
+        match lease.call_tool(call.clone(), context).await {
+            Err(error) if errors::wants_extension(&error) => {}
+            outcome => return outcome,
+        }
+        let client = Some(self.connections.audience().with_tasks());
+        let with_tasks = CallContext { client, ..(*context).clone() };
+        let result = lease.call_tool(call, &with_tasks).await?;
+        let Some(seen) = shape::created(&result).as_ref().and_then(Seen::of) else {
+            return Ok(result);
+        };
+        Translated::new(seen.id).result(&At { session: self, capability, context }).await
+    }
+
+    /// Remembers whose task it is.
+    fn hand_out(
+        &self,
+        capability: &Capability,
+        id: &str,
+        ttl: Option<Duration>,
+        task: Task,
+        lease: Option<Arc<Lease>>,
+    ) {
+        let is_watched = matches!(task, Task::Translated(_));
+        self.host.0.tasks.add(NewTask {
+            key: self.task_key(&capability.definition.id, id),
+            session: self.id.clone(),
+            ttl,
+            task,
+            lease,
+            is_watched,
+        });
+        if is_watched {
+            // Clients of the core feature hear of changes without asking.
+            self.report_tasks(&capability.definition);
+        }
+    }
+}
+
+/// Calls a tool that runs only as a task, and waits for its end.
+async fn await_core_server(
+    calling: &Calling<'_>,
+    mut call: ToolCall<'_>,
+) -> Result<Box<RawValue>, CallError> {
+    let Calling { lease, tool, context, .. } = calling;
+    let is_needed = Support::of(*tool) == Support::Required
+        && lease.server().is_some_and(|facts| offers_core(&facts));
+    if !is_needed {
+        return lease.call_tool(call, context).await;
+    }
+    call.rest.extend(raw::object([("task", json!({}))]));
+    let result = lease.call_tool(call, context).await?;
+    let Some(mut seen) = shape::created(&result).as_ref().and_then(Seen::of) else {
+        return Ok(result);
+    };
+    let params = || Some(raw::object([("taskId", json!(seen.id))]));
+    loop {
+        if seen.is_over() || seen.status == "input_required" {
+            let patient = CallContext { timeout: Some(PERSON_TIMEOUT), ..(*context).clone() };
+            let result = lease.request("tasks/result", params(), &patient).await;
+            return result.map(shape::without_relation);
+        }
+        let pause = seen.poll.unwrap_or(USUAL_PAUSE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = context.cancel.cancelled() => {
+                let farewell = CallContext::detached(FAREWELL);
+                drop(lease.request("tasks/cancel", params(), &farewell).await);
+                return Err(CallError::new(ErrorCode::Cancelled, "the call was cancelled"));
+            }
+        }
+        let state = lease.request("tasks/get", params(), context).await?;
+        let state: RawObject =
+            serde_json::from_str(state.get()).map_err(|_| errors::no_task_in_answer())?;
+        let now = Seen::of(&state).ok_or_else(errors::no_task_in_answer)?;
+        seen.status = now.status;
+    }
+}

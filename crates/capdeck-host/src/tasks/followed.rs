@@ -1,0 +1,201 @@
+//! A task of a server with the core feature, for a client that knows the extension.
+//!
+//! The server tells its state by `tasks/get`, and its result and its questions by `tasks/result`; the client expects all of it
+//! from `tasks/get`. So the result is fetched when there is one, and while the task asks, a request for the result is held
+//! open on which the questions come.
+
+use std::{sync::Arc, time::Duration};
+
+use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_catalog::RawObject;
+use parking_lot::Mutex;
+use serde_json::{
+    json,
+    value::{RawValue, to_raw_value},
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+
+use super::{
+    LONGEST_WAIT, errors,
+    inbox::{Inbox, has_changed},
+    shape::{self, Seen},
+};
+use crate::{audience::Audience, pool::Lease, raw};
+
+/// How long a server may take to ask what it says it needs to know. Until then the task counts as working.
+const QUESTION_PATIENCE: Duration = Duration::from_millis(700);
+
+/// How often the server is asked again within one look, while its state and its questions disagree.
+const MOST_ROUNDS: u32 = 3;
+
+/// A task, and the connection on which it lives.
+pub(crate) struct Followed {
+    /// As the client knows it.
+    id: String,
+    /// As the server knows it. Two processes of one server may use the same.
+    server_id: String,
+    lease: Arc<Lease>,
+    audience: Audience,
+    pub(super) inbox: Arc<Inbox>,
+    /// The request on which questions come.
+    collecting: Mutex<Option<AbortOnDropHandle<()>>>,
+}
+
+impl Followed {
+    pub(super) fn new(server_id: String, lease: Arc<Lease>, audience: Audience) -> Self {
+        Self {
+            id: uuid::Uuid::new_v4().to_string(),
+            server_id,
+            lease,
+            inbox: Arc::new(Inbox::new(audience.clone())),
+            audience,
+            collecting: Mutex::default(),
+        }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(super) fn is_called(&self, server_id: &str) -> bool {
+        self.server_id == server_id
+    }
+
+    /// The whole task in the extension's words, with what is open or came of it.
+    pub(super) async fn look(&self, cancel: &CancellationToken) -> Result<RawObject, CallError> {
+        let (state, seen) = self.state(cancel).await?;
+        let mut task = shape::to_extension(state, &self.id);
+        match seen.status.as_str() {
+            "input_required" => {
+                let requests = self.inbox.requests();
+                if requests.is_empty() {
+                    task.extend(raw::object([("status", json!("working"))]));
+                } else if let Ok(requests) = to_raw_value(&requests) {
+                    task.insert("inputRequests".to_owned(), requests);
+                }
+            }
+            "completed" | "failed" => match self.ask("tasks/result", cancel).await {
+                Ok(result) => {
+                    task.extend(raw::object([("status", json!("completed"))]));
+                    task.insert("result".to_owned(), shape::without_relation(result));
+                }
+                Err(CallError { rpc: Some(failure), .. }) => {
+                    let error = json!({ "code": failure.code, "message": failure.message });
+                    let mut error: RawObject =
+                        serde_json::from_value(error).map_err(errors::unwritable)?;
+                    error.extend(failure.data.map(|data| ("data".to_owned(), data)));
+                    let error = to_raw_value(&error).map_err(errors::unwritable)?;
+                    task.extend(raw::object([("status", json!("failed"))]));
+                    task.insert("error".to_owned(), error);
+                }
+                Err(error) => return Err(error),
+            },
+            _ => {}
+        }
+        Ok(task)
+    }
+
+    /// Takes answers to what the task asked.
+    pub(super) fn update(&self, params: &RawObject) -> Result<(), CallError> {
+        let fault = || {
+            CallError::new(
+                ErrorCode::RequestInvalid,
+                "`inputResponses` has to be an object of objects",
+            )
+        };
+        let responses = params.get("inputResponses").ok_or_else(fault)?;
+        let responses: RawObject = serde_json::from_str(responses.get()).map_err(|_| fault())?;
+        if responses.values().any(|response| !response.get().starts_with('{')) {
+            return Err(fault());
+        }
+        self.inbox.answer(responses);
+        Ok(())
+    }
+
+    /// Has the server end the task. One that is over stays as it is, which the extension does not call an error.
+    pub(super) async fn cancel(&self, cancel: &CancellationToken) -> Result<(), CallError> {
+        match self.ask("tasks/cancel", cancel).await {
+            Ok(_) => {
+                self.inbox.clear();
+                Ok(())
+            }
+            Err(error) if error.code == ErrorCode::UnsupportedCapability => Err(CallError::new(
+                ErrorCode::UnsupportedOperation,
+                "the server behind this task cannot cancel it",
+            )
+            .hint("let it end, or stop looking at it")),
+            Err(error) if error.rpc.is_some() => {
+                let (_, seen) = self.read_state(cancel).await?;
+                if seen.is_over() { Ok(()) } else { Err(error) }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The server's state of the task. When it needs to know something, what that is was asked, or the wait for it is over.
+    async fn state(&self, cancel: &CancellationToken) -> Result<(RawObject, Seen), CallError> {
+        let mut changes = self.inbox.changes();
+        for _ in 0..MOST_ROUNDS {
+            changes.borrow_and_update();
+            let (state, seen) = self.read_state(cancel).await?;
+            if seen.status != "input_required" || !self.inbox.requests().is_empty() {
+                return Ok((state, seen));
+            }
+            self.collect();
+            if !has_changed(&mut changes, QUESTION_PATIENCE).await {
+                return Ok((state, seen));
+            }
+        }
+        self.read_state(cancel).await
+    }
+
+    async fn read_state(&self, cancel: &CancellationToken) -> Result<(RawObject, Seen), CallError> {
+        let answer = self.ask("tasks/get", cancel).await?;
+        let read = || {
+            let state: RawObject = serde_json::from_str(answer.get()).ok()?;
+            let seen = Seen::of(&state)?;
+            Some((state, seen))
+        };
+        read().ok_or_else(errors::no_task_in_answer)
+    }
+
+    /// Holds a request for the result open, on which the server asks its questions.
+    fn collect(&self) {
+        let mut collecting = self.collecting.lock();
+        if collecting.as_ref().is_some_and(|task| !task.is_finished()) {
+            return;
+        }
+        let (lease, inbox) = (self.lease.clone(), self.inbox.clone());
+        let context = self.context(&CancellationToken::new(), Some(LONGEST_WAIT));
+        let params = self.params();
+        *collecting = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+            // Whatever comes of it is asked for again when the client wants to know.
+            drop(lease.request("tasks/result", Some(params), &context).await);
+            inbox.note_change();
+        })));
+    }
+
+    async fn ask(
+        &self,
+        method: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Box<RawValue>, CallError> {
+        let context = self.context(cancel, None);
+        self.lease.request(method, Some(self.params()), &context).await
+    }
+
+    fn params(&self) -> RawObject {
+        raw::object([("taskId", json!(self.server_id))])
+    }
+
+    /// Everything the server asks while the task is dealt with is a question of the task.
+    fn context(&self, cancel: &CancellationToken, timeout: Option<Duration>) -> CallContext {
+        CallContext {
+            timeout,
+            cancel: cancel.clone(),
+            caller: self.inbox.clone(),
+            client: Some(self.audience.client().clone()),
+            log_level: None,
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What a running task wants to know, until its client answers.
+
+use std::{collections::HashSet, time::Duration};
+
+use async_trait::async_trait;
+use capdeck_backend::{CallError, Caller, ErrorCode};
+use capdeck_catalog::RawObject;
+use indexmap::IndexMap;
+use parking_lot::Mutex;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::{oneshot, watch};
+
+use super::shape;
+use crate::{audience::Audience, questions, raw};
+
+/// How many questions of one task may be open, and how many it may ask in all.
+const MOST_OPEN: usize = 64;
+const MOST_ASKED: usize = 4096;
+
+/// The member of a question's `_meta` by which a legacy server says under which key modern clients see it.
+const INPUT_KEY: &str = "io.capdeck/inputKey";
+
+/// The open questions of one task.
+pub(crate) struct Inbox {
+    audience: Audience,
+    questions: Mutex<Questions>,
+    /// Counts changes.
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Questions {
+    open: IndexMap<String, Question>,
+    /// Every key that was ever given out: none is used twice.
+    used: HashSet<String>,
+}
+
+struct Question {
+    request: Box<RawValue>,
+    answer: oneshot::Sender<Box<RawValue>>,
+}
+
+impl Inbox {
+    /// An empty one, for a task of this client's.
+    pub(super) fn new(audience: Audience) -> Self {
+        Self { audience, questions: Mutex::default(), changes: watch::Sender::new(0) }
+    }
+
+    /// Every open question, as `inputRequests`.
+    pub(super) fn requests(&self) -> RawObject {
+        let questions = self.questions.lock();
+        questions.open.iter().map(|(key, asked)| (key.clone(), asked.request.clone())).collect()
+    }
+
+    /// Takes answers. Those to no open question are ignored.
+    pub(super) fn answer(&self, responses: RawObject) {
+        let mut questions = self.questions.lock();
+        for (key, response) in responses {
+            if let Some(question) = questions.open.shift_remove(&key) {
+                question.answer.send(response).ok();
+            }
+        }
+        drop(questions);
+        self.note_change();
+    }
+
+    /// Lets go of every question: nobody will answer.
+    pub(super) fn clear(&self) {
+        self.questions.lock().open.clear();
+        self.note_change();
+    }
+
+    /// Something about the task is no longer as it was.
+    pub(super) fn note_change(&self) {
+        self.changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// Follows the changes from now on.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn put(
+        &self,
+        method: &str,
+        mut params: RawObject,
+    ) -> Result<(String, oneshot::Receiver<Box<RawValue>>), CallError> {
+        shape::unrelate(&mut params);
+        let wanted = take_input_key(&mut params);
+        // Told a legacy client which question a later notification is about. Modern clients have no such thing.
+        params.shift_remove("elicitationId");
+        let unwritable = |error: serde_json::Error| {
+            CallError::new(ErrorCode::InternalError, "the question cannot be written").detail(error)
+        };
+        let request = RawObject::from_iter([
+            ("method".to_owned(), to_raw_value(method).map_err(unwritable)?),
+            ("params".to_owned(), to_raw_value(&params).map_err(unwritable)?),
+        ]);
+        let request = to_raw_value(&request).map_err(unwritable)?;
+        let mut questions = self.questions.lock();
+        if questions.open.len() >= MOST_OPEN || questions.used.len() >= MOST_ASKED {
+            return Err(CallError::new(
+                ErrorCode::RequestInvalid,
+                "too many questions of this task are unanswered",
+            ));
+        }
+        let mut key = wanted.unwrap_or_default();
+        while key.is_empty() || questions.used.contains(&key) {
+            key = format!("question-{}", questions.used.len() + 1);
+            if questions.used.contains(&key) {
+                key = uuid::Uuid::new_v4().to_string();
+            }
+        }
+        let (sender, receiver) = oneshot::channel();
+        questions.used.insert(key.clone());
+        questions.open.insert(key.clone(), Question { request, answer: sender });
+        Ok((key, receiver))
+    }
+}
+
+#[async_trait]
+impl Caller for Inbox {
+    fn wants_progress(&self) -> bool {
+        false
+    }
+
+    fn progress(&self, _params: RawObject) {}
+
+    fn notify(&self, _method: &str, _params: Option<RawObject>) {}
+
+    /// Waits until the client answers by `tasks/update`.
+    async fn request(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+    ) -> Result<Box<RawValue>, CallError> {
+        questions::check_declared(&self.audience, method, params.as_ref())?;
+        let (key, answer) = self.put(method, params.unwrap_or_default())?;
+        let _open = Asking { inbox: self, key };
+        self.note_change();
+        answer.await.map_err(|_| {
+            CallError::new(ErrorCode::Cancelled, format!("nobody answers `{method}` any more"))
+        })
+    }
+}
+
+/// Takes a question back when the server no longer waits for its answer.
+struct Asking<'a> {
+    inbox: &'a Inbox,
+    key: String,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if self.inbox.questions.lock().open.shift_remove(&self.key).is_some() {
+            self.inbox.note_change();
+        }
+    }
+}
+
+/// Waits for a change, no longer than this. False when there was none.
+pub(super) async fn has_changed(changes: &mut watch::Receiver<u64>, patience: Duration) -> bool {
+    tokio::time::timeout(patience, changes.changed()).await.is_ok_and(|changed| changed.is_ok())
+}
+
+/// The key a question names for itself, taken out of it.
+fn take_input_key(params: &mut RawObject) -> Option<String> {
+    let mut meta: RawObject = serde_json::from_str(params.get("_meta")?.get()).ok()?;
+    let key = raw::string(&meta.shift_remove(INPUT_KEY)?);
+    match to_raw_value(&meta) {
+        Ok(text) if !meta.is_empty() => drop(params.insert("_meta".to_owned(), text)),
+        _ => drop(params.shift_remove("_meta")),
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use capdeck_backend::ClientProfile;
+    use serde_json::json;
+
+    use super::*;
+
+    fn inbox(capabilities: serde_json::Value) -> Arc<Inbox> {
+        let capabilities = serde_json::from_value(capabilities).unwrap();
+        Arc::new(Inbox::new(Audience::new(ClientProfile { info: None, capabilities })))
+    }
+
+    async fn ask(inbox: &Arc<Inbox>, params: serde_json::Value) -> tokio::task::JoinHandle<bool> {
+        let (mut changes, asking) = (inbox.changes(), inbox.clone());
+        let asked = tokio::spawn(async move {
+            let params = serde_json::from_value(params).unwrap();
+            asking.request("elicitation/create", Some(params)).await.is_ok()
+        });
+        changes.changed().await.unwrap();
+        asked
+    }
+
+    #[tokio::test]
+    async fn a_key_is_used_once_and_unknown_answers_are_ignored() {
+        let inbox = inbox(json!({"elicitation": {}}));
+        let named = json!({"message": "?", "_meta": {INPUT_KEY: "name"}, "elicitationId": "x"});
+        let first = ask(&inbox, named.clone()).await;
+        let shown = serde_json::to_value(inbox.requests()).unwrap();
+        let request = json!({"method": "elicitation/create", "params": {"message": "?"}});
+        assert_eq!(shown, json!({"name": request}));
+        inbox.answer(serde_json::from_value(json!({"other": {}})).unwrap());
+        assert_eq!(inbox.requests().len(), 1);
+        inbox.answer(serde_json::from_value(json!({"name": {"action": "accept"}})).unwrap());
+        assert!(first.await.unwrap());
+        let second = ask(&inbox, named).await;
+        assert_eq!(inbox.requests().keys().collect::<Vec<_>>(), ["question-2"]);
+        inbox.clear();
+        assert!(!second.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_client_is_asked_only_for_what_it_declared() {
+        let error = inbox(json!({})).request("elicitation/create", None).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::UnsupportedCapability);
+    }
+
+    #[tokio::test]
+    async fn a_question_that_the_server_takes_back_is_gone() {
+        let inbox = inbox(json!({"elicitation": {}}));
+        let asked = ask(&inbox, json!({"message": "?"})).await;
+        let mut changes = inbox.changes();
+        asked.abort();
+        changes.changed().await.unwrap();
+        assert!(inbox.requests().is_empty());
+    }
+}

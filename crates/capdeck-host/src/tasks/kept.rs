@@ -1,0 +1,59 @@
+//! A call that was to become a task and ended at once. Its client asks for the result of a task all the same.
+
+use std::time::Duration;
+
+use capdeck_catalog::RawObject;
+use jiff::Timestamp;
+use serde_json::{json, value::RawValue};
+
+use crate::{call::is_tool_error, raw};
+
+/// How long a result is kept: what the client asked for, within bounds.
+const SHORTEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(60 * 60);
+const USUAL: Duration = Duration::from_secs(5 * 60);
+
+/// A result and when it came.
+pub(crate) struct Kept {
+    pub(super) result: Box<RawValue>,
+    at: Timestamp,
+    pub(super) ttl: Duration,
+}
+
+impl Kept {
+    /// Keeps a result. `task` is what the client asked for.
+    pub(super) fn new(result: Box<RawValue>, task: &RawValue) -> Self {
+        let wish = || {
+            let task: RawObject = serde_json::from_str(task.get()).ok()?;
+            serde_json::from_str(task.get("ttl")?.get()).ok().map(Duration::from_millis)
+        };
+        let ttl = wish().map_or(USUAL, |ttl| ttl.clamp(SHORTEST, LONGEST));
+        Self { result, at: Timestamp::now(), ttl }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.result.get().len()
+    }
+
+    /// The task in the core feature's words, as it is now.
+    pub(super) fn task(&self, id: &str) -> RawObject {
+        let status = if is_tool_error(&self.result) { "failed" } else { "completed" };
+        self.task_with(id, status)
+    }
+
+    /// The task as it is handed out: every task begins at work.
+    pub(super) fn begun(&self, id: &str) -> RawObject {
+        self.task_with(id, "working")
+    }
+
+    fn task_with(&self, id: &str, status: &str) -> RawObject {
+        let at = self.at.to_string();
+        raw::object([
+            ("taskId", json!(id)),
+            ("status", json!(status)),
+            ("createdAt", json!(at)),
+            ("lastUpdatedAt", json!(at)),
+            ("ttl", json!(u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX))),
+        ])
+    }
+}

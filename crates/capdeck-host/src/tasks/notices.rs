@@ -1,0 +1,151 @@
+//! What servers say about tasks without being asked, and who hears it.
+
+use std::{sync::Arc, time::Duration};
+
+use capdeck_backend::{CallContext, CallError, Caller};
+use capdeck_catalog::RawObject;
+use capdeck_definition::{CapabilityId, Definition};
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::{Task, TaskForm, errors, shape, table::Found};
+use crate::{Host, HostEvent, Session, connections::Connections, raw};
+
+/// How long a server may take to agree to report tasks.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a question may come before the answer that hands its task out.
+const EARLY: Duration = Duration::from_secs(1);
+
+/// What a server with the core feature says about a task.
+pub(crate) const CORE_NOTICE: &str = "notifications/tasks/status";
+/// What a server with the extension says about a task.
+pub(crate) const EXTENSION_NOTICE: &str = "notifications/tasks";
+
+impl Host {
+    /// A server with the core feature said how a task stands, on the connection of this session. False when the session's
+    /// client has the same form of tasks and can be told as it is.
+    pub(crate) fn core_task_changed(
+        &self,
+        capability: &CapabilityId,
+        session: &Arc<str>,
+        params: &RawObject,
+    ) -> bool {
+        let id = params.get("taskId").and_then(|id| raw::string(id)).unwrap_or_default();
+        let found = self.0.tasks.of_server(capability, Some(session), &id);
+        let Some(Found { task: Task::Followed(task), key, session, is_watched }) = found else {
+            return false;
+        };
+        task.inbox.note_change();
+        if is_watched {
+            let host = self.clone();
+            tokio::spawn(async move {
+                let looking = task.look(&host.0.stop);
+                match tokio::time::timeout(PATIENCE, looking).await {
+                    Ok(Ok(shown)) => host.announce_task(key, session, shown),
+                    _ => tracing::debug!(task = key.id, "a changed task could not be looked at"),
+                }
+            });
+        }
+        true
+    }
+
+    /// A server with the extension said how a task stands.
+    pub(crate) fn extension_task_changed(&self, capability: &CapabilityId, params: RawObject) {
+        let id = params.get("taskId").and_then(|id| raw::string(id)).unwrap_or_default();
+        if let Some(found) = self.0.tasks.of_server(capability, None, &id) {
+            self.announce_task(found.key, found.session, params);
+        }
+    }
+
+    /// Takes a question that a task asks outside any request. `None` when no followed task asks it.
+    pub(crate) async fn ask_for_task(
+        &self,
+        capability: &CapabilityId,
+        session: &Arc<str>,
+        method: &str,
+        params: Option<&RawObject>,
+    ) -> Option<Result<Box<RawValue>, CallError>> {
+        let id = shape::related(params?)?;
+        let found = self.0.tasks.wait_for(capability, session, &id, EARLY).await?;
+        let Task::Followed(task) = found.task else { return None };
+        Some(task.inbox.request(method, params.cloned()).await)
+    }
+
+    fn announce_task(&self, key: super::TaskKey, session: Arc<str>, task: RawObject) {
+        self.announce(HostEvent::TaskChanged {
+            capability: key.capability,
+            owner: key.owner,
+            session,
+            task: Arc::new(task),
+        });
+    }
+}
+
+impl Session {
+    /// Begins to hear of a task. The client has to have the extension, and the task to be its principal's.
+    pub async fn watch_task(&self, capability: &CapabilityId, id: &str) -> Result<(), CallError> {
+        let key = self.task_key(capability, id);
+        if !self.host.0.tasks.watch(&key) {
+            return Err(errors::unknown(id));
+        }
+        if let Some(Task::Passed) = self.host.0.tasks.find(&key) {
+            let definition = self.capability(capability.as_str())?.definition.clone();
+            let told = tell_server(&self.host, &definition, &self.connections).await;
+            return told.inspect_err(|_| self.host.0.tasks.unwatch(&key));
+        }
+        Ok(())
+    }
+
+    /// No longer hears of a task.
+    pub async fn unwatch_task(&self, capability: &CapabilityId, id: &str) {
+        let key = self.task_key(capability, id);
+        self.host.0.tasks.unwatch(&key);
+        if let Some(Task::Passed) = self.host.0.tasks.find(&key)
+            && let Ok(capability) = self.capability(capability.as_str())
+        {
+            self.report_tasks(&capability.definition);
+        }
+    }
+
+    /// Refuses a wish to hear of tasks that the client cannot have.
+    pub fn check_task_wish(&self) -> Result<(), CallError> {
+        match self.tasks == TaskForm::Extension && !self.declares_tasks() {
+            true => Err(errors::undeclared("listening for tasks")),
+            false => Ok(()),
+        }
+    }
+
+    /// The notification that this client gets of a changed task, if it gets one.
+    pub fn task_notice(&self, event: &HostEvent) -> Option<(&'static str, RawObject)> {
+        let HostEvent::TaskChanged { owner, session, task, .. } = event else { return None };
+        match self.tasks {
+            _ if *owner != self.principal => None,
+            TaskForm::Extension => Some((EXTENSION_NOTICE, RawObject::clone(task))),
+            TaskForm::Core if *session == self.id => Some((CORE_NOTICE, shape::to_core(task))),
+            TaskForm::Core | TaskForm::Awaited => None,
+        }
+    }
+
+    /// Has a server with the extension report the tasks that somebody wants to hear about, in the background.
+    pub(super) fn report_tasks(&self, definition: &Arc<Definition>) {
+        let (host, definition) = (self.host.clone(), definition.clone());
+        let connections = Connections::shared(self.connections.audience().clone());
+        tokio::spawn(async move {
+            if let Err(error) = tell_server(&host, &definition, &connections).await {
+                tracing::debug!(capability = %definition.id, %error, "the server does not report its tasks");
+            }
+        });
+    }
+}
+
+async fn tell_server(
+    host: &Host,
+    definition: &Arc<Definition>,
+    connections: &Connections,
+) -> Result<(), CallError> {
+    let _order = host.0.tasks.telling.lock().await;
+    let context = CallContext::detached(PATIENCE);
+    let lease = connections.lease(host, definition, &CancellationToken::new()).await?;
+    lease.watch_tasks(host.0.tasks.watched(&definition.id), &context).await
+}

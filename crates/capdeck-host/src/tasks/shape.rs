@@ -1,0 +1,239 @@
+//! A task in the words of each era: the core feature of revision 2025-11-25, and the extension that took its place.
+
+use std::time::Duration;
+
+use capdeck_catalog::RawObject;
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
+
+use crate::raw;
+
+/// The member of `_meta` by which the core feature says which task a message is part of.
+const RELATED: &str = "io.modelcontextprotocol/related-task";
+
+/// What both eras call things, for the members whose names differ: in the core feature, in the extension.
+const RENAMED: [(&str, &str); 2] = [("ttl", "ttlMs"), ("pollInterval", "pollIntervalMs")];
+
+/// Members of the extension's task that the core feature has no place for.
+const ONLY_IN_EXTENSION: [&str; 5] =
+    ["resultType", "result", "error", "inputRequests", "requestState"];
+
+/// As much of a task as the host acts on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(super) id: String,
+    pub(super) status: String,
+    /// How long it is kept; `None` for no limit.
+    pub(super) ttl: Option<Duration>,
+    /// How often it should be looked at.
+    pub(super) poll: Option<Duration>,
+}
+
+impl Seen {
+    /// Reads a task of either form. `None` when it names no task.
+    pub(super) fn of(task: &RawObject) -> Option<Self> {
+        let text = |key: &str| raw::string(task.get(key)?);
+        let time = |names: (&str, &str)| {
+            let number = task.get(names.1).or_else(|| task.get(names.0))?;
+            whole(number).map(Duration::from_millis)
+        };
+        Some(Self {
+            id: text("taskId")?,
+            status: text("status").unwrap_or_else(|| "working".to_owned()),
+            ttl: time(RENAMED[0]),
+            poll: time(RENAMED[1]),
+        })
+    }
+
+    /// True when nothing about the task changes any more.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.status.as_str(), "completed" | "failed" | "cancelled")
+    }
+}
+
+/// The task in the result of a call that became one, in either form. Any other result is `None`.
+pub(super) fn created(result: &RawValue) -> Option<RawObject> {
+    // Most results are none, and some are large; a look at the text is enough to tell.
+    if !result.get().contains("\"taskId\"") {
+        return None;
+    }
+    let members: RawObject = serde_json::from_str(result.get()).ok()?;
+    let is_task = members.get("resultType").is_some_and(|kind| kind.get() == r#""task""#);
+    let mut task: RawObject = match members.get("task") {
+        None if is_task => return Some(members),
+        None => return None,
+        Some(task) => serde_json::from_str(task.get()).ok()?,
+    };
+    if let Some(meta) = members.get("_meta") {
+        task.insert("_meta".to_owned(), meta.clone());
+    }
+    Some(task)
+}
+
+/// A core task in the extension's words, under the id that its client knows.
+pub(super) fn to_extension(core: RawObject, id: &str) -> RawObject {
+    let mut task = RawObject::with_capacity(core.len());
+    for (key, value) in core {
+        match RENAMED.iter().find(|(old, _)| *old == key) {
+            Some((_, new)) => {
+                let number = whole(&value).map_or(Value::Null, Value::from);
+                task.extend(raw::object([(*new, number)]));
+            }
+            None => {
+                task.insert(key, value);
+            }
+        }
+    }
+    // A duration without end is said; one that is not known need not be.
+    task.entry("ttlMs".to_owned()).or_insert_with(|| RawValue::NULL.to_owned());
+    if task.get("pollIntervalMs").is_some_and(|time| time.get() == "null") {
+        task.shift_remove("pollIntervalMs");
+    }
+    task.extend(raw::object([("taskId", json!(id))]));
+    unrelate(&mut task);
+    task
+}
+
+/// A task of the extension in the core feature's words. What it holds beside its state is left out.
+pub(super) fn to_core(extension: &RawObject) -> RawObject {
+    // A tool that reports an error has failed, in the core feature's words.
+    let is_error = || {
+        let result: RawObject = serde_json::from_str(extension.get("result")?.get()).ok()?;
+        Some(result.get("isError")?.get() == "true")
+    };
+    let has_failed = is_error() == Some(true);
+    let mut task = RawObject::with_capacity(extension.len());
+    for (key, value) in extension {
+        if ONLY_IN_EXTENSION.contains(&key.as_str()) {
+            continue;
+        }
+        let name = RENAMED.iter().find(|(_, new)| new == key).map_or(key.as_str(), |(old, _)| *old);
+        task.insert(name.to_owned(), value.clone());
+    }
+    task.entry("ttl".to_owned()).or_insert_with(|| RawValue::NULL.to_owned());
+    if has_failed {
+        task.extend(raw::object([("status", json!("failed"))]));
+    }
+    task
+}
+
+/// A result of `tasks/result` as the call itself would have given it.
+pub(super) fn without_relation(result: Box<RawValue>) -> Box<RawValue> {
+    if !result.get().contains(RELATED) {
+        return result;
+    }
+    let Ok(mut members) = serde_json::from_str::<RawObject>(result.get()) else { return result };
+    unrelate(&mut members);
+    to_raw_value(&members).unwrap_or(result)
+}
+
+/// A message that says which task it is part of.
+pub(super) fn relate(members: &mut RawObject, id: &str) {
+    let mut meta: RawObject = members
+        .get("_meta")
+        .and_then(|meta| serde_json::from_str(meta.get()).ok())
+        .unwrap_or_default();
+    meta.extend(raw::object([(RELATED, json!({ "taskId": id }))]));
+    if let Ok(meta) = to_raw_value(&meta) {
+        members.insert("_meta".to_owned(), meta);
+    }
+}
+
+/// The task that a message is part of.
+pub(super) fn related(members: &RawObject) -> Option<String> {
+    let meta: RawObject = serde_json::from_str(members.get("_meta")?.get()).ok()?;
+    let related: RawObject = serde_json::from_str(meta.get(RELATED)?.get()).ok()?;
+    raw::string(related.get("taskId")?)
+}
+
+/// Takes the mark out that says which task a message is part of.
+pub(super) fn unrelate(members: &mut RawObject) {
+    let Some(meta) = members.get("_meta") else { return };
+    let Ok(mut meta) = serde_json::from_str::<RawObject>(meta.get()) else { return };
+    if meta.shift_remove(RELATED).is_none() {
+        return;
+    }
+    match to_raw_value(&meta) {
+        Ok(text) if !meta.is_empty() => drop(members.insert("_meta".to_owned(), text)),
+        _ => drop(members.shift_remove("_meta")),
+    }
+}
+
+/// A duration in whole milliseconds. The core feature does not say that they have to be whole.
+fn whole(number: &RawValue) -> Option<u64> {
+    if let Ok(whole) = serde_json::from_str::<u64>(number.get()) {
+        return (whole > 0).then_some(whole);
+    }
+    let fraction: f64 = serde_json::from_str(number.get()).ok()?;
+    let time = Duration::try_from_secs_f64(fraction / 1000.0).ok()?;
+    u64::try_from(time.as_millis()).ok().map(|millis| millis.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(value: &Value) -> RawObject {
+        serde_json::from_str(&value.to_string()).unwrap()
+    }
+
+    fn text(members: &RawObject) -> Value {
+        serde_json::to_value(members).unwrap()
+    }
+
+    #[test]
+    fn both_forms_of_a_task_are_seen_and_nothing_else() {
+        let id = |text: &str| {
+            let result = RawValue::from_string(text.to_owned()).unwrap();
+            Some(Seen::of(&created(&result)?)?.id)
+        };
+        assert_eq!(id(r#"{"resultType":"task","taskId":"a","status":"working"}"#).unwrap(), "a");
+        assert_eq!(id(r#"{"task":{"taskId":"b","status":"working"}}"#).unwrap(), "b");
+        assert_eq!(id(r#"{"content":[],"structuredContent":{"taskId":"c"}}"#), None);
+        assert_eq!(id(r#"{"taskId":"d","content":[]}"#), None);
+    }
+
+    #[test]
+    fn a_core_task_is_said_in_the_extensions_words() {
+        let core = object(&json!({"taskId": "theirs", "status": "working", "ttl": 1500.4,
+            "pollInterval": 200, "other": [1], "_meta": {RELATED: {"taskId": "theirs"}}}));
+        assert_eq!(
+            text(&to_extension(core, "ours")),
+            json!({"taskId": "ours", "status": "working", "ttlMs": 1500, "pollIntervalMs": 200, "other": [1]})
+        );
+        for ttl in [json!(null), json!(0), json!(-5), json!("odd")] {
+            let task = to_extension(object(&json!({"taskId": "t", "ttl": ttl})), "t");
+            assert_eq!(task["ttlMs"].get(), "null", "{ttl}");
+        }
+        let bare = to_extension(object(&json!({"taskId": "t", "pollInterval": null})), "t");
+        assert_eq!(text(&bare), json!({"taskId": "t", "ttlMs": null}));
+    }
+
+    #[test]
+    fn a_task_of_the_extension_is_said_in_the_core_features_words() {
+        let task = object(&json!({"resultType": "complete", "taskId": "t", "status": "completed",
+            "ttlMs": 5, "pollIntervalMs": 7, "result": {"content": [], "isError": true}}));
+        let core = json!({"taskId": "t", "status": "failed", "ttl": 5, "pollInterval": 7});
+        assert_eq!(text(&to_core(&task)), core);
+        let asking =
+            object(&json!({"taskId": "t", "status": "input_required", "inputRequests": {}}));
+        let core = json!({"taskId": "t", "status": "input_required", "ttl": null});
+        assert_eq!(text(&to_core(&asking)), core);
+    }
+
+    #[test]
+    fn the_relation_to_a_task_comes_and_goes_without_harm() {
+        let mut message = object(&json!({"a": 1.50, "_meta": {"b": 2}}));
+        let before = text(&message);
+        relate(&mut message, "t");
+        assert_eq!(related(&message).unwrap(), "t");
+        let result = without_relation(to_raw_value(&message).unwrap());
+        assert_eq!(serde_json::from_str::<Value>(result.get()).unwrap(), before);
+        let mut bare = RawObject::new();
+        relate(&mut bare, "t");
+        unrelate(&mut bare);
+        assert!(bare.is_empty() && related(&bare).is_none());
+    }
+}

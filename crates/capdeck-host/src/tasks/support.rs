@@ -1,0 +1,174 @@
+//! Who supports tasks, and how the other side is told in its own words.
+
+use capdeck_backend::CallError;
+use capdeck_catalog::{RawObject, ServerFacts, Tool};
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
+
+use super::{EXTENSION, TaskForm, errors};
+use crate::{Session, raw};
+
+/// What a tool says about running as a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Support {
+    Forbidden,
+    Optional,
+    Required,
+}
+
+impl Support {
+    pub(super) fn of(tool: Option<&Tool>) -> Self {
+        let execution = tool.and_then(|tool| raw::value(tool.raw().get("execution")?));
+        match execution.as_ref().and_then(|execution| execution["taskSupport"].as_str()) {
+            Some("optional") => Self::Optional,
+            Some("required") => Self::Required,
+            _ => Self::Forbidden,
+        }
+    }
+}
+
+impl Session {
+    /// True when the client declared the extension.
+    pub fn declares_tasks(&self) -> bool {
+        has_extension(&self.connections.audience().client().capabilities)
+    }
+
+    /// Says what a server can do with tasks in the form that this session's client knows.
+    pub fn describe_tasks(&self, facts: &mut ServerFacts) {
+        match (self.tasks, facts.is_modern()) {
+            (TaskForm::Extension, false) => {
+                let offers = offers_core(facts);
+                facts.capabilities.shift_remove("tasks");
+                if offers {
+                    let mut extensions = member(&facts.capabilities, "extensions");
+                    extensions.extend(raw::object([(EXTENSION, json!({}))]));
+                    insert(&mut facts.capabilities, "extensions", &extensions);
+                }
+            }
+            (TaskForm::Core, true) if has_extension(&facts.capabilities) => {
+                facts.capabilities = without_extension(&facts.capabilities);
+                let tasks = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
+                facts.capabilities.extend(raw::object([("tasks", tasks)]));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// True when a server with these facts takes calls as core tasks.
+pub(super) fn offers_core(facts: &ServerFacts) -> bool {
+    let tasks = facts.capabilities.get("tasks").and_then(|tasks| raw::value(tasks));
+    tasks.is_some_and(|tasks| tasks["requests"]["tools"].get("call").is_some_and(Value::is_object))
+}
+
+/// True when a party with these capabilities has the extension.
+pub(super) fn has_extension(capabilities: &RawObject) -> bool {
+    // Nearly nobody has any, so nearly nothing is opened.
+    capabilities.contains_key("extensions")
+        && member(capabilities, "extensions").contains_key(EXTENSION)
+}
+
+/// The same capabilities without the extension.
+pub(crate) fn without_extension(capabilities: &RawObject) -> RawObject {
+    let mut capabilities = capabilities.clone();
+    let mut extensions = member(&capabilities, "extensions");
+    if extensions.shift_remove(EXTENSION).is_some() {
+        match extensions.is_empty() {
+            true => drop(capabilities.shift_remove("extensions")),
+            false => insert(&mut capabilities, "extensions", &extensions),
+        }
+    }
+    capabilities
+}
+
+/// The same capabilities with the extension.
+pub(crate) fn with_extension(capabilities: &RawObject) -> RawObject {
+    let mut capabilities = capabilities.clone();
+    let mut extensions = member(&capabilities, "extensions");
+    extensions.extend(raw::object([(EXTENSION, json!({}))]));
+    insert(&mut capabilities, "extensions", &extensions);
+    capabilities
+}
+
+/// A page of tools of a server that decides by itself what becomes a task: a client that has to ask may ask for each.
+pub(crate) fn with_task_support(page: &RawValue) -> Result<Box<RawValue>, CallError> {
+    let mut page: RawObject = serde_json::from_str(page.get()).map_err(errors::unwritable)?;
+    let Some(tools) = page.get("tools") else {
+        return to_raw_value(&page).map_err(errors::unwritable);
+    };
+    let mut tools: Vec<RawObject> =
+        serde_json::from_str(tools.get()).map_err(errors::unwritable)?;
+    for tool in &mut tools {
+        let mut execution = member(tool, "execution");
+        if !execution.contains_key("taskSupport") {
+            execution.extend(raw::object([("taskSupport", json!("optional"))]));
+            insert(tool, "execution", &execution);
+        }
+    }
+    page.insert("tools".to_owned(), to_raw_value(&tools).map_err(errors::unwritable)?);
+    to_raw_value(&page).map_err(errors::unwritable)
+}
+
+fn member(object: &RawObject, key: &str) -> RawObject {
+    object.get(key).and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default()
+}
+
+fn insert(object: &mut RawObject, key: &str, members: &RawObject) {
+    if let Ok(text) = to_raw_value(members) {
+        object.insert(key.to_owned(), text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(value: &Value) -> RawObject {
+        serde_json::from_str(&value.to_string()).unwrap()
+    }
+
+    #[test]
+    fn what_a_tool_says_about_tasks_is_read_and_anything_else_is_no() {
+        for (execution, support) in [
+            (json!({"taskSupport": "optional"}), Support::Optional),
+            (json!({"taskSupport": "required"}), Support::Required),
+            (json!({"taskSupport": "forbidden"}), Support::Forbidden),
+            (json!({"taskSupport": 7}), Support::Forbidden),
+            (json!("odd"), Support::Forbidden),
+        ] {
+            let tool = Tool::new(object(&json!({"name": "t", "execution": execution}))).unwrap();
+            assert_eq!(Support::of(Some(&tool)), support, "{execution}");
+        }
+        assert_eq!(Support::of(None), Support::Forbidden);
+    }
+
+    #[test]
+    fn the_extension_comes_and_goes_and_the_rest_stays() {
+        let bare = object(&json!({"roots": {}}));
+        let with = with_extension(&bare);
+        assert!(has_extension(&with) && !has_extension(&bare));
+        assert_eq!(
+            serde_json::to_value(without_extension(&with)).unwrap(),
+            json!({"roots": {}}),
+            "an empty list of extensions is none"
+        );
+        let other = object(&json!({"extensions": {"com.example/x": {"y": 1}, EXTENSION: {}}}));
+        assert_eq!(
+            serde_json::to_value(without_extension(&other)).unwrap(),
+            json!({"extensions": {"com.example/x": {"y": 1}}})
+        );
+    }
+
+    #[test]
+    fn each_tool_of_a_page_may_be_asked_for_as_a_task_unless_it_says_otherwise() {
+        let page = json!({"tools": [{"name": "a"},
+            {"name": "b", "execution": {"taskSupport": "required"}}], "nextCursor": "c"});
+        let page = with_task_support(&to_raw_value(&page).unwrap()).unwrap();
+        let page: Value = serde_json::from_str(page.get()).unwrap();
+        let support = |number: usize| &page["tools"][number]["execution"]["taskSupport"];
+        assert_eq!((support(0), support(1)), (&json!("optional"), &json!("required")));
+        assert_eq!(page["nextCursor"], "c");
+    }
+}

@@ -1,0 +1,339 @@
+//! Whose tasks there are. Bounded, and everything in it expires.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use capdeck_definition::CapabilityId;
+use indexmap::IndexMap;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::{followed::Followed, kept::Kept, shape::Seen, translated::Translated};
+use crate::{Principal, pool::Lease};
+
+/// How many tasks are remembered, in all and of one principal. The oldest make room.
+const MOST_TASKS: usize = 4096;
+const MOST_OF_ONE: usize = 1024;
+
+/// How much results of tasks that are kept here may hold together.
+const MOST_KEPT_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long a task is remembered at most, and one without a limit since somebody looked at it last.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const UNLIMITED: Duration = Duration::from_secs(60 * 60);
+
+/// Every task that was handed out to a client.
+#[derive(Default)]
+pub(crate) struct Tasks {
+    table: Mutex<Table>,
+    /// Told when one is added.
+    added: Notify,
+    /// Held while a server is told which tasks to report, so that it hears of changes in the order they were made.
+    pub(super) telling: tokio::sync::Mutex<()>,
+}
+
+/// Who was given a task, and under which name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct TaskKey {
+    pub(super) owner: Principal,
+    pub(super) capability: CapabilityId,
+    /// As the client knows it.
+    pub(super) id: String,
+}
+
+/// One task, as the host has to deal with it.
+#[derive(Clone)]
+pub(crate) enum Task {
+    /// The server's own form is the client's: everything passes.
+    Passed,
+    /// Of a server with the core feature, for a client with the extension.
+    Followed(Arc<Followed>),
+    /// Of a server with the extension, for a client with the core feature.
+    Translated(Arc<Translated>),
+    /// Done before it began: only the result is kept.
+    Kept(Arc<Kept>),
+}
+
+/// A task to be remembered.
+pub(super) struct NewTask {
+    pub(super) key: TaskKey,
+    /// The session it was handed out to.
+    pub(super) session: Arc<str>,
+    pub(super) ttl: Option<Duration>,
+    pub(super) task: Task,
+    /// Keeps an idle connection from being closed while the server works.
+    pub(super) lease: Option<Arc<Lease>>,
+    /// True when the client hears of changes without asking.
+    pub(super) is_watched: bool,
+}
+
+/// A task that a server spoke of.
+pub(crate) struct Found {
+    pub(crate) key: TaskKey,
+    pub(crate) session: Arc<str>,
+    pub(super) task: Task,
+    pub(super) is_watched: bool,
+}
+
+#[derive(Default)]
+struct Table(IndexMap<TaskKey, Entry>);
+
+struct Entry {
+    session: Arc<str>,
+    made: Instant,
+    expires: Instant,
+    task: Task,
+    watchers: usize,
+    _lease: Option<Arc<Lease>>,
+}
+
+impl Tasks {
+    pub(super) fn add(&self, task: NewTask) {
+        let gone = self.table.lock().add(task, Instant::now());
+        // What is let go of may close connections, which need not hold up anyone.
+        drop(gone);
+        self.added.notify_waiters();
+    }
+
+    pub(super) fn find(&self, key: &TaskKey) -> Option<Task> {
+        self.table.lock().get(key, Instant::now()).map(|entry| entry.task.clone())
+    }
+
+    /// Somebody looked at it, and this is how long it is kept.
+    pub(super) fn renew(&self, key: &TaskKey, seen: &Seen) {
+        let now = Instant::now();
+        if let Some(entry) = self.table.lock().get(key, now) {
+            entry.expires = expiry(entry.made, now, seen.ttl);
+        }
+    }
+
+    pub(super) fn remove(&self, key: &TaskKey) {
+        let gone = self.table.lock().0.shift_remove(key);
+        drop(gone);
+    }
+
+    /// All of one principal and capability, oldest first.
+    pub(super) fn of(&self, owner: &Principal, capability: &CapabilityId) -> Vec<(TaskKey, Task)> {
+        let now = Instant::now();
+        let table = self.table.lock();
+        let alive = table.0.iter().filter(|(key, entry)| {
+            key.owner == *owner && key.capability == *capability && entry.expires > now
+        });
+        alive.map(|(key, entry)| (key.clone(), entry.task.clone())).collect()
+    }
+
+    /// Counts one listener more. False when there is no such task.
+    pub(super) fn watch(&self, key: &TaskKey) -> bool {
+        let mut table = self.table.lock();
+        let Some(entry) = table.get(key, Instant::now()) else { return false };
+        entry.watchers += 1;
+        true
+    }
+
+    pub(super) fn unwatch(&self, key: &TaskKey) {
+        if let Some(entry) = self.table.lock().get(key, Instant::now()) {
+            entry.watchers = entry.watchers.saturating_sub(1);
+        }
+    }
+
+    /// The tasks of a server with the extension that somebody wants to hear about.
+    pub(super) fn watched(&self, capability: &CapabilityId) -> Vec<String> {
+        let now = Instant::now();
+        let table = self.table.lock();
+        let watched = table.0.iter().filter(|(key, entry)| {
+            key.capability == *capability
+                && entry.watchers > 0
+                && entry.expires > now
+                && matches!(entry.task, Task::Passed | Task::Translated(_))
+        });
+        watched.map(|(key, _)| key.id.clone()).collect()
+    }
+
+    /// The task that a server calls by this id, on the connection of this session where it has one of its own.
+    pub(super) fn of_server(
+        &self,
+        capability: &CapabilityId,
+        session: Option<&Arc<str>>,
+        id: &str,
+    ) -> Option<Found> {
+        let now = Instant::now();
+        let table = self.table.lock();
+        let is_it = |key: &TaskKey, entry: &Entry| {
+            let same = match &entry.task {
+                Task::Followed(followed) => followed.is_called(id),
+                Task::Passed | Task::Translated(_) => key.id == id,
+                Task::Kept(_) => false,
+            };
+            same && key.capability == *capability
+                && entry.expires > now
+                && session.is_none_or(|session| entry.session == *session)
+        };
+        let (key, entry) = table.0.iter().find(|(key, entry)| is_it(key, entry))?;
+        Some(Found {
+            key: key.clone(),
+            session: entry.session.clone(),
+            task: entry.task.clone(),
+            is_watched: entry.watchers > 0,
+        })
+    }
+
+    /// As [`Tasks::of_server`]; waits a moment for a task that a server speaks of before its client was told.
+    pub(super) async fn wait_for(
+        &self,
+        capability: &CapabilityId,
+        session: &Arc<str>,
+        id: &str,
+        patience: Duration,
+    ) -> Option<Found> {
+        let waiting = async {
+            loop {
+                let added = self.added.notified();
+                tokio::pin!(added);
+                added.as_mut().enable();
+                if let Some(found) = self.of_server(capability, Some(session), id) {
+                    return found;
+                }
+                added.await;
+            }
+        };
+        tokio::time::timeout(patience, waiting).await.ok()
+    }
+
+    /// When the last of the tasks expires that need this session's own connections after its end.
+    pub(crate) fn needed_until(&self, session: &Arc<str>) -> Option<Instant> {
+        let now = Instant::now();
+        let table = self.table.lock();
+        let followed = table.0.values().filter(|entry| {
+            entry.session == *session
+                && entry.expires > now
+                && matches!(&entry.task, Task::Followed(_))
+        });
+        followed.map(|entry| entry.expires).max()
+    }
+}
+
+impl Table {
+    /// Adds one, and gives back what had to make room.
+    fn add(&mut self, new: NewTask, now: Instant) -> Vec<Entry> {
+        let NewTask { key, session, ttl, task, lease, is_watched } = new;
+        let owner = key.owner.clone();
+        let entry = Entry {
+            session,
+            made: now,
+            expires: expiry(now, now, ttl),
+            task,
+            watchers: usize::from(is_watched),
+            _lease: lease,
+        };
+        let mut gone: Vec<Entry> = self.0.insert(key, entry).into_iter().collect();
+        let expired: Vec<TaskKey> = self.keys(|_, entry| entry.expires <= now);
+        gone.extend(expired.iter().filter_map(|key| self.0.shift_remove(key)));
+        let own = self.keys(|key, _| key.owner == owner);
+        let too_many = own.len().saturating_sub(MOST_OF_ONE);
+        gone.extend(own.iter().take(too_many).filter_map(|key| self.0.shift_remove(key)));
+        while self.0.len() > MOST_TASKS {
+            gone.extend(self.0.shift_remove_index(0).map(|(_, entry)| entry));
+        }
+        let mut bytes: usize = self.0.values().map(Entry::kept_bytes).sum();
+        for key in self.keys(|_, entry| entry.kept_bytes() > 0) {
+            if bytes <= MOST_KEPT_BYTES {
+                break;
+            }
+            if let Some(entry) = self.0.shift_remove(&key) {
+                bytes -= entry.kept_bytes();
+                gone.push(entry);
+            }
+        }
+        gone
+    }
+
+    fn get(&mut self, key: &TaskKey, now: Instant) -> Option<&mut Entry> {
+        self.0.get_mut(key).filter(|entry| entry.expires > now)
+    }
+
+    fn keys(&self, wanted: impl Fn(&TaskKey, &Entry) -> bool) -> Vec<TaskKey> {
+        let found = self.0.iter().filter(|(key, entry)| wanted(key, entry));
+        found.map(|(key, _)| key.clone()).collect()
+    }
+}
+
+impl Entry {
+    fn kept_bytes(&self) -> usize {
+        match &self.task {
+            Task::Kept(kept) => kept.bytes(),
+            Task::Passed | Task::Followed(_) | Task::Translated(_) => 0,
+        }
+    }
+}
+
+fn expiry(made: Instant, now: Instant, ttl: Option<Duration>) -> Instant {
+    match ttl {
+        Some(ttl) => made + ttl.min(LONGEST),
+        None => now + UNLIMITED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(owner: &str, id: usize) -> TaskKey {
+        let capability = CapabilityId::new("fake").unwrap();
+        TaskKey { owner: Principal::named(owner), capability, id: id.to_string() }
+    }
+
+    fn new(key: TaskKey, ttl: Option<Duration>) -> NewTask {
+        let (session, task) = ("s".into(), Task::Passed);
+        NewTask { key, session, ttl, task, lease: None, is_watched: false }
+    }
+
+    #[test]
+    fn a_task_belongs_to_one_principal_and_capability() {
+        let tasks = Tasks::default();
+        tasks.add(new(key("ada", 1), None));
+        assert!(tasks.find(&key("ada", 1)).is_some());
+        assert!(tasks.find(&key("eve", 1)).is_none());
+        let other = CapabilityId::new("other").unwrap();
+        assert!(tasks.find(&TaskKey { capability: other, ..key("ada", 1) }).is_none());
+        let fake = CapabilityId::new("fake").unwrap();
+        assert_eq!(tasks.of(&Principal::named("ada"), &fake).len(), 1);
+        assert!(tasks.of(&Principal::named("eve"), &fake).is_empty());
+    }
+
+    #[test]
+    fn one_principal_fills_only_its_share() {
+        let (mut table, now) = (Table::default(), Instant::now());
+        table.add(new(key("eve", 0), None), now);
+        for number in 0..=MOST_OF_ONE {
+            table.add(new(key("ada", number), None), now);
+        }
+        assert!(table.get(&key("ada", 0), now).is_none(), "its oldest made room");
+        assert!(table.get(&key("ada", 1), now).is_some());
+        assert!(table.get(&key("eve", 0), now).is_some(), "nobody else's did");
+        for owner in 0..MOST_TASKS {
+            table.add(new(key(&format!("p{owner}"), 0), None), now);
+        }
+        assert_eq!(table.0.len(), MOST_TASKS);
+        assert!(table.get(&key("eve", 0), now).is_none());
+    }
+
+    #[test]
+    fn a_task_expires_with_its_ttl_and_one_without_when_nobody_looks() {
+        let (mut table, now) = (Table::default(), Instant::now());
+        table.add(new(key("ada", 1), Some(Duration::from_secs(5))), now);
+        table.add(new(key("ada", 2), None), now);
+        table.add(new(key("ada", 3), Some(Duration::MAX)), now);
+        let alive = |table: &mut Table, id, after: Duration| {
+            table.get(&key("ada", id), now + after).is_some()
+        };
+        assert!(alive(&mut table, 1, Duration::from_millis(4999)));
+        assert!(!alive(&mut table, 1, Duration::from_secs(5)));
+        assert!(alive(&mut table, 2, UNLIMITED - Duration::from_secs(1)));
+        assert!(!alive(&mut table, 2, UNLIMITED));
+        assert!(!alive(&mut table, 3, LONGEST));
+        table.add(new(key("eve", 1), None), now + Duration::from_secs(6));
+        assert!(!table.0.contains_key(&key("ada", 1)), "what expired does not stay");
+    }
+}

@@ -1,0 +1,227 @@
+//! A task of a server with the extension, for a client that knows the core feature.
+
+use std::{
+    collections::HashSet,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use capdeck_backend::{CallContext, CallError, ErrorCode, RpcFailure};
+use capdeck_catalog::{Capability, RawObject};
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::{
+    json,
+    value::{RawValue, to_raw_value},
+};
+
+use super::{
+    errors,
+    shape::{self, Seen},
+};
+use crate::{Session, raw};
+
+/// How often the task is looked at while its client waits for the result.
+const USUAL_PAUSE: Duration = Duration::from_secs(1);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// What the host keeps of such a task. The server has the rest.
+pub(crate) struct Translated {
+    id: String,
+    /// The extension lets a cancelled task go on for a while; the core feature does not.
+    is_cancelled: AtomicBool,
+    /// Questions that the client has been asked.
+    asked: Mutex<HashSet<String>>,
+}
+
+/// A question of the task.
+#[derive(Deserialize)]
+struct Question {
+    method: String,
+    #[serde(default)]
+    params: Option<RawObject>,
+}
+
+/// Where a task is to be asked about, and for whom.
+pub(super) struct At<'a> {
+    pub(super) session: &'a Session,
+    pub(super) capability: &'a Capability,
+    pub(super) context: &'a CallContext,
+}
+
+impl Translated {
+    pub(super) fn new(id: String) -> Self {
+        Self { id, is_cancelled: AtomicBool::new(false), asked: Mutex::default() }
+    }
+
+    /// The task in the core feature's words.
+    pub(super) async fn look(&self, at: &At<'_>) -> Result<RawObject, CallError> {
+        let (task, _) = self.read(at).await?;
+        Ok(self.shown(&task))
+    }
+
+    /// Ends the task, unless it is over.
+    pub(super) async fn cancel(&self, at: &At<'_>) -> Result<RawObject, CallError> {
+        let (task, seen) = self.read(at).await?;
+        if seen.is_over() || self.is_cancelled.load(Ordering::Relaxed) {
+            return Err(is_over(&self.id));
+        }
+        self.ask("tasks/cancel", self.params(), at).await?;
+        self.is_cancelled.store(true, Ordering::Relaxed);
+        Ok(self.shown(&task))
+    }
+
+    /// Waits for the end of the task, asks the client on the way what the task wants to know, and gives what the call
+    /// itself would have given.
+    pub(super) async fn result(&self, at: &At<'_>) -> Result<Box<RawValue>, CallError> {
+        loop {
+            if self.is_cancelled.load(Ordering::Relaxed) {
+                return Err(cancelled());
+            }
+            let (mut task, seen) = self.read(at).await?;
+            match seen.status.as_str() {
+                "completed" => {
+                    return task.shift_remove("result").ok_or_else(errors::no_task_in_answer);
+                }
+                "failed" => return Err(failure(task.get("error").map(AsRef::as_ref))),
+                "cancelled" => return Err(cancelled()),
+                "input_required" => self.answer_questions(&task, at).await?,
+                _ => {}
+            }
+            let pause = seen.poll.unwrap_or(USUAL_PAUSE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = at.context.cancel.cancelled() => {
+                    return Err(CallError::new(ErrorCode::Cancelled, "the call was cancelled"));
+                }
+            }
+        }
+    }
+
+    /// Asks the client everything that is new, and gives the answers to the server.
+    async fn answer_questions(&self, task: &RawObject, at: &At<'_>) -> Result<(), CallError> {
+        let questions = task.get("inputRequests");
+        let questions: RawObject =
+            questions.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
+        let new: Vec<(String, Box<RawValue>)> = {
+            let mut asked = self.asked.lock();
+            questions.into_iter().filter(|(key, _)| asked.insert(key.clone())).collect()
+        };
+        if new.is_empty() {
+            return Ok(());
+        }
+        let asking = new.iter().map(|(key, question)| async move {
+            (key.clone(), self.put_question(question, at).await)
+        });
+        let (mut answers, mut problem) = (RawObject::new(), None);
+        for (key, outcome) in join_all(asking).await {
+            match outcome {
+                Ok(answer) => drop(answers.insert(key, answer)),
+                Err(error) => {
+                    // Whoever asks for the result again is asked again.
+                    self.asked.lock().remove(&key);
+                    problem = Some(error);
+                }
+            }
+        }
+        if !answers.is_empty() {
+            let mut params = self.params();
+            let answers = to_raw_value(&answers).map_err(errors::unwritable)?;
+            params.insert("inputResponses".to_owned(), answers);
+            self.ask("tasks/update", params, at).await?;
+        }
+        problem.map_or(Ok(()), Err)
+    }
+
+    async fn put_question(
+        &self,
+        question: &RawValue,
+        at: &At<'_>,
+    ) -> Result<Box<RawValue>, CallError> {
+        let Question { method, params } =
+            serde_json::from_str(question.get()).map_err(|_| errors::no_task_in_answer())?;
+        let mut params = params.unwrap_or_default();
+        shape::relate(&mut params, &self.id);
+        let is_page = params.get("mode").is_some_and(|mode| mode.get() == r#""url""#);
+        if is_page && !params.contains_key("elicitationId") {
+            // Legacy clients know a page to visit by an id, which modern servers no longer give.
+            let id = uuid::Uuid::new_v4().to_string();
+            params.extend(raw::object([("elicitationId", json!(id))]));
+        }
+        match at.context.caller.request(&method, Some(params)).await {
+            Ok(answer) => Ok(shape::without_relation(answer)),
+            // A person who was not reached has not answered, which a form can say.
+            Err(_) if method == "elicitation/create" => {
+                to_raw_value(&json!({ "action": "cancel" })).map_err(errors::unwritable)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn read(&self, at: &At<'_>) -> Result<(RawObject, Seen), CallError> {
+        let answer = self.ask("tasks/get", self.params(), at).await?;
+        let read = || {
+            let task: RawObject = serde_json::from_str(answer.get()).ok()?;
+            let seen = Seen::of(&task)?;
+            Some((task, seen))
+        };
+        read().ok_or_else(errors::no_task_in_answer)
+    }
+
+    async fn ask(
+        &self,
+        method: &str,
+        params: RawObject,
+        at: &At<'_>,
+    ) -> Result<Box<RawValue>, CallError> {
+        let lease = at.session.lease(at.capability, at.context).await?;
+        let client = Some(at.session.connections.audience().with_tasks());
+        let context = CallContext { client, ..at.context.clone() };
+        lease.request(method, Some(params), &context).await
+    }
+
+    fn params(&self) -> RawObject {
+        raw::object([("taskId", json!(self.id))])
+    }
+
+    fn shown(&self, task: &RawObject) -> RawObject {
+        let mut shown = shape::to_core(task);
+        if self.is_cancelled.load(Ordering::Relaxed) {
+            shown.extend(raw::object([("status", json!("cancelled"))]));
+        }
+        shown
+    }
+}
+
+/// Only a task that is still at work can be cancelled.
+pub(super) fn is_over(id: &str) -> CallError {
+    CallError::new(
+        ErrorCode::RequestInvalid,
+        format!("the task `{id}` is over already and cannot be cancelled"),
+    )
+}
+
+fn cancelled() -> CallError {
+    CallError::new(ErrorCode::Cancelled, "the task was cancelled")
+}
+
+/// The error that ended a task, as if the call itself had given it.
+fn failure(error: Option<&RawValue>) -> CallError {
+    #[derive(Deserialize)]
+    struct Failed {
+        code: i64,
+        message: String,
+        #[serde(default)]
+        data: Option<Box<RawValue>>,
+    }
+    let Some(Failed { code, message, data }) =
+        error.and_then(|error| serde_json::from_str(error.get()).ok())
+    else {
+        return CallError::new(ErrorCode::DownstreamToolError, "the task failed");
+    };
+    let mut error = CallError::new(ErrorCode::DownstreamToolError, message.clone());
+    error.rpc = Some(Box::new(RpcFailure { code, message, data }));
+    error
+}

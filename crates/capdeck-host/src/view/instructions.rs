@@ -1,0 +1,110 @@
+//! What a client is told at the handshake: how to reach what there is, in few words.
+//!
+//! The words are the host's and those of the person's own files; what a server says about itself is not repeated here.
+
+use capdeck_catalog::{Capability, estimate_tokens};
+
+use super::{View, policy::DEFAULT_SURFACE_TOKENS};
+
+/// What instructions cost at most, and what they may cost in any case while nobody set a budget.
+const MOST: usize = 240;
+const LEAST: usize = 60;
+
+/// What ` and 1000 more.` costs.
+const TAIL: usize = 6;
+
+/// What naming the capabilities of one kind may cost, however many there are.
+const NAMES: usize = 60;
+
+/// The instructions, as long as the budget has room beside the listed tools. `None` when there is nothing to say, or no room.
+pub(super) fn instructions(view: &View) -> Option<String> {
+    let room = room(view);
+    let mut text = String::new();
+    let searchable = view.searchable().map(|one| one.definition.id.to_string());
+    let wrappers = view.progressive.iter().map(|one| {
+        let id = one.definition.id.as_str();
+        view.names().wrapper_name(id).unwrap_or(id).to_owned()
+    });
+    let direct = view.direct.iter().map(|one| one.definition.id.to_string());
+    for (lead, names) in [
+        ("Use `search` to find tools, then `call_tool`. Here:", searchable.collect::<Vec<_>>()),
+        (
+            "One tool per capability: `operation` `tools` lists what it has, `call_tool` runs it. Here:",
+            wrappers.collect(),
+        ),
+        ("Tools are named `<capability>__<tool>`. Here:", direct.collect()),
+    ] {
+        let left = room.saturating_sub(estimate_tokens(&text));
+        add_line(&mut text, listing(lead, &names, left.min(NAMES)).as_deref());
+    }
+    for capability in &view.direct {
+        let line = purpose(capability);
+        if estimate_tokens(&text) + estimate_tokens(&line) < room {
+            add_line(&mut text, Some(&line));
+        }
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// Tokens that instructions may cost. A budget that a person set binds tools and instructions together.
+fn room(view: &View) -> usize {
+    let used = view.tokens();
+    match view.catalog.config().surface_tokens {
+        Some(set) => (set as usize).saturating_sub(used).min(MOST),
+        None => DEFAULT_SURFACE_TOKENS.saturating_sub(used).clamp(LEAST, MOST),
+    }
+}
+
+/// A sentence with as many names as fit. `None` when not one does.
+fn listing(lead: &str, names: &[String], room: usize) -> Option<String> {
+    let mut text = lead.to_owned();
+    let mut named = 0;
+    for name in names {
+        // What is left over is counted, and the count has to fit, too.
+        if estimate_tokens(&text) + estimate_tokens(name) + TAIL > room {
+            break;
+        }
+        text.push_str(&format!(" {name},"));
+        named += 1;
+    }
+    if named == 0 {
+        return None;
+    }
+    text.pop();
+    if named < names.len() {
+        text.push_str(&format!(" and {} more", names.len() - named));
+    }
+    text.push('.');
+    Some(text)
+}
+
+/// What a capability is for, in its author's words, on one line.
+fn purpose(capability: &Capability) -> String {
+    let definition = &capability.definition;
+    let words: Vec<&str> = definition.description.split_whitespace().collect();
+    format!("{}: {}", definition.id, words.join(" "))
+}
+
+fn add_line(text: &mut String, line: Option<&str>) {
+    let Some(line) = line else { return };
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_listed_as_far_as_there_is_room() {
+        let names: Vec<String> = (0..40).map(|number| format!("capability-{number:02}")).collect();
+        let all = listing("Here:", &names[..2], 60).unwrap();
+        assert_eq!(all, "Here: capability-00, capability-01.");
+        let some = listing("Here:", &names, 60).unwrap();
+        assert!(some.ends_with(" more.") && estimate_tokens(&some) <= 60, "{some}");
+        assert_eq!(listing("Here:", &names, 8), None);
+        assert_eq!(listing("Here:", &[], 60), None);
+    }
+}
