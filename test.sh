@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
 readonly E2E_SUITES="conformance clients bridges apis"
-readonly API_PARTS="google graphql oauth"
+readonly API_PARTS="openapi google graphql oauth"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
 
@@ -91,6 +91,13 @@ suite_apis() {
   [ "$failed" -eq 0 ] || return 1
   [ -z "$reasons" ] || echo "skipped: ${reasons%; }"
   [ "$ran" -gt 0 ] || skip "${reasons%; }"
+}
+
+apis_openapi() {
+  install_node || return
+  locked fetch_apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
+  cargo build --quiet --package capdeck-backend --example import-openapi || return 1
+  CAPDECK_IMPORT="$(target_folder)/debug/examples/import-openapi" "$NODE" tests/apis/openapi.mjs
 }
 
 apis_google() {
