@@ -1,4 +1,4 @@
-//! Replaces references to variables in a definition's strings, at connect time and only then.
+//! Replaces references to variables and vault entries in a definition's strings, at connect time and only then.
 //!
 //! One pass: what a variable holds is never looked at for references, so an outsider's value cannot
 //! reach further variables. All failures are reported at once.
@@ -11,7 +11,14 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use self::reference::{Piece, pieces};
-use crate::{Environment, Secret, is_secret_name};
+use crate::{Environment, Holder, Secret, Vault, VaultMiss, is_secret_name};
+
+/// Where references are looked up.
+#[derive(Debug, Clone, Copy)]
+pub struct Lookup<'a> {
+    environment: &'a Environment,
+    vault: Option<(&'a Vault, &'a Holder)>,
+}
 
 /// A value whose references have all been replaced.
 #[derive(Debug, Clone)]
@@ -24,10 +31,11 @@ pub struct Resolved<T> {
 /// One replaced reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Substitution {
-    /// The variable's name.
+    /// The variable's or the vault reference's name.
     pub name: String,
     pub value: Secret,
-    /// True when its name or its place (`auth`, `headers`, a key that sounds secret) says it is a secret.
+    /// True when it is from the vault, or its name or its place (`auth`, `headers`, a key that sounds secret) says it
+    /// is a secret.
     pub sensitive: bool,
 }
 
@@ -54,8 +62,8 @@ pub struct Unresolved {
 pub enum MissingReason {
     #[error("environment variable `{name}` is not set")]
     Variable { name: String },
-    #[error("vault entry `{name}` cannot be read: the vault is not available in this version")]
-    VaultUnavailable { name: String },
+    #[error(transparent)]
+    Vault(VaultMiss),
 }
 
 /// Why a value could not be resolved.
@@ -75,8 +83,28 @@ impl Unresolved {
             MissingReason::Variable { name } => {
                 format!("set it where capdeck is started, for example `export {name}=…`")
             }
-            MissingReason::VaultUnavailable { name } => format!("use `$env:{name}`"),
+            MissingReason::Vault(miss) => miss.hint.clone(),
         }
+    }
+
+    /// The reason in one word, for programs.
+    pub fn code(&self) -> &'static str {
+        match &self.reason {
+            MissingReason::Variable { .. } => "unset",
+            MissingReason::Vault(miss) => miss.kind.as_str(),
+        }
+    }
+}
+
+impl<'a> Lookup<'a> {
+    /// The environment, and what the vault grants to this holder.
+    pub fn new(environment: &'a Environment, vault: &'a Vault, holder: &'a Holder) -> Self {
+        Self { environment, vault: Some((vault, holder)) }
+    }
+
+    /// The environment alone.
+    pub fn of_environment(environment: &'a Environment) -> Self {
+        Self { environment, vault: None }
     }
 }
 
@@ -86,11 +114,8 @@ pub fn has_reference(text: &str) -> bool {
 }
 
 /// Resolves the references of one text.
-pub fn resolve_text(
-    text: &str,
-    environment: &Environment,
-) -> Result<ResolvedText, Vec<Unresolved>> {
-    let mut walk = Walk::new(environment);
+pub fn resolve_text(text: &str, lookup: Lookup<'_>) -> Result<ResolvedText, Vec<Unresolved>> {
+    let mut walk = Walk::new(lookup);
     let text = walk.text(text);
     walk.finish().map(|substitutions| ResolvedText { text, substitutions })
 }
@@ -98,10 +123,10 @@ pub fn resolve_text(
 /// Resolves every string at any depth, but no map key.
 pub fn resolve_value<T: Serialize + DeserializeOwned>(
     value: &T,
-    environment: &Environment,
+    lookup: Lookup<'_>,
 ) -> Result<Resolved<T>, ResolveError> {
     let mut tree = serde_json::to_value(value).map_err(|source| ResolveError::Shape { source })?;
-    let mut walk = Walk::new(environment);
+    let mut walk = Walk::new(lookup);
     walk.tree(&mut tree);
     let substitutions =
         walk.finish().map_err(|unresolved| ResolveError::Unresolved { unresolved })?;
@@ -116,15 +141,15 @@ fn join(unresolved: &[Unresolved]) -> String {
 }
 
 struct Walk<'a> {
-    environment: &'a Environment,
+    lookup: Lookup<'a>,
     place: Vec<String>,
     substitutions: Vec<Substitution>,
     unresolved: Vec<Unresolved>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(environment: &'a Environment) -> Self {
-        Self { environment, place: Vec::new(), substitutions: Vec::new(), unresolved: Vec::new() }
+    fn new(lookup: Lookup<'a>) -> Self {
+        Self { lookup, place: Vec::new(), substitutions: Vec::new(), unresolved: Vec::new() }
     }
 
     fn finish(self) -> Result<Vec<Substitution>, Vec<Unresolved>> {
@@ -170,30 +195,44 @@ impl<'a> Walk<'a> {
                         self.miss(text, MissingReason::Variable { name: name.to_owned() });
                     }
                 },
-                Piece::Vault { text, name } => {
-                    self.miss(text, MissingReason::VaultUnavailable { name: name.to_owned() });
-                }
+                Piece::Vault { text, name } => match self.vault_entry(name) {
+                    Ok(value) => {
+                        replaced.push_str(value.expose());
+                        self.note(Substitution { name: name.to_owned(), value, sensitive: true });
+                    }
+                    Err(miss) => self.miss(text, MissingReason::Vault(miss)),
+                },
             }
         }
         replaced
     }
 
     fn variable(&self, name: &str) -> Option<&'a str> {
-        self.environment.get(name)
+        self.lookup.environment.get(name)
+    }
+
+    fn vault_entry(&self, reference: &str) -> Result<Secret, VaultMiss> {
+        match self.lookup.vault {
+            Some((vault, holder)) => vault.resolve(holder, reference),
+            None => Err(VaultMiss::no_vault(reference)),
+        }
     }
 
     fn substitute(&mut self, name: &str, value: &'a str) -> &'a str {
         let secret_place =
             |step: &String| step == "headers" || step == "auth" || is_secret_name(step);
-        let substitution = Substitution {
+        self.note(Substitution {
             name: name.to_owned(),
             value: Secret::new(value),
             sensitive: is_secret_name(name) || self.place.iter().any(secret_place),
-        };
+        });
+        value
+    }
+
+    fn note(&mut self, substitution: Substitution) {
         if !self.substitutions.contains(&substitution) {
             self.substitutions.push(substitution);
         }
-        value
     }
 
     fn miss(&mut self, reference: &str, reason: MissingReason) {

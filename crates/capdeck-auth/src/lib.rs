@@ -1,28 +1,40 @@
 //! Secrets, and how Capdeck signs in to others.
 //!
 //! Read [`Secret`] first, then [`resolve_value`] (references in a definition become values) and
-//! [`Credentials`] (what is sent along with a request). [`SignIn`] is for the services a person signs in to.
+//! [`Credentials`] (what is sent along with a request). [`SignIn`] is for the services a person signs in to, [`Vault`]
+//! keeps secrets at rest.
 //!
 //! This crate never reads the process environment and knows nothing of capabilities. A resolved value is never
-//! logged, and only [`TokenStore`] writes one down.
+//! logged, and only [`Vault`] and [`TokenStore`] write one down, encrypted.
 
 mod environment;
 mod interpolate;
+mod key;
+mod keys;
 mod outbound;
+mod private_file;
 mod scrub;
+mod sealed_folder;
 mod secret;
+mod vault;
 
 pub use environment::Environment;
 pub use interpolate::{
-    MissingReason, ResolveError, Resolved, ResolvedText, Substitution, Unresolved, has_reference,
-    resolve_text, resolve_value,
+    Lookup, MissingReason, ResolveError, Resolved, ResolvedText, Substitution, Unresolved,
+    has_reference, resolve_text, resolve_value,
 };
+pub use keys::{KeyError, KeySettings};
 pub use outbound::{
-    AuthHeader, Credentials, OutboundError, is_transport_header,
+    AuthHeader, BuildClient, Credentials, GuardedClients, GuardedResolver, Names, OutOfReach,
+    OutboundError, Reach, SystemNames, is_transport_header,
     oauth::{
-        Begun, BuildClient, Challenge, GuardedClients, GuardedResolver, Login, LoginKind,
-        OAuthError, OAuthSettings, Reach, Refusal, SignIn, SignInState, SignInStatus, TokenStore,
+        Begun, Challenge, Login, LoginKind, OAuthError, OAuthSettings, Refusal, SignIn,
+        SignInState, SignInStatus, TokenStore,
     },
 };
 pub use scrub::{ScrubStream, Scrubber};
+pub use sealed_folder::SealedError;
 pub use secret::{Secret, is_secret_name};
+pub use vault::{
+    EntryFacts, Grant, Holder, ListedEntry, Rekeyed, Vault, VaultError, VaultMiss, VaultMissKind,
+};

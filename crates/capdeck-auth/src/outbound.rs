@@ -1,7 +1,13 @@
-//! How Capdeck signs in to a remote: the headers that go with every request.
+//! How Capdeck goes out to a remote: the headers that go with every request, and the addresses it may have.
 
+mod guarded_clients;
 pub(crate) mod oauth;
+mod reach;
 
+pub use self::{
+    guarded_clients::{BuildClient, GuardedClients},
+    reach::{GuardedResolver, Names, OutOfReach, Reach, SystemNames},
+};
 use crate::Secret;
 
 /// What a definition's fixed `auth` block comes to once its references are resolved.

@@ -4,9 +4,9 @@
 //! then waits for ever. Kill the host with SIGKILL and both are gone a moment later.
 //! `guarded_host guard` is the guardian's side, started by the host.
 
-use std::{error::Error, path::PathBuf, time::Duration};
+use std::{error::Error, path::PathBuf, sync::Arc, time::Duration};
 
-use capdeck_auth::Environment;
+use capdeck_auth::{Environment, KeySettings, SystemNames, Vault};
 use capdeck_backend::{
     CallContext, ConnectOptions, Connector, ConnectorSettings, GuardianCommand, ToolCall,
     run_guardian,
@@ -33,11 +33,12 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
         environment,
         project: None,
         artifacts_dir: PathBuf::from(format!("{file}.artifacts")),
-        auth_dir: PathBuf::from(format!("{file}.auth")),
+        vault: Vault::new(&PathBuf::from(format!("{file}.state")), KeySettings::default()),
         guardian: Some(GuardianCommand {
             program: std::env::current_exe()?,
             args: vec!["guard".into()],
         }),
+        names: Arc::new(SystemNames),
         client_name: "guarded-host".to_owned(),
         client_version: "0.0.0".to_owned(),
     });

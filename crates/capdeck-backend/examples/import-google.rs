@@ -7,9 +7,9 @@
     reason = "a program for tests: it prints its findings and fails by panicking"
 )]
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use capdeck_auth::Environment;
+use capdeck_auth::{Environment, KeySettings, SystemNames, Vault};
 use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings};
 use capdeck_definition::{
     Backend, CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source,
@@ -34,11 +34,12 @@ fn check_all(files: &[PathBuf]) -> Vec<Value> {
     let connector = Connector::new(ConnectorSettings {
         environment: Environment::default(),
         project: None,
-        artifacts_dir: nowhere.clone(),
-        auth_dir: nowhere,
+        vault: Vault::new(&nowhere, KeySettings::default()),
+        artifacts_dir: nowhere,
         guardian: None,
         client_name: "capdeck".to_owned(),
         client_version: "0".to_owned(),
+        names: Arc::new(SystemNames),
     });
     files.iter().map(|file| runtime.block_on(check(&connector, file))).collect()
 }

@@ -2,15 +2,20 @@
 //!
 //! An artifact is `capdeck://artifacts/<capability>/<call>/<filename>` and lies at the same three
 //! segments below the store's folder. Files are private to the user, written beside their place and
-//! renamed into it, and never reached through links. Old ones are swept by age and by total size.
+//! renamed into it, and never reached through links. Old ones are swept by age and by total size, never while
+//! somebody writes or reads them, in whatever process.
 
+mod in_use;
+mod listing;
+mod reader;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod uri;
 mod writer;
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
     sync::Arc,
     thread,
@@ -21,9 +26,13 @@ use capdeck_definition::CapabilityId;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-pub use self::writer::ArtifactWriter;
-
-const URI_PREFIX: &str = "capdeck://artifacts/";
+pub use self::{
+    listing::StoredArtifact,
+    reader::ArtifactReader,
+    sweep::{ArtifactLimits, Swept},
+    uri::{ArtifactPart, ArtifactUri},
+    writer::ArtifactWriter,
+};
 
 /// Ends the name of the file that keeps an artifact's facts beside it.
 const FACTS_SUFFIX: &str = ".capdeck.json";
@@ -34,7 +43,15 @@ const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 #[derive(Debug, Clone)]
 pub struct ArtifactStore {
     root: Arc<PathBuf>,
-    last_sweep: Arc<Mutex<Instant>>,
+    upkeep: Arc<Mutex<Upkeep>>,
+}
+
+/// What may stay, and when that was last seen to.
+#[derive(Debug)]
+struct Upkeep {
+    limits: ArtifactLimits,
+    /// `None` before the limits are known.
+    last_sweep: Option<Instant>,
 }
 
 /// One stored result.
@@ -50,26 +67,45 @@ pub struct Artifact {
     pub sha256: String,
 }
 
-/// Why an artifact could not be written or read.
+/// Why an artifact could not be written, read or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
     #[error("this is not an artifact URI: `{uri}`")]
     InvalidUri { uri: String },
+    #[error("{reason}")]
+    InvalidPart { reason: String },
     #[error("there is no such artifact, or it has expired: `{uri}`")]
     NotFound { uri: String },
+    #[error("the artifact is being written or read: `{uri}`")]
+    InUse { uri: String },
+    #[error("the artifact ends at byte {size}, before {offset}")]
+    BeyondEnd { offset: u64, size: u64 },
     #[error("the artifact cannot be written")]
     Write { path: PathBuf, source: io::Error },
     #[error("the artifact cannot be read: `{uri}`")]
     Read { uri: String, source: io::Error },
+    #[error("the artifact cannot be removed: `{uri}`")]
+    Remove { uri: String, source: io::Error },
 }
 
 impl ArtifactStore {
-    /// A store below this folder, which is made when the first artifact is written.
+    /// A store below this folder, which is made when the first artifact is written. Nothing is removed before
+    /// [`keep_within`](Self::keep_within) said what may stay.
     pub(crate) fn open(root: PathBuf) -> Self {
-        if root.is_dir() {
-            sweep_in_background(root.clone());
+        let upkeep = Upkeep { limits: ArtifactLimits::default(), last_sweep: None };
+        Self { root: Arc::new(root), upkeep: Arc::new(Mutex::new(upkeep)) }
+    }
+
+    /// Sets what may stay, and removes the rest in the background.
+    pub fn keep_within(&self, limits: ArtifactLimits) {
+        let mut upkeep = self.upkeep.lock();
+        if upkeep.limits == limits && upkeep.last_sweep.is_some() {
+            return;
         }
-        Self { root: Arc::new(root), last_sweep: Arc::new(Mutex::new(Instant::now())) }
+        *upkeep = Upkeep { limits, last_sweep: Some(Instant::now()) };
+        if self.root.is_dir() {
+            sweep_in_background(self.root.as_ref().clone(), limits);
+        }
     }
 
     /// Starts an artifact of a capability. The name is made safe for a file name.
@@ -85,62 +121,77 @@ impl ArtifactStore {
 
     /// A host that runs for weeks sweeps while it writes, not only when it starts.
     fn sweep_again(&self) {
-        let mut last_sweep = self.last_sweep.lock();
-        if last_sweep.elapsed() >= SWEEP_EVERY {
-            *last_sweep = Instant::now();
-            sweep_in_background(self.root.as_ref().clone());
+        let mut upkeep = self.upkeep.lock();
+        if upkeep.last_sweep.is_some_and(|last| last.elapsed() >= SWEEP_EVERY) {
+            upkeep.last_sweep = Some(Instant::now());
+            sweep_in_background(self.root.as_ref().clone(), upkeep.limits);
         }
+    }
+
+    /// Opens an artifact for reading. It stays as long as the reader lives.
+    pub fn reader(&self, uri: &ArtifactUri) -> Result<ArtifactReader, ArtifactError> {
+        ArtifactReader::open(&self.root, uri)
     }
 
     /// An artifact's facts.
     pub async fn describe(&self, uri: &str) -> Result<Artifact, ArtifactError> {
-        let path = self.path(uri)?;
-        let bytes =
-            tokio::fs::read(facts_path(&path)).await.map_err(|source| read_error(uri, source))?;
-        serde_json::from_slice(&bytes)
-            .map_err(|error| read_error(uri, io::Error::new(io::ErrorKind::InvalidData, error)))
+        Ok(self.reader(&whole(uri)?)?.artifact().clone())
     }
 
-    /// An artifact's facts and its bytes.
+    /// An artifact's facts and all of its bytes.
     pub async fn read(&self, uri: &str) -> Result<(Artifact, Vec<u8>), ArtifactError> {
-        let artifact = self.describe(uri).await?;
-        let path = self.path(uri)?;
-        let bytes = tokio::fs::read(&path).await.map_err(|source| read_error(uri, source))?;
-        Ok((artifact, bytes))
+        let mut reader = self.reader(&whole(uri)?)?;
+        let bytes = reader.next(u64::MAX)?;
+        Ok((reader.artifact().clone(), bytes))
     }
 
     /// The file behind a URI, checked to be a plain file inside the store.
     pub fn path(&self, uri: &str) -> Result<PathBuf, ArtifactError> {
-        let invalid = || ArtifactError::InvalidUri { uri: uri.to_owned() };
-        let rest = uri.strip_prefix(URI_PREFIX).ok_or_else(invalid)?;
-        let segments: Vec<&str> = rest.split('/').collect();
-        if segments.len() != 3 || !segments.iter().all(|segment| is_safe_segment(segment)) {
-            return Err(invalid());
-        }
-        let mut path = self.root.as_ref().clone();
-        for (index, segment) in segments.iter().enumerate() {
-            path.push(segment);
-            // Not following links anywhere on the way keeps a planted one from leading out.
-            let facts = fs::symlink_metadata(&path).map_err(|source| read_error(uri, source))?;
-            let expected = if index < 2 { facts.is_dir() } else { facts.is_file() };
-            if !expected {
-                return Err(ArtifactError::NotFound { uri: uri.to_owned() });
-            }
-        }
-        Ok(path)
+        whole(uri)?.file(&self.root)
+    }
+
+    /// Every artifact, the newest first.
+    pub fn list(&self) -> Vec<StoredArtifact> {
+        listing::list(&self.root)
+    }
+
+    /// Removes one artifact, unless somebody is reading it.
+    pub fn delete(&self, uri: &ArtifactUri) -> Result<(), ArtifactError> {
+        listing::delete(&self.root, uri)
+    }
+
+    /// Removes what exceeds the limits now.
+    pub fn prune(&self) -> Swept {
+        let limits = self.upkeep.lock().limits;
+        sweep::sweep(&self.root, &limits)
+    }
+
+    /// Removes everything that nobody is writing or reading.
+    pub fn clear(&self) -> Swept {
+        sweep::sweep(&self.root, &ArtifactLimits::NOTHING)
     }
 }
 
 /// Sweeping reads the disk, so it must not hold up the start or a call. Nothing waits for it.
-fn sweep_in_background(root: PathBuf) {
-    let sweep = move || sweep::sweep(&root, &sweep::Limits::default());
+fn sweep_in_background(root: PathBuf, limits: ArtifactLimits) {
+    let sweep = move || {
+        sweep::sweep(&root, &limits);
+    };
     if let Err(error) = thread::Builder::new().name("artifact-sweep".to_owned()).spawn(sweep) {
         tracing::debug!(%error, "old artifacts are not swept this time");
     }
 }
 
-fn read_error(uri: &str, source: io::Error) -> ArtifactError {
-    let uri = uri.to_owned();
+/// The artifact that a URI without a part names.
+fn whole(uri: &str) -> Result<ArtifactUri, ArtifactError> {
+    match ArtifactUri::parse(uri)? {
+        (uri, ArtifactPart::Whole) => Ok(uri),
+        (_, ArtifactPart::Bytes { .. }) => Err(ArtifactError::InvalidUri { uri: uri.to_owned() }),
+    }
+}
+
+fn read_error(uri: &ArtifactUri, source: io::Error) -> ArtifactError {
+    let uri = uri.to_string();
     match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ArtifactError::NotFound { uri },
         _ => ArtifactError::Read { uri, source },
@@ -151,12 +202,6 @@ fn facts_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(FACTS_SUFFIX);
     path.with_file_name(name)
-}
-
-fn is_safe_segment(segment: &str) -> bool {
-    !segment.is_empty()
-        && !segment.starts_with('.')
-        && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
 /// A file name of letters, digits, `.`, `_` and `-`, at most 100 long, never hidden.

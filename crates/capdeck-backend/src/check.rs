@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 
 use crate::{
     CallError, Connector, child_environment::child_environment, cli::template::has_input,
-    connect::Prepared, process::find_program,
+    connect::Prepared, openapi, process::find_program,
 };
 
 impl Connector {
@@ -17,7 +17,10 @@ impl Connector {
             Backend::Cli(tools) => self.prepare(definition, tools).map(|ready| check_cli(&ready)),
             Backend::Mcp(server) => self.prepare(definition, server).map(|ready| check_mcp(&ready)),
             Backend::Http(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
-            Backend::OpenApi(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
+            Backend::OpenApi(api) => self.prepare(definition, api).map(|ready| {
+                let problem = openapi::check(&ready).err();
+                problem.map(|problem| problem.scrubbed(&ready.log_scrubber)).into_iter().collect()
+            }),
             Backend::GoogleDiscovery(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
             Backend::GraphQl(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
             Backend::Caplets(set) => self.prepare(definition, set).map(|_ready| Vec::new()),

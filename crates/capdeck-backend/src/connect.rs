@@ -2,17 +2,19 @@
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
-use capdeck_auth::{Environment, ResolveError, Scrubber, Secret, Unresolved, resolve_value};
+use capdeck_auth::{
+    Environment, Names, ResolveError, Scrubber, Secret, Unresolved, Vault, resolve_value,
+};
 use capdeck_catalog::RawObject;
-use capdeck_definition::{Backend, BackendKind, CapabilityId, Definition};
+use capdeck_definition::{Backend, CapabilityId, Definition};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
-    cli::CliConnection, google_discovery, http_actions::HttpActions, mcp,
-    surroundings::Surroundings, working_folder::WorkingFolder,
+    cli::CliConnection, google_discovery, graphql::GraphQlReader, http_actions::HttpActions, mcp,
+    openapi, surroundings::Surroundings, vault_holder, working_folder::WorkingFolder,
 };
 
 /// Opens connections. Cheap to clone; one per host.
@@ -30,10 +32,12 @@ pub struct ConnectorSettings {
     pub project: Option<PathBuf>,
     /// Large results are kept below this folder.
     pub artifacts_dir: PathBuf,
-    /// Sign-ins are kept below this folder.
-    pub auth_dir: PathBuf,
+    /// Where `$vault:NAME` is looked up, and where sign-ins are kept.
+    pub vault: Vault,
     /// How to start the process that ends children when the host is killed.
     pub guardian: Option<GuardianCommand>,
+    /// How the names of HTTP APIs are looked up.
+    pub names: Arc<dyn Names>,
     /// How the host introduces itself to MCP servers.
     pub client_name: String,
     /// Also part of the `User-Agent` of HTTP requests.
@@ -94,12 +98,18 @@ impl Connector {
             Backend::Cli(tools) => {
                 Ok(Arc::new(CliConnection::new(self.prepare(definition, tools)?, &options.cancel)))
             }
+            Backend::OpenApi(api) => {
+                let prepared = self.prepare(definition, api)?;
+                let base_dir = &definition.base_dir;
+                Ok(Arc::new(openapi::connect(prepared, base_dir, &options.cancel).await?))
+            }
             Backend::GoogleDiscovery(api) => {
                 let prepared = self.prepare(definition, api)?;
                 Ok(Arc::new(google_discovery::connect(prepared, &options.cancel)?))
             }
-            Backend::OpenApi(_) | Backend::GraphQl(_) => {
-                Err(not_connected_yet(definition.backend.kind()))
+            Backend::GraphQl(api) => {
+                let prepared = self.prepare(definition, api)?;
+                Ok(Arc::new(GraphQlReader::connect(prepared, &options.cancel)?))
             }
             Backend::Caplets(_) => Err(CallError::new(
                 ErrorCode::InternalError,
@@ -128,7 +138,9 @@ impl Connector {
         definition: &Definition,
         block: &T,
     ) -> Result<Prepared<T>, CallError> {
-        let resolved = resolve_value(block, &self.surroundings.environment)?;
+        let holder = vault_holder(definition);
+        let lookup = self.surroundings.lookup(&holder);
+        let resolved = resolve_value(block, lookup)?;
         let project = self.surroundings.project.as_deref();
         Ok(Prepared {
             id: definition.id.clone(),
@@ -181,6 +193,7 @@ impl From<ResolveError> for CallError {
                         json!({
                             "reference": one.reference,
                             "place": one.place,
+                            "code": one.code(),
                             "reason": one.to_string(),
                         })
                     })
@@ -196,20 +209,4 @@ impl From<ResolveError> for CallError {
             }
         }
     }
-}
-
-fn not_connected_yet(kind: BackendKind) -> CallError {
-    let name = match kind {
-        BackendKind::OpenApi => "an OpenAPI backend",
-        BackendKind::GoogleDiscovery => "a Google Discovery backend",
-        BackendKind::GraphQl => "a GraphQL backend",
-        BackendKind::Mcp => "an MCP backend",
-        BackendKind::Http => "an HTTP backend",
-        BackendKind::Cli => "a command-line backend",
-        BackendKind::Caplets => "a set",
-    };
-    CallError::new(
-        ErrorCode::UnsupportedCapability,
-        format!("{name} is not connected yet in this version"),
-    )
 }

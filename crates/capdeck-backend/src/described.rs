@@ -18,7 +18,7 @@ use capdeck_catalog::Discovery;
 use serde_json::{Map, Value, value::RawValue};
 use tokio::sync::Mutex;
 
-pub(crate) use self::document::{DocumentPlace, read_document};
+pub(crate) use self::document::{DocumentPlace, read_body, read_document};
 use crate::{
     CallContext, CallError, Connection, ToolCall,
     arguments::read_arguments,

@@ -6,17 +6,20 @@
 mod body;
 pub(crate) mod client;
 mod endpoint;
+mod network;
 mod pace;
 mod request;
 mod response;
+mod retry;
 mod send;
 mod target;
+mod turns;
 
 pub(crate) use self::{
     body::Body,
     endpoint::{Delivery, Endpoint},
     pace::Pace,
-    request::{Request, header_name, header_value},
+    request::{Redirects, Request, header_name, header_value},
     response::DEFAULT_INLINE,
     send::failure,
     target::{below, encode_segment, parse_base},

@@ -19,11 +19,13 @@ mod declared_tool;
 mod described;
 mod fault_sources;
 mod google_discovery;
+mod graphql;
 mod guardian;
 mod http;
 mod http_actions;
 mod listener;
 mod mcp;
+mod openapi;
 mod outbound;
 mod process;
 mod process_log;
@@ -33,11 +35,15 @@ mod sign_in;
 mod static_discovery;
 mod surroundings;
 mod tool_result;
+mod vault_holder;
 mod working_folder;
 
 pub use capdeck_auth::{Begun, Login, SignIn, SignInState, SignInStatus};
 
-pub use artifact::{Artifact, ArtifactError, ArtifactStore, ArtifactWriter};
+pub use artifact::{
+    Artifact, ArtifactError, ArtifactLimits, ArtifactPart, ArtifactReader, ArtifactStore,
+    ArtifactUri, ArtifactWriter, StoredArtifact, Swept,
+};
 pub use call_error::{CallError, ErrorCode, ErrorKind, RpcFailure};
 pub use connect::{ClientProfile, ConnectOptions, Connector, ConnectorSettings};
 pub use connection::{CallContext, Caller, Connection, NoCaller, ToolCall};
@@ -45,3 +51,4 @@ pub use guardian::{GuardianCommand, run_guardian};
 pub use listener::{Listener, NoListener};
 pub use setup_run::{SetupEvent, SetupPhase, SetupReport, StepReport, StepStatus};
 pub use static_discovery::static_discovery;
+pub use vault_holder::vault_holder;

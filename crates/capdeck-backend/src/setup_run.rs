@@ -16,6 +16,7 @@ use crate::{
     child_environment::child_environment,
     command_run::{Ending, Run, run},
     process::{ChildCommand, Errors, Input},
+    vault_holder,
     working_folder::WorkingFolder,
 };
 
@@ -92,7 +93,8 @@ impl Connector {
             )
         })?;
         let surroundings = self.surroundings();
-        let resolved = resolve_value::<Setup>(setup, &surroundings.environment)?;
+        let holder = vault_holder(definition);
+        let resolved = resolve_value::<Setup>(setup, surroundings.lookup(&holder))?;
         let folder = WorkingFolder::new(definition.project_bound, surroundings.project.as_deref())?;
         let Setup { commands, verify } = resolved.value;
         let steps: Vec<(SetupPhase, SetupStep)> = commands

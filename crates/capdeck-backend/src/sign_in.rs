@@ -13,7 +13,9 @@ use reqwest::{
 use serde_json::json;
 use url::Url;
 
-use crate::{CallError, Connector, ErrorCode, google_discovery, surroundings::Surroundings};
+use crate::{
+    CallError, Connector, ErrorCode, google_discovery, openapi, surroundings::Surroundings,
+};
 
 /// How often one request to an API is sent again after it was refused.
 const MAX_RESENDS: u32 = 2;
@@ -50,6 +52,17 @@ impl Connector {
                 let (id, auth) = (&prepared.id, &prepared.block.auth);
                 google_discovery::server(&prepared.block)?.and_then(|server| {
                     of_api(id, auth, server, described_scopes, &prepared.surroundings)
+                })
+            }
+            Backend::GraphQl(api) => {
+                let prepared = self.prepare(definition, api)?;
+                let url = parse(&prepared.id, "endpointUrl", &prepared.block.endpoint_url)?;
+                of_api(&prepared.id, &prepared.block.auth, url, &[], &prepared.surroundings)
+            }
+            Backend::OpenApi(api) => {
+                let prepared = self.prepare(definition, api)?;
+                openapi::resource(&prepared.block).and_then(|url| {
+                    of_api(&prepared.id, &prepared.block.auth, url, &[], &prepared.surroundings)
                 })
             }
             _ => None,

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use capdeck_auth::{Environment, GuardedClients, TokenStore};
+use capdeck_auth::{Environment, GuardedClients, Holder, Lookup, TokenStore, Vault};
 
 use crate::{
     CallError, artifact::ArtifactStore, connect::ConnectorSettings, fault_sources::FaultSources,
@@ -22,8 +22,9 @@ pub(crate) struct Surroundings {
     pub(crate) spawner: Spawner,
     pub(crate) logs: ProcessLogs,
     pub(crate) artifacts: ArtifactStore,
+    pub(crate) vault: Vault,
     pub(crate) token_store: TokenStore,
-    /// For the addresses that servers name when they ask for a sign-in.
+    /// For requests of APIs, and for the addresses that servers name when they ask for a sign-in.
     pub(crate) guarded_clients: GuardedClients,
     pub(crate) faults: FaultSources,
     http: OnceLock<Result<reqwest::Client, CallError>>,
@@ -35,13 +36,14 @@ impl Surroundings {
             environment,
             project,
             artifacts_dir,
-            auth_dir,
+            vault,
             guardian,
+            names,
             client_name,
             client_version,
         } = settings;
         let version = client_version.clone();
-        let build = move |reach| client::build_guarded(&version, reach);
+        let build = move |reach| client::build_guarded(&version, reach, Arc::clone(&names));
         Self {
             environment,
             project,
@@ -50,14 +52,20 @@ impl Surroundings {
             spawner: Spawner::new(Guardian::new(guardian)),
             logs: ProcessLogs::default(),
             artifacts: ArtifactStore::open(artifacts_dir),
-            token_store: TokenStore::new(auth_dir),
+            token_store: TokenStore::new(&vault),
+            vault,
             guarded_clients: GuardedClients::new(Arc::new(build)),
             faults: FaultSources::default(),
             http: OnceLock::new(),
         }
     }
 
-    /// The HTTP client, built when first needed: reading the system's certificates takes a while.
+    /// Where the references of one definition are looked up.
+    pub(crate) fn lookup<'a>(&'a self, holder: &'a Holder) -> Lookup<'a> {
+        Lookup::new(&self.environment, &self.vault, holder)
+    }
+
+    /// The HTTP client for MCP servers, built when first needed: reading the system's certificates takes a while.
     pub(crate) fn http(&self) -> Result<&reqwest::Client, CallError> {
         self.http
             .get_or_init(|| client::build(&self.client_version))

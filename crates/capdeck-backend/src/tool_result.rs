@@ -24,6 +24,7 @@ impl ToolResult {
                 "uri": artifact.uri,
                 "name": artifact.filename,
                 "size": artifact.byte_length,
+                "_meta": { "capdeck/sha256": artifact.sha256 },
             });
             if let (Some(mime_type), Some(members)) = (artifact.mime_type, link.as_object_mut()) {
                 members.insert("mimeType".into(), mime_type.into());

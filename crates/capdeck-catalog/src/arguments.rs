@@ -80,6 +80,12 @@ impl ArgumentCheck {
     }
 }
 
+/// True when the checker can use this regular expression as a `pattern`.
+pub fn is_sound_pattern(pattern: &str) -> bool {
+    let schema = serde_json::json!({ "pattern": pattern });
+    jsonschema::options().with_draft(Draft::Draft202012).offline().build(&schema).is_ok()
+}
+
 /// The arguments that were given a value, when some were not.
 fn without_nulls(arguments: &Value) -> Option<Value> {
     let members = arguments.as_object()?;

@@ -16,8 +16,7 @@ pub fn compact(tool: &Tool) -> Value {
     }
     compact.insert("hasInputSchema".into(), json!(tool.input_schema().is_some()));
     compact.insert("hasOutputSchema".into(), json!(tool.output_schema().is_some()));
-    // Fields can only be picked from an answer whose shape is known.
-    compact.insert("supportsFields".into(), json!(tool.output_schema().is_some()));
+    compact.insert("supportsFields".into(), json!(true));
 
     let template = template(&shape);
     let (required, accepted) = (shape.required(), shape.accepted());
@@ -76,12 +75,12 @@ mod tests {
     fn a_bare_tool_and_one_without_template() {
         check(
             json!({"name": "ping"}),
-            json!({"name": "ping", "hasInputSchema": false, "hasOutputSchema": false, "supportsFields": false,
+            json!({"name": "ping", "hasInputSchema": false, "hasOutputSchema": false, "supportsFields": true,
                    "callTemplate": {"operation": "call_tool", "name": "ping", "args": {}}}),
         );
         check(
             json!({"name": "odd", "inputSchema": {"properties": {"a": {}}, "required": ["a"]}}),
-            json!({"name": "odd", "hasInputSchema": true, "hasOutputSchema": false, "supportsFields": false,
+            json!({"name": "odd", "hasInputSchema": true, "hasOutputSchema": false, "supportsFields": true,
                    "requiredArgs": ["a"], "acceptedArgs": ["a"]}),
         );
     }

@@ -26,6 +26,7 @@ mod tokens;
 
 pub use arguments::{
     ArgumentCheck, ArgumentError, ArgumentProblem, BadArguments, UnexpectedArgument,
+    is_sound_pattern,
 };
 pub use build::{Facts, Trust, build};
 pub use canonical::{canonical, sha256_hex};

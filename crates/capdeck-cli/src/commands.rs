@@ -3,6 +3,7 @@
 mod add;
 mod approvals;
 mod approve;
+mod artifacts;
 mod auth;
 mod budget;
 mod call;
@@ -23,6 +24,7 @@ mod trust;
 mod untrust;
 mod up;
 mod validate;
+mod vault;
 mod why;
 
 use clap::Subcommand;
@@ -45,7 +47,9 @@ pub(crate) enum Command {
     Describe(describe::DescribeArgs),
     Search(search::SearchArgs),
     Call(call::CallArgs),
+    Artifacts(artifacts::ArtifactsArgs),
     Auth(auth::AuthArgs),
+    Vault(vault::VaultArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Validate(validate::ValidateArgs),
@@ -75,7 +79,9 @@ impl Command {
             Self::Describe(args) => describe::run(args, context),
             Self::Search(args) => search::run(args, context),
             Self::Call(args) => call::run(args, context),
+            Self::Artifacts(args) => artifacts::run(args, context),
             Self::Auth(args) => auth::run(args, context),
+            Self::Vault(args) => vault::run(args, context),
             Self::Check(args) => check::run(args, context),
             Self::Doctor(args) => doctor::run(args, context),
             Self::Validate(args) => validate::run(args, context),

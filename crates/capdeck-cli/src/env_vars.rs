@@ -13,8 +13,12 @@ pub(crate) const COMPLETE: &str = "CAPDECK_COMPLETE";
 const EXECUTABLE: &str = "CAPDECK_EXE";
 
 /// Keys of the host itself. A definition must not be able to send them anywhere.
-const WITHHELD: [&str; 3] =
-    ["CAPDECK_ADMIN_KEY", "CAPLETS_ENCRYPTION_KEY", "CAPLETS_ENCRYPTION_KEY_FILE"];
+const WITHHELD: [&str; 4] = [
+    "CAPDECK_ADMIN_KEY",
+    "CAPDECK_KEY_FILE",
+    "CAPLETS_ENCRYPTION_KEY",
+    "CAPLETS_ENCRYPTION_KEY_FILE",
+];
 
 /// Everything the process was given besides its arguments.
 #[derive(Debug)]
@@ -33,6 +37,12 @@ pub(crate) struct EnvVars {
     pub(crate) public_url: Option<String>,
     /// `CAPDECK_ADMIN_KEY`.
     pub(crate) admin_key: Option<Secret>,
+    /// `CAPDECK_KEY_FILE`.
+    pub(crate) key_file: Option<PathBuf>,
+    /// `CAPLETS_ENCRYPTION_KEY`.
+    pub(crate) caplets_key: Option<Secret>,
+    /// `CAPLETS_ENCRYPTION_KEY_FILE`.
+    pub(crate) caplets_key_file: Option<PathBuf>,
     /// `CAPDECK_LOG`.
     pub(crate) log: Option<String>,
     /// `CAPLETS_CONFIG`.
@@ -75,6 +85,9 @@ impl EnvVars {
             port: text("CAPDECK_PORT"),
             public_url: text("CAPDECK_PUBLIC_URL"),
             admin_key: text("CAPDECK_ADMIN_KEY").map(Secret::new),
+            key_file: path("CAPDECK_KEY_FILE"),
+            caplets_key: text("CAPLETS_ENCRYPTION_KEY").map(Secret::new),
+            caplets_key_file: path("CAPLETS_ENCRYPTION_KEY_FILE"),
             log: text("CAPDECK_LOG"),
             caplets_config: path("CAPLETS_CONFIG"),
             caplets_project_config: path("CAPLETS_PROJECT_CONFIG"),

@@ -1,8 +1,8 @@
 //! What a definition would do on this machine, told before anybody agrees to it. Nothing is shortened.
 
 use capdeck_definition::{
-    Auth, Backend, CliTools, Definition, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, McpServer,
-    OpenApiEndpoint, Setup, SetupStep,
+    Auth, Backend, CliTools, Definition, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, HttpBlock,
+    McpServer, Network, OpenApiEndpoint, Setup, SetupStep,
 };
 
 use crate::plain_text::{command_line, one_line, written};
@@ -61,6 +61,7 @@ fn mcp(server: &McpServer) -> Vec<String> {
 fn openapi(api: &OpenApiEndpoint) -> Vec<String> {
     let mut lines = sources([&api.spec_path, &api.spec_url]);
     lines.extend(api.base_url.as_ref().map(|url| format!("sends requests to {}", one_line(url))));
+    lines.extend(inside(api));
     lines.extend(sign_in(&api.auth));
     lines
 }
@@ -68,6 +69,7 @@ fn openapi(api: &OpenApiEndpoint) -> Vec<String> {
 fn google(api: &GoogleDiscoveryApi) -> Vec<String> {
     let mut lines = sources([&api.discovery_path, &api.discovery_url]);
     lines.extend(api.base_url.as_ref().map(|url| format!("sends requests to {}", one_line(url))));
+    lines.extend(inside(api));
     lines.extend(sign_in(&api.auth));
     lines
 }
@@ -75,6 +77,7 @@ fn google(api: &GoogleDiscoveryApi) -> Vec<String> {
 fn graphql(api: &GraphQlEndpoint) -> Vec<String> {
     let mut lines = sources([&api.schema_path, &api.schema_url]);
     lines.push(format!("sends requests to {}", one_line(&api.endpoint_url)));
+    lines.extend(inside(api));
     lines.extend(sign_in(&api.auth));
     lines
 }
@@ -86,8 +89,15 @@ fn http(api: &HttpApi) -> Vec<String> {
         format!("{name} sends {}", one_line(&request))
     };
     let mut lines: Vec<String> = api.actions.iter().map(line).collect();
+    lines.extend(inside(api));
     lines.extend(sign_in(&api.auth));
     lines
+}
+
+/// Said only where requests may go further than usual.
+fn inside(api: &impl HttpBlock) -> Option<String> {
+    let is_open = api.outgoing().network == Network::Private;
+    is_open.then(|| "may send requests to private networks and to this machine".to_owned())
 }
 
 fn cli(tools: &CliTools) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! The one place that prints. Stdout is data; stderr is for people.
 
 mod asker;
+mod hidden_input;
 mod paint;
 mod progress;
 
@@ -12,6 +13,7 @@ use std::{
 use serde::Serialize;
 
 pub(crate) use asker::Asker;
+pub(crate) use hidden_input::hidden_input;
 pub(crate) use paint::{Palette, Style};
 pub(crate) use progress::Progress;
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use capdeck_auth::Environment;
+use capdeck_auth::{Environment, KeySettings, Vault};
 use capdeck_definition::{Exposure, Owner, Project, Root, find_project};
 use capdeck_host::{ApprovalStore, GuardianCommand, Host, HostSettings};
 
@@ -31,6 +31,7 @@ pub(crate) struct Settings {
     pub(crate) state_dir: PathBuf,
     pub(crate) cache_dir: PathBuf,
     pub(crate) environment: Environment,
+    pub(crate) vault: Vault,
     executable: Option<PathBuf>,
 }
 
@@ -60,11 +61,13 @@ impl Settings {
             (None, Some(file)) => project_of_config(&here.join(file)),
             (None, None) => here.to_owned(),
         };
+        let state_dir = place(env.state_dir.as_ref(), "CAPDECK_STATE_DIR", |base| &base.state)?;
         Ok(Self {
             user_roots: user_roots(&config_dir, chosen.is_some(), env, here),
             config_is_named: config.is_some(),
             project: project_from(&start_dir, project.is_some(), env.home.as_deref()),
-            state_dir: place(env.state_dir.as_ref(), "CAPDECK_STATE_DIR", |base| &base.state)?,
+            vault: Vault::new(&state_dir, key_settings(env, here, &state_dir)),
+            state_dir,
             cache_dir: place(env.cache_dir.as_ref(), "CAPDECK_CACHE_DIR", |base| &base.cache)?,
             environment: env.snapshot.clone(),
             executable: env.executable.clone(),
@@ -110,6 +113,7 @@ impl Settings {
             state_dir: self.state_dir.clone(),
             cache_dir: self.cache_dir.clone(),
             environment: self.environment.clone(),
+            vault: self.vault.clone(),
             guardian: self
                 .executable
                 .clone()
@@ -117,6 +121,18 @@ impl Settings {
             default_exposure: Exposure::Search,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
+    }
+}
+
+/// What the environment says about the key, and where Caplets keeps one.
+fn key_settings(env: &EnvVars, here: &Path, state_dir: &Path) -> KeySettings {
+    let states = env.base.iter().map(|base| base.state.as_path());
+    let places = states.chain([state_dir]).map(|state| state.join("caplets/vault/vault-key"));
+    KeySettings {
+        key_file: env.key_file.as_ref().map(|file| here.join(file)),
+        caplets_key: env.caplets_key.clone(),
+        caplets_key_file: env.caplets_key_file.as_ref().map(|file| here.join(file)),
+        caplets_places: places.collect(),
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod graphql;
 pub(crate) mod http;
 pub(crate) mod mcp;
 pub(crate) mod openapi;
+pub(crate) mod outgoing;
 pub(crate) mod set;
 
 use serde::{Deserialize, Serialize};

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Keys that only the user's own config decides.
-const USER_ONLY_KEYS: [&str; 3] = ["serve", "telemetry", "storage"];
+const USER_ONLY_KEYS: [&str; 4] = ["serve", "telemetry", "storage", "artifacts"];
 
 /// Parses a config file. A broken entry is quarantined, a broken option ignored; only a text that cannot be read at
 /// all loses the whole file.
@@ -149,7 +149,7 @@ fn note_repeated_ids(root: &Node, findings: &mut Findings, broken: &mut BrokenEn
 
 /// Takes a broken option out of the document. Flat blocks lose one option, everything else its top-level key.
 fn drop_option(root: &mut Node, violation: &Violation) {
-    let flat = |key: &str| matches!(key, "options" | "serve" | "completion");
+    let flat = |key: &str| matches!(key, "options" | "serve" | "completion" | "artifacts");
     match violation.steps.as_slice() {
         [Step::Key(block), Step::Key(option), ..] if flat(block) => root.remove(&[block, option]),
         [Step::Key(key), ..] => root.remove(&[key]),

@@ -23,6 +23,12 @@ pub struct DeckConfig {
     pub exposure_discovery_concurrency: u32,
     /// The most tokens the standing tool list may cost. `None` means the host's default.
     pub surface_tokens: Option<u32>,
+    /// The most bytes of a result that a client of the deck is sent. `None` means the host's default.
+    pub result_bytes: Option<u64>,
+    /// How long large results are kept, from the user's own config only.
+    pub artifacts: ArtifactConfig,
+    /// True when results teach what tools answer.
+    pub observed_shapes: bool,
     /// Which calls run, which are asked about and which do not exist for a client.
     pub policy: Policy,
     /// How closely definitions are watched where a capability does not say.
@@ -33,6 +39,16 @@ pub struct DeckConfig {
     pub namespace_aliases: NamespaceAliases,
     /// Where the HTTP host listens, from the user's own config only.
     pub serve: ServeConfig,
+}
+
+/// How long large results are kept. `None` means the host's default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArtifactConfig {
+    /// Older ones are removed.
+    pub max_age_days: Option<u32>,
+    /// The oldest are removed until the rest fits.
+    pub max_megabytes: Option<u32>,
 }
 
 /// Defaults of the HTTP host.
@@ -58,6 +74,9 @@ impl Default for DeckConfig {
             exposure_discovery_timeout_ms: 15_000,
             exposure_discovery_concurrency: 4,
             surface_tokens: None,
+            result_bytes: None,
+            artifacts: ArtifactConfig::default(),
+            observed_shapes: true,
             policy: Policy::default(),
             pins: PinMode::default(),
             least_pins: PinMode::Off,
@@ -81,6 +100,7 @@ impl DeckConfig {
         if let Some(options) = &file.options {
             self.exposure = options.exposure.or(self.exposure);
             self.surface_tokens = options.surface_tokens.or(self.surface_tokens);
+            self.result_bytes = options.result_bytes.or(self.result_bytes);
             if let Some(timeout) = options.exposure_discovery_timeout_ms {
                 self.exposure_discovery_timeout_ms = timeout;
             }
@@ -88,6 +108,8 @@ impl DeckConfig {
                 self.exposure_discovery_concurrency = concurrency;
             }
         }
+        // Whoever says no is heard: a project may keep its answers to itself, and so may the person.
+        self.observed_shapes &= file.observed_shapes.unwrap_or(true);
         self.policy.is_incomplete |= file.policy_is_incomplete;
         // A project may ask for more care, never for less.
         if layer.needs_trust() {
@@ -101,6 +123,12 @@ impl DeckConfig {
             let merged = &mut self.namespace_aliases;
             merged.local = aliases.local.clone().or(merged.local.take());
             merged.upstreams.extend(aliases.upstreams.clone());
+        }
+        // A project must not decide what of other projects stays.
+        if let (Some(artifacts), false) = (&file.artifacts, layer.needs_trust()) {
+            let kept = &mut self.artifacts;
+            kept.max_age_days = artifacts.max_age_days.or(kept.max_age_days);
+            kept.max_megabytes = artifacts.max_megabytes.or(kept.max_megabytes);
         }
         // A project must not decide where this machine listens.
         if let (Some(serve), false) = (&file.serve, layer.needs_trust()) {

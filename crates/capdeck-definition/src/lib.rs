@@ -44,15 +44,18 @@ pub use auth::{Auth, OAuth};
 pub use backend::chaos::{Chaos, ChaosDelay, DelayRange};
 pub use backend::cli::{CliAction, CliAnnotations, CliOutput, CliOutputType, CliTools};
 pub use backend::google_discovery::GoogleDiscoveryApi;
-pub use backend::graphql::{GraphQlEndpoint, GraphQlOperation};
+pub use backend::graphql::{
+    GraphQlEndpoint, GraphQlOperation, GraphQlQueryRights, GraphQlQueryTool,
+};
 pub use backend::http::{HttpAction, HttpApi, HttpMethod};
 pub use backend::mcp::{McpServer, McpTransport, ProtocolEra};
 pub use backend::openapi::OpenApiEndpoint;
+pub use backend::outgoing::{HttpBlock, Network, Outgoing, RateLimit, RatePeriod};
 pub use backend::set::CapletSet;
 pub use backend::{Backend, BackendKind};
 pub use check::check_paths;
 pub use deck::{Deck, Quarantined};
-pub use deck_config::{DeckConfig, ServeConfig};
+pub use deck_config::{ArtifactConfig, DeckConfig, ServeConfig};
 pub use definition::{
     CapabilityId, Definition, Hints, InvalidId, ResourceClass, Runtime, RuntimeFeature,
     RuntimeResources, Shadowing,

@@ -83,7 +83,7 @@ impl Session {
         let tool = self.find_tool(&capability, &request.tool, context).await?;
         if let Some(tool) = &tool {
             check_arguments(&capability, tool, request.arguments.as_deref())?;
-            projection::check(&request.fields, tool)?;
+            projection::check(&request.fields, &capability, tool)?;
         }
         let passage = self.pass(&capability, tool.as_deref(), request, context).await?;
         Ok(Admitted { capability, tool, passage })
@@ -113,12 +113,10 @@ impl Session {
         let outcome = self.call_backend(capability, tool.as_deref(), request, context).await;
         self.host.note_outcome(&capability.definition.id, outcome.as_ref().err());
         let result = outcome?;
-        match tool {
-            Some(tool) if !request.fields.is_empty() => {
-                projection::apply(&request.fields, tool, &result)
-            }
-            _ => Ok(result),
+        if request.fields.is_empty() {
+            return Ok(result);
         }
+        projection::apply(&request.fields, self.host.artifacts(), result).await
     }
 
     async fn call_backend(

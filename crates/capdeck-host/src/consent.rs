@@ -154,7 +154,7 @@ impl Session {
             arguments: summary::of_arguments(
                 arguments.map_or("{}", RawValue::get),
                 definition,
-                &self.host.settings().environment,
+                self.host.settings(),
             ),
             client: self.client_name.clone(),
             principal: self.principal.to_string(),

@@ -6,6 +6,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use capdeck_auth::SystemNames;
 use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, NoListener,
 };
@@ -17,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ApprovalStore, HostEvent, HostSettings, LastFailure, Principal, Scope, Session,
-    SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy, audience::AudienceKey,
-    audit::AuditLog, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
-    failures::Failures, pins::PinStore, pool::ConnectionPool, subscriptions::Subscriptions,
-    tasks::Tasks,
+    SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
+    artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, discoveries::Discoveries,
+    discovery_cache::DiscoveryCache, eras::Eras, failures::Failures, pins::PinStore,
+    pool::ConnectionPool, subscriptions::Subscriptions, tasks::Tasks,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -63,12 +64,14 @@ impl Host {
             environment: settings.environment.clone(),
             project: settings.project.as_ref().map(|project| project.dir.clone()),
             artifacts_dir: settings.state_dir.join("artifacts"),
-            auth_dir: settings.state_dir.join("auth"),
+            vault: settings.vault.clone(),
             guardian: settings.guardian.clone(),
+            names: Arc::new(SystemNames),
             client_name: "capdeck".to_owned(),
             client_version: settings.version.clone(),
         });
         let deck = Arc::new(read_deck(&settings));
+        connector.artifacts().keep_within(artifact_limits(&deck.config));
         let discoveries = Discoveries::new(DiscoveryCache::new(&settings.cache_dir));
         let catalog = build_catalog(&settings, &deck, &discoveries, None);
         let eras = Eras::default();
@@ -220,6 +223,7 @@ impl Host {
         let deck = Arc::new(read_deck(&self.0.settings));
         let _building = self.0.building.lock();
         self.0.deck.store(deck.clone());
+        self.artifacts().keep_within(artifact_limits(&deck.config));
         let previous = self.catalog();
         let next = build_catalog(&self.0.settings, &deck, &self.0.discoveries, Some(&previous));
         self.swap_in(next);

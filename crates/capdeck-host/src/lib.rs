@@ -7,6 +7,7 @@
 //! This crate never knows MCP server types, HTTP statuses, terminals or argument parsers.
 
 mod approvals;
+mod artifacts;
 mod audience;
 mod audit;
 mod call;
@@ -51,9 +52,10 @@ mod watch;
 
 // What faces of the host need of the stages below it.
 pub use capdeck_backend::{
-    Begun, CallContext, CallError, Caller, ClientProfile, ErrorCode, ErrorKind, GuardianCommand,
-    Listener, NoCaller, NoListener, RpcFailure, SetupEvent, SetupPhase, SetupReport, SignIn,
-    SignInState, SignInStatus, StepReport, StepStatus, run_guardian,
+    Artifact, ArtifactReader, Begun, CallContext, CallError, Caller, ClientProfile, ErrorCode,
+    ErrorKind, GuardianCommand, Listener, NoCaller, NoListener, RpcFailure, SetupEvent, SetupPhase,
+    SetupReport, SignIn, SignInState, SignInStatus, StepReport, StepStatus, StoredArtifact, Swept,
+    run_guardian, vault_holder,
 };
 pub use capdeck_catalog::RawObject;
 pub use capdeck_definition::{CapabilityId, Exposure};

@@ -37,6 +37,9 @@ struct CallArguments {
     /// Agents that write `args` or `arguments` mean the same thing.
     #[serde(default, alias = "args", alias = "arguments")]
     data: Option<Box<RawValue>>,
+    /// Dotted paths of the result to keep. Not in the listed schema, which every client pays for; `describe` tells.
+    #[serde(default)]
+    fields: Vec<String>,
 }
 
 /// One page of a search, with the capabilities that could not be searched.
@@ -167,7 +170,10 @@ impl Session {
         })?;
         let mut shown: RawObject = tool.raw().clone();
         shown.extend(raw::object([("name", json!(asked.name))]));
-        let text = serde_json::to_string(&shown).unwrap_or_default();
+        let mut text = serde_json::to_string(&shown).unwrap_or_default();
+        text.push_str(
+            "\n`call_tool` takes `fields` beside `data`: dotted paths of the result to keep.",
+        );
         answer_with(&json!({ "capability": id, "tool": shown }), text)
     }
 
@@ -180,7 +186,8 @@ impl Session {
         let asked: CallArguments = parse("call_tool", request.arguments.as_deref())?;
         let (capability, tool) = self.named_tool(&asked.name)?;
         // What else the client sent with the call, such as answers to questions, is meant for the tool.
-        let inner = ToolRequest { capability, tool, arguments: asked.data, ..request };
+        let CallArguments { name: _, data, fields } = asked;
+        let inner = ToolRequest { capability, tool, arguments: data, fields, ..request };
         self.call(&inner, context).await
     }
 

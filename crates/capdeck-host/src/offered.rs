@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
-use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_backend::{ArtifactUri, CallContext, CallError, ErrorCode};
 use capdeck_catalog::{RawObject, Tool};
 use serde_json::{Value, json, value::RawValue};
 
@@ -89,7 +88,7 @@ impl Session {
         mut params: RawObject,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        if uri.starts_with("capdeck://artifacts/") {
+        if ArtifactUri::is_meant(uri) {
             return self.read_artifact(uri).await;
         }
         if uri.starts_with("skill://")
@@ -108,19 +107,6 @@ impl Session {
             let message = format!("there is no resource `{uri}`");
             CallError::new(ErrorCode::ResourceNotFound, message).hint("list the resources first")
         })
-    }
-
-    async fn read_artifact(&self, uri: &str) -> Result<Box<RawValue>, CallError> {
-        let (artifact, bytes) = self.host.artifacts().read(uri).await.map_err(|error| {
-            CallError::new(ErrorCode::ResourceNotFound, error.to_string()).detail(uri)
-        })?;
-        let mut content = json!({ "uri": uri, "mimeType": artifact.mime_type });
-        match String::from_utf8(bytes) {
-            Ok(text) => content["text"] = json!(text),
-            Err(binary) => content["blob"] = json!(BASE64_STANDARD.encode(binary.as_bytes())),
-        }
-        serde_json::value::to_raw_value(&json!({ "contents": [content] }))
-            .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
     }
 
     /// Gets a listed prompt. `params` are the client's own, with the listed name.

@@ -1,189 +1,186 @@
-//! Keeping only some fields of a structured result, by dotted paths through the tool's output schema.
+//! Keeping only some fields of a result, by dotted paths.
+//!
+//! A tool that declares what it answers has its paths checked before anything is called. Otherwise they are applied to
+//! whatever came back, and what was not there is told. Arrays are passed through: `items.id` is the id of every item.
 
-use capdeck_backend::{CallError, ErrorCode};
+mod choice;
+mod pick;
+mod schema;
+
+use std::io::{BufReader, Read};
+
+use capdeck_backend::{ArtifactStore, ArtifactUri, CallError, ErrorCode};
 use capdeck_catalog::{Capability, RawObject, Tool};
-use capdeck_definition::BackendKind;
-use serde_json::{Map, Value, json, value::RawValue};
+use capdeck_definition::Backend;
+use serde_json::{Value, json, value::RawValue};
 
+use self::{choice::Choice, pick::Picked, schema::missing};
 use crate::raw;
 
-/// Whether fields of this tool's result can be chosen, and if not, why.
+/// The most bytes that a choice from an artifact may have. A message stays below the 16 MiB frame.
+const MOST_PICKED: usize = 8 * 1024 * 1024;
+
+/// Where a backend that is no MCP server puts what did not fit, and the member that stands for it.
+const KEPT_ELSEWHERE: [(&str, &str); 2] = [("body", "/uri"), ("json", "/artifact/uri")];
+
+/// Whether fields of this tool's result can be chosen: always; `checked` when its output schema says which there are.
 pub(crate) fn support(capability: &Capability, tool: &Tool) -> Value {
-    if capability.definition.backend.kind() == BackendKind::GraphQl {
-        return json!({ "supported": false, "reason": "graphql_document_selection" });
+    if let Backend::Caplets(_) = capability.definition.backend {
+        return json!({ "supported": false, "reason": "inner_call" });
     }
-    if tool.output_schema().is_none() {
-        return json!({ "supported": false, "reason": "output_schema_unavailable" });
-    }
-    json!({ "supported": true })
+    json!({ "supported": true, "checked": tool.output_schema().is_some() })
 }
 
-/// Refuses paths that the output schema cannot have, before anything is called.
-pub(crate) fn check(fields: &[String], tool: &Tool) -> Result<(), CallError> {
+/// Refuses paths that the result cannot have, before anything is called.
+pub(crate) fn check(
+    fields: &[String],
+    capability: &Capability,
+    tool: &Tool,
+) -> Result<(), CallError> {
     if fields.is_empty() {
         return Ok(());
     }
-    let refuse = |message: String| CallError::new(ErrorCode::RequestInvalid, message);
-    let Some(schema) = tool.output_schema().and_then(raw::value) else {
-        return Err(refuse(format!(
-            "`{}` declares no output schema, so its fields cannot be chosen",
-            tool.name()
-        ))
-        .hint("call it without fields"));
-    };
-    let wrong: Vec<&String> = fields.iter().filter(|path| !is_path(path, &schema)).collect();
-    if wrong.is_empty() {
+    if let Backend::Caplets(_) = capability.definition.backend {
+        return Err(refused("fields are chosen in the inner call of a set".to_owned())
+            .hint("put `fields` beside the inner `name` and `args`"));
+    }
+    let choice = Choice::of(fields)?;
+    let Some(schema) = tool.output_schema().and_then(raw::value) else { return Ok(()) };
+    let wrong: Vec<_> =
+        fields.iter().filter_map(|path| Some((path, missing(path, &schema)?))).collect();
+    let Some((_, known)) = wrong.first() else {
+        tracing::debug!(tool = tool.name(), fields = choice.len(), "fields are chosen");
         return Ok(());
-    }
-    Err(refuse(format!("the result of `{}` has no such fields: {wrong:?}", tool.name()))
-        .hint("paths are dotted property names; arrays are passed through")
-        .data(json!({ "unknownFields": wrong })))
-}
-
-/// The result with only the chosen fields in `structuredContent`; error results stay whole.
-pub(crate) fn apply(
-    fields: &[String],
-    tool: &Tool,
-    result: &RawValue,
-) -> Result<Box<RawValue>, CallError> {
-    let bug =
-        |error: serde_json::Error| CallError::new(ErrorCode::InternalError, error.to_string());
-    let mut object: RawObject = serde_json::from_str(result.get()).map_err(bug)?;
-    let is_error = object.get("isError").is_some_and(|flag| flag.get() == "true");
-    let structured = object.get("structuredContent").and_then(|text| raw::value(text));
-    let (false, Some(structured)) = (is_error, structured) else {
-        return Ok(result.to_owned());
     };
-    let paths: Vec<Vec<&str>> = fields.iter().map(|path| path.split('.').collect()).collect();
-    let kept = pick(&structured, &paths);
-    tracing::debug!(tool = tool.name(), fields = fields.len(), "kept only the chosen fields");
-    let text = serde_json::to_string(&kept).map_err(bug)?;
-    object.extend(raw::object([
-        ("content", json!([{ "type": "text", "text": text }])),
-        ("structuredContent", kept),
-    ]));
-    serde_json::value::to_raw_value(&object).map_err(bug)
+    let known: Vec<&String> = known.iter().take(40).collect();
+    let wrong: Vec<&String> = wrong.iter().map(|(path, _)| *path).collect();
+    let message = format!("the result of `{}` has no such fields: {wrong:?}", tool.name());
+    Err(refused(message)
+        .hint(format!(
+            "paths are dotted property names, arrays are passed through; there are: {known:?}"
+        ))
+        .data(json!({ "unknownFields": wrong, "knownFields": known })))
 }
 
-fn pick(value: &Value, paths: &[Vec<&str>]) -> Value {
-    if paths.iter().any(Vec::is_empty) {
-        return value.clone();
+/// The result with only the chosen fields; error results stay whole.
+pub(crate) async fn apply(
+    fields: &[String],
+    store: &ArtifactStore,
+    result: Box<RawValue>,
+) -> Result<Box<RawValue>, CallError> {
+    let (choice, store) = (Choice::of(fields)?, store.clone());
+    let fields = fields.to_vec();
+    // An artifact of 100 MiB takes a while to read, and nobody else should wait for it.
+    tokio::task::spawn_blocking(move || apply_now(&fields, &choice, &store, result))
+        .await
+        .map_err(|error| bug(&error))?
+}
+
+fn apply_now(
+    fields: &[String],
+    choice: &Choice,
+    store: &ArtifactStore,
+    result: Box<RawValue>,
+) -> Result<Box<RawValue>, CallError> {
+    let mut object: RawObject = serde_json::from_str(result.get()).map_err(|error| bug(&error))?;
+    if object.get("isError").is_some_and(|flag| flag.get() == "true") {
+        return Ok(result);
     }
-    match value {
-        Value::Array(items) => items.iter().map(|item| pick(item, paths)).collect(),
-        Value::Object(members) => {
-            let mut kept = Map::new();
-            for (key, member) in members {
-                let below: Vec<Vec<&str>> = paths
-                    .iter()
-                    .filter_map(|path| path.split_first())
-                    .filter(|(first, _)| *first == key)
-                    .map(|(_, rest)| rest.to_vec())
-                    .collect();
-                if !below.is_empty() {
-                    kept.insert(key.clone(), pick(member, &below));
-                }
+    let picked = match object.get("structuredContent") {
+        Some(structured) => Some(pick_structured(choice, store, structured)?),
+        None => json_text(&object).and_then(|text| pick::from_text(choice, &text).ok()),
+    };
+    let Some(picked) = picked else {
+        let told = "[the chosen fields were not applied: the result is no JSON]";
+        add_text(&mut object, told);
+        return serde_json::value::to_raw_value(&object).map_err(|error| bug(&error));
+    };
+    let kept = serde_json::value::to_raw_value(&picked).map_err(|error| bug(&error))?;
+    let mut content = vec![json!({ "type": "text", "text": kept.get() })];
+    let absent: Vec<&String> = fields.iter().filter(|path| !picked.has(path)).collect();
+    if !absent.is_empty() {
+        let text = format!("[not in this result: {}]", absent_text(&absent, &object));
+        content.push(json!({ "type": "text", "text": text }));
+    }
+    object.extend(raw::object([("content", Value::Array(content))]));
+    if picked.is_object() {
+        object.insert("structuredContent".to_owned(), kept);
+    }
+    serde_json::value::to_raw_value(&object).map_err(|error| bug(&error))
+}
+
+/// Picks member by member; one that was kept as an artifact is picked from there.
+fn pick_structured(
+    choice: &Choice,
+    store: &ArtifactStore,
+    structured: &RawValue,
+) -> Result<Picked, CallError> {
+    let mut picked = pick::from_text(choice, structured.get()).map_err(|error| bug(&error))?;
+    for (member, place) in KEPT_ELSEWHERE {
+        let Some(below) = choice.member(member) else { continue };
+        let Some(uri) = kept_elsewhere(structured, member, place) else { continue };
+        let reader = store.reader(&uri).map_err(|error| {
+            CallError::new(ErrorCode::ResourceNotFound, error.to_string())
+                .hint("call the tool again")
+        })?;
+        let from = reader.artifact().uri.clone();
+        match pick::from_reader(below, &mut BufReader::new(reader) as &mut dyn Read) {
+            Ok(found) if found.bytes() <= MOST_PICKED => picked.set(member, found),
+            Ok(found) => {
+                return Err(CallError::new(
+                    ErrorCode::ContentTooLarge,
+                    format!("the chosen fields have {} bytes", found.bytes()),
+                )
+                .hint(format!("choose fewer fields, or read all of it in parts: {from}")));
             }
-            Value::Object(kept)
+            // A large body that is no JSON has no fields; the link to it stays.
+            Err(error) => tracing::debug!(%error, "an artifact is no JSON"),
         }
-        _ => value.clone(),
+    }
+    Ok(picked)
+}
+
+/// The artifact that a member was too large for.
+fn kept_elsewhere(structured: &RawValue, member: &str, place: &str) -> Option<ArtifactUri> {
+    let value = raw::value(structured)?;
+    let is_cut = value.get("truncated") == Some(&json!(true)) || value.get(member).is_none();
+    let uri = value.pointer(place)?.as_str()?;
+    is_cut.then(|| ArtifactUri::parse(uri).ok()).flatten().map(|(uri, _)| uri)
+}
+
+/// The only text of a result, if it is JSON by its looks.
+fn json_text(object: &RawObject) -> Option<String> {
+    let content: Vec<Value> = serde_json::from_str(object.get("content")?.get()).ok()?;
+    let [only] = content.as_slice() else { return None };
+    let text = only.get("text")?.as_str()?;
+    text.trim_start().starts_with(['{', '[']).then(|| text.to_owned())
+}
+
+/// What was asked for in vain, and what there was.
+fn absent_text(absent: &[&String], object: &RawObject) -> String {
+    let names: Vec<String> = absent.iter().map(|path| format!("`{path}`")).collect();
+    let whole: Option<RawObject> =
+        object.get("structuredContent").and_then(|text| serde_json::from_str(text.get()).ok());
+    let there: Vec<String> = whole.iter().flat_map(RawObject::keys).take(40).cloned().collect();
+    match there.as_slice() {
+        [] => names.join(", "),
+        there => format!("{}; it has: {}", names.join(", "), there.join(", ")),
     }
 }
 
-fn is_path(path: &str, schema: &Value) -> bool {
-    let mut places = vec![schema];
-    for segment in path.split('.') {
-        let forbidden = segment.is_empty()
-            || segment == "*"
-            || segment.bytes().all(|byte| byte.is_ascii_digit())
-            || ["__proto__", "prototype", "constructor"].contains(&segment);
-        if forbidden {
-            return false;
-        }
-        places = places.iter().flat_map(|place| step(place, segment, schema, 0)).collect();
-        if places.is_empty() {
-            return false;
-        }
-    }
-    true
+fn add_text(object: &mut RawObject, text: &str) {
+    let mut content: Vec<Value> = object
+        .get("content")
+        .and_then(|content| serde_json::from_str(content.get()).ok())
+        .unwrap_or_default();
+    content.push(json!({ "type": "text", "text": text }));
+    object.extend(raw::object([("content", Value::Array(content))]));
 }
 
-/// The subschemas of one property, through arrays, combinators and local references.
-fn step<'a>(place: &'a Value, segment: &str, root: &'a Value, depth: usize) -> Vec<&'a Value> {
-    if depth > 32 {
-        return Vec::new();
-    }
-    let mut found = Vec::new();
-    if let Some(property) = place.get("properties").and_then(|all| all.get(segment)) {
-        found.push(property);
-    } else if let Some(open) = place.get("additionalProperties")
-        && open != &json!(false)
-    {
-        found.push(open);
-    }
-    let mut through: Vec<&Value> = Vec::new();
-    through.extend(place.get("items"));
-    for key in ["anyOf", "oneOf", "allOf"] {
-        through.extend(place.get(key).and_then(Value::as_array).into_iter().flatten());
-    }
-    if let Some(pointer) = place.get("$ref").and_then(Value::as_str)
-        && let Some(pointer) = pointer.strip_prefix('#')
-    {
-        through.extend(root.pointer(pointer));
-    }
-    for next in through {
-        found.extend(step(next, segment, root, depth + 1));
-    }
-    found
+fn refused(message: String) -> CallError {
+    CallError::new(ErrorCode::RequestInvalid, message)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tool(output: Value) -> Tool {
-        let text = json!({ "name": "t", "outputSchema": output }).to_string();
-        Tool::new(serde_json::from_str(&text).unwrap()).unwrap()
-    }
-
-    fn schema() -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "items": { "type": "array", "items": { "$ref": "#/$defs/item" } },
-                "total": { "type": "integer" }
-            },
-            "$defs": { "item": { "anyOf": [
-                { "properties": { "id": { "type": "string" }, "name": { "type": "string" } } }
-            ] } }
-        })
-    }
-
-    #[test]
-    fn paths_reach_through_arrays_references_and_unions() {
-        let tool = tool(schema());
-        assert!(check(&["items.id".to_owned(), "total".to_owned()], &tool).is_ok());
-        for wrong in ["items.nope", "", "items.0.id", "items.*", "__proto__"] {
-            assert!(check(&[wrong.to_owned()], &tool).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn only_chosen_fields_stay_and_errors_stay_whole() {
-        let tool = tool(schema());
-        let result: Box<RawValue> = serde_json::value::to_raw_value(&json!({
-            "content": [],
-            "structuredContent": { "items": [{ "id": "a", "name": "A" }, { "name": "B" }], "total": 2 }
-        }))
-        .unwrap();
-        let kept = apply(&["items.id".to_owned()], &tool, &result).unwrap();
-        let kept: Value = serde_json::from_str(kept.get()).unwrap();
-        assert_eq!(kept["structuredContent"], json!({ "items": [{ "id": "a" }, {}] }));
-
-        let error = serde_json::value::to_raw_value(
-            &json!({ "isError": true, "content": [], "structuredContent": { "x": 1 } }),
-        )
-        .unwrap();
-        assert_eq!(apply(&["total".to_owned()], &tool, &error).unwrap().get(), error.get());
-    }
+fn bug(error: &dyn std::error::Error) -> CallError {
+    CallError::new(ErrorCode::InternalError, error.to_string())
 }

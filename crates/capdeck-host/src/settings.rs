@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use capdeck_auth::Environment;
+use capdeck_auth::{Environment, Vault};
 use capdeck_backend::GuardianCommand;
 use capdeck_definition::{Exposure, Project, Root, SourceFile};
 
@@ -19,6 +19,8 @@ pub struct HostSettings {
     pub cache_dir: PathBuf,
     /// The variables that `${NAME}` is resolved from, at connect time.
     pub environment: Environment,
+    /// The secrets that `$vault:NAME` is resolved from, and where sign-ins are kept.
+    pub vault: Vault,
     /// How to start the process that ends orphaned children when the host is killed.
     pub guardian: Option<GuardianCommand>,
     /// How capabilities are offered when neither they nor the deck say so.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_backend::{ArtifactUri, CallContext, CallError, ErrorCode};
 use capdeck_catalog::{Capability, Discovery, Held, RawObject, ServerFacts, Tool};
 use capdeck_definition::{Backend, Effect, PinMode};
-use serde_json::{json, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 
-use crate::{Session, TaskForm, discover::relist, raw, tasks::with_task_support};
+use crate::{Session, TaskForm, artifacts, discover::relist, raw, tasks::with_task_support};
 
 impl Session {
     /// What the server said about itself; connects to it. Backends that are not servers have plain facts.
@@ -20,7 +20,7 @@ impl Session {
         let definition = &capability.definition;
         if !matches!(definition.backend, Backend::Mcp(_)) {
             return Ok(ServerFacts {
-                capabilities: raw::object([("tools", json!({}))]),
+                capabilities: raw::object([("tools", json!({})), ("resources", json!({}))]),
                 server_info: raw::object([
                     ("name", json!(definition.id)),
                     ("title", json!(definition.name)),
@@ -52,7 +52,16 @@ impl Session {
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let capability = self.capability(id)?;
-        if method != "tools/list" || matches!(capability.definition.backend, Backend::Mcp(_)) {
+        let is_server = matches!(capability.definition.backend, Backend::Mcp(_));
+        if method == "resources/read"
+            && let Some(uri) = params.as_ref().and_then(|params| raw::string(params.get("uri")?))
+            && ArtifactUri::is_meant(&uri)
+            // A server may have artifacts of its own; its URIs are its business.
+            && (!is_server || self.has_artifact(&uri))
+        {
+            return self.read_artifact(&uri).await;
+        }
+        if is_server {
             let mut answer = self.forward(id, method, params, context).await?;
             if method == "tools/list" && self.tasks == TaskForm::Core {
                 let facts = self.lease(&capability, context).await?.server();
@@ -65,12 +74,24 @@ impl Session {
             }
             return Ok(answer);
         }
-        let discovery = match &capability.discovery {
-            Some(known) => known.clone(),
-            None => self.discover(&capability.definition, context).await?,
-        };
-        serde_json::value::to_raw_value(&json!({ "tools": discovery.tools }))
-            .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
+        match method {
+            "tools/list" => {
+                let discovery = match &capability.discovery {
+                    Some(known) => known.clone(),
+                    None => self.discover(&capability.definition, context).await?,
+                };
+                answer(&json!({ "tools": discovery.tools }))
+            }
+            "resources/list" => answer(&json!({ "resources": [] })),
+            "resources/templates/list" => {
+                answer(&json!({ "resourceTemplates": [artifacts::template()] }))
+            }
+            "resources/read" => Err(CallError::new(
+                ErrorCode::ResourceNotFound,
+                format!("`{id}` has no resources but its large results"),
+            )),
+            _ => self.forward(id, method, params, context).await,
+        }
     }
 
     /// True when some of the capability's tools may not be known to this client, so that the server's own answers
@@ -121,4 +142,9 @@ impl Session {
         page.insert("tools".to_owned(), serde_json::value::to_raw_value(&shown).map_err(broken)?);
         serde_json::value::to_raw_value(&page).map_err(broken)
     }
+}
+
+fn answer(value: &Value) -> Result<Box<RawValue>, CallError> {
+    serde_json::value::to_raw_value(value)
+        .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
 }

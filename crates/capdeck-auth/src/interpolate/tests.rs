@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::*;
+use crate::{Grant, KeySettings};
 
 fn environment() -> Environment {
     [
@@ -19,7 +20,7 @@ fn environment() -> Environment {
 }
 
 fn resolved(text: &str) -> String {
-    resolve_text(text, &environment()).expect(text).text
+    resolve_text(text, Lookup::of_environment(&environment())).expect(text).text
 }
 
 #[test]
@@ -62,8 +63,9 @@ fn references_are_replaced_and_lookalikes_are_not() {
 
 #[test]
 fn what_is_missing_is_named_with_the_next_step() {
-    let unresolved = resolve_text("$env:NOPE ${ALSO} $vault:MY-KEY.x ${vault:K}", &environment())
-        .expect_err("nothing is set");
+    let text = "$env:NOPE ${ALSO} $vault:MY-KEY.x ${vault:K}";
+    let unresolved =
+        resolve_text(text, Lookup::of_environment(&environment())).expect_err("nothing is set");
     let told: Vec<_> = unresolved
         .iter()
         .map(|one| (one.reference.as_str(), one.to_string(), one.hint()))
@@ -83,14 +85,12 @@ fn what_is_missing_is_named_with_the_next_step() {
             ),
             (
                 "$vault:MY-KEY",
-                "vault entry `MY-KEY` cannot be read: the vault is not available in this version"
-                    .to_owned(),
+                "vault entry `MY-KEY` cannot be read: there is no vault here".to_owned(),
                 "use `$env:MY-KEY`".to_owned()
             ),
             (
                 "${vault:K}",
-                "vault entry `K` cannot be read: the vault is not available in this version"
-                    .to_owned(),
+                "vault entry `K` cannot be read: there is no vault here".to_owned(),
                 "use `$env:K`".to_owned()
             ),
         ]
@@ -111,7 +111,8 @@ fn every_string_at_any_depth_is_resolved_but_no_key() {
         auth: json!({"token": "${NAME}"}),
         body: json!({"${NAME}": [{"deep": "$env:GH_TOKEN"}, 1, null, true]}),
     };
-    let resolved = resolve_value(&block, &environment()).expect("all are set");
+    let resolved =
+        resolve_value(&block, Lookup::of_environment(&environment())).expect("all are set");
     assert_eq!(
         resolved.value,
         Block {
@@ -134,14 +135,15 @@ fn all_failures_of_a_block_come_at_once_with_their_place() {
         auth: json!({"token": "$vault:SECOND"}),
         body: json!({"a": ["${THIRD}"]}),
     };
-    let error = resolve_value(&block, &environment()).expect_err("nothing is set");
+    let error =
+        resolve_value(&block, Lookup::of_environment(&environment())).expect_err("nothing is set");
     let ResolveError::Unresolved { unresolved } = &error else { panic!("{error}") };
     let places: Vec<_> = unresolved.iter().map(|one| one.place.as_str()).collect();
     assert_eq!(places, ["args.0", "auth.token", "body.a.0"]);
     assert_eq!(
         error.to_string(),
-        "environment variable `FIRST` is not set; vault entry `SECOND` cannot be read: the vault is \
-         not available in this version; environment variable `THIRD` is not set"
+        "environment variable `FIRST` is not set; vault entry `SECOND` cannot be read: there is no \
+         vault here; environment variable `THIRD` is not set"
     );
 }
 
@@ -149,4 +151,55 @@ fn all_failures_of_a_block_come_at_once_with_their_place() {
 fn a_lone_reference_is_recognised_without_an_environment() {
     assert!(has_reference("https://$env:HOST/x"));
     assert!(!has_reference("https://example.com/$x"));
+}
+
+#[test]
+fn vault_entries_are_put_in_for_whom_they_are_granted_to_and_always_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = Vault::new(folder.path(), KeySettings::default());
+    let holder = Holder::new("github", "user-file", std::path::Path::new("/deck/github.md"));
+    vault.set("STORED", &Secret::new("canary-$env:NAME-${vault:STORED}")).unwrap();
+    let grant = |reference: &str| Grant {
+        holder: holder.clone(),
+        reference: reference.to_owned(),
+        entry: "STORED".to_owned(),
+    };
+    vault.grant(grant("STORED")).unwrap();
+    vault.grant(grant("my-key")).unwrap();
+    let environment = environment();
+    let lookup = Lookup::new(&environment, &vault, &holder);
+    let block = Block {
+        args: vec!["a=$vault:STORED,b=${vault:my-key}!".to_owned()],
+        auth: json!(null),
+        body: json!({"plain": "$vault:STORED and $env:ORG"}),
+    };
+    let resolved = resolve_value(&block, lookup).expect("all are granted");
+    // What a value holds is not looked at again.
+    let value = "canary-$env:NAME-${vault:STORED}";
+    assert_eq!(resolved.value.args, [format!("a={value},b={value}!")]);
+    assert_eq!(resolved.value.body["plain"], json!(format!("{value} and acme-industries")));
+    let told: Vec<_> =
+        resolved.substitutions.iter().map(|one| (one.name.as_str(), one.sensitive)).collect();
+    assert_eq!(told, [("STORED", true), ("my-key", true), ("ORG", false)]);
+
+    let other = Holder { path: "/project/github.md".to_owned(), ..holder.clone() };
+    let missed =
+        resolve_text("$vault:STORED $vault:gone", Lookup::new(&environment, &vault, &other))
+            .expect_err("nothing is granted");
+    let told: Vec<_> = missed.iter().map(|one| (one.code(), one.to_string(), one.hint())).collect();
+    assert_eq!(
+        told,
+        [
+            (
+                "ungranted",
+                "`github` in `/project/github.md` may not read vault entry `STORED`".to_owned(),
+                "run: capdeck vault grant github STORED".to_owned()
+            ),
+            (
+                "missing",
+                "there is no vault entry for `gone`".to_owned(),
+                "run: capdeck vault set GONE --grant github --as gone".to_owned()
+            ),
+        ]
+    );
 }

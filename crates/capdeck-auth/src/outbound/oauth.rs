@@ -3,7 +3,7 @@
 //! Start with [`SignIn`]: requests ask it for their token and tell it of refusals. [`SignIn::begin`] starts a
 //! [`Login`], which goes discovery ([`plan`]), identity ([`registration`]), consent ([`redirect`]), tokens
 //! ([`token`]). Everything a remote says on the way is checked where it is read, and every address it names is held
-//! against [`Reach`].
+//! against [`crate::Reach`].
 
 mod challenge;
 mod error;
@@ -11,7 +11,6 @@ mod fetch;
 mod login;
 mod pkce;
 mod plan;
-mod reach;
 mod record;
 mod redirect;
 mod registration;
@@ -25,9 +24,7 @@ mod token;
 
 pub use challenge::Challenge;
 pub use error::OAuthError;
-pub use fetch::{BuildClient, GuardedClients};
 pub use login::{Begun, Login};
-pub use reach::{GuardedResolver, Reach};
 pub use settings::{LoginKind, OAuthSettings};
 pub use sign_in::{Refusal, SignIn, SignInState, SignInStatus};
 pub use store::TokenStore;

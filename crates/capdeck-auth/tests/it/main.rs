@@ -7,3 +7,5 @@ mod renewal;
 mod sign_in;
 mod step_up;
 mod support;
+mod vault;
+mod vault_keys;

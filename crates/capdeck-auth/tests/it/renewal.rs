@@ -48,7 +48,7 @@ async fn a_refused_token_is_renewed_once_for_all_who_sent_it() {
     let (mock, folder) = (Mock::start().await, Folder::new());
     let sign_in = folder.sign_in(mock.settings());
     consent(&mock, &sign_in).await;
-    age(&folder);
+    age(&mock, &folder, "canary-access-1");
     mock.grants("canary-access-2", None, 3600);
     let old = secret("canary-access-1");
     let mut callers = JoinSet::new();
@@ -65,7 +65,7 @@ async fn a_refused_token_is_renewed_once_for_all_who_sent_it() {
     assert_eq!(sign_in.last_refusal(), Some(Refusal::SignInOver));
     assert_eq!(renewals(&mock).len(), 1);
     // The refresh token was not replaced, so it goes on.
-    age(&folder);
+    age(&mock, &folder, "canary-access-2");
     assert!(sign_in.refused(401, Some("Bearer"), Some(&new)).await);
     assert_eq!(renewals(&mock)[1].fields["refresh_token"], "canary-refresh-1");
 }
@@ -90,7 +90,7 @@ async fn a_server_in_trouble_costs_no_sign_in() {
     let (mock, folder) = (Mock::start().await, Folder::new());
     let sign_in = folder.sign_in(mock.settings());
     consent(&mock, &sign_in).await;
-    age(&folder);
+    age(&mock, &folder, "canary-access-1");
     for status in [429, 500, 503] {
         mock.fails("/token", status, Value::Null);
         assert!(!sign_in.refused(401, None, Some(&secret("canary-access-1"))).await);
@@ -111,8 +111,8 @@ async fn a_caller_that_gives_up_does_not_lose_the_new_token() {
     assert!(gave_up.is_err());
     assert_eq!(token(&sign_in).await.as_deref(), Some("canary-access-2"));
     assert_eq!(renewals(&mock).len(), 1);
-    let kept = std::fs::read_to_string(folder.file()).unwrap();
-    assert!(kept.contains("canary-refresh-2") && !kept.contains("canary-refresh-1"));
+    sign_in.renew().await.unwrap();
+    assert_eq!(renewals(&mock)[1].fields["refresh_token"], "canary-refresh-2");
 }
 
 #[tokio::test]
@@ -126,10 +126,21 @@ async fn nothing_can_be_renewed_before_a_sign_in() {
     assert!(renewals(&mock).is_empty());
 }
 
-/// Lets the tokens be old without waiting.
-fn age(folder: &Folder) {
-    let file = folder.file();
-    let mut record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    record["tokens"]["obtainedAt"] = json!(1);
-    std::fs::write(file, record.to_string()).unwrap();
+/// Lets the tokens be old without waiting: as if they had been kept by a version that did not encrypt them.
+fn age(mock: &Mock, folder: &Folder, access: &str) {
+    let url = &mock.url;
+    let record = json!({
+        "server": format!("{url}/mcp"),
+        "tokens": {
+            "issuer": url,
+            "resource": format!("{url}/mcp"),
+            "tokenEndpoint": format!("{url}/token"),
+            "client": {"id": "client-1", "method": "none"},
+            "accessToken": access,
+            "refreshToken": "canary-refresh-1",
+            "scopes": [],
+            "obtainedAt": 1,
+        },
+    });
+    std::fs::write(folder.file(), record.to_string()).unwrap();
 }

@@ -190,9 +190,11 @@ async fn a_file_that_was_tampered_with_is_not_used() {
     consent(&mock, &sign_in).await;
     let file = folder.file();
     let good = std::fs::read_to_string(&file).unwrap();
+    assert!(!good.contains("canary"), "{good}");
     for broken in [
-        good.replace("/mcp\",\n  \"", "/other\",\n  \""),
-        good.replace("\"accessToken\"", "\"token\""),
+        good.replace("\"data\": \"", "\"data\": \"A"),
+        good.replace("\"key\": \"", "\"key\": \"0"),
+        good.replace("capdeck-v1", "capdeck-v9"),
         good.replace('}', ""),
         String::new(),
     ] {

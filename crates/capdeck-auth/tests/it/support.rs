@@ -13,8 +13,8 @@ use axum::{
     response::Response,
 };
 use capdeck_auth::{
-    Begun, GuardedClients, GuardedResolver, Login, OAuthError, OAuthSettings, Secret, SignIn,
-    SignInStatus, TokenStore,
+    Begun, GuardedClients, GuardedResolver, KeySettings, Login, OAuthError, OAuthSettings, Secret,
+    SignIn, SignInStatus, SystemNames, TokenStore, Vault,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -160,16 +160,24 @@ impl Folder {
         PROVIDER.call_once(|| rustls::crypto::ring::default_provider().install_default().unwrap());
         let clients = GuardedClients::new(Arc::new(|reach| {
             let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
-            let built = builder.no_proxy().dns_resolver(GuardedResolver(reach)).build();
+            let built = builder
+                .no_proxy()
+                .dns_resolver(GuardedResolver::new(reach, Arc::new(SystemNames)))
+                .build();
             built.map_err(|error| error.to_string())
         }));
-        let store = TokenStore::new(self.0.path().to_owned());
+        let store = TokenStore::new(&self.vault());
         Arc::new(SignIn::new("service", settings, &store, clients))
+    }
+
+    pub(crate) fn vault(&self) -> Vault {
+        Vault::new(self.path(), KeySettings::default())
     }
 
     /// The file of the only sign-in there is.
     pub(crate) fn file(&self) -> std::path::PathBuf {
-        let files = std::fs::read_dir(self.path()).unwrap().map(|entry| entry.unwrap().path());
+        let files =
+            std::fs::read_dir(self.path().join("auth")).unwrap().map(|entry| entry.unwrap().path());
         let mut files = files.filter(|path| path.extension().is_some_and(|end| end == "json"));
         let file = files.next().unwrap();
         assert_eq!(files.next(), None);

@@ -6,13 +6,27 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use super::in_use::InUse;
+
+/// Older than this, the folder of a call that was never marked as in use is left over from a killed process.
+const UNMARKED: Duration = Duration::from_secs(3600);
+
 /// What may stay.
-#[derive(Debug)]
-pub(super) struct Limits {
-    pub(super) max_age: Duration,
-    pub(super) max_bytes: u64,
-    /// Younger calls may still be writing, in this or another process, and are never touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArtifactLimits {
+    pub max_age: Duration,
+    pub max_bytes: u64,
+    /// Younger ones stay, however large: somebody was only just told of them.
     pub(super) min_age: Duration,
+}
+
+/// What a sweep removed and left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    pub removed: usize,
+    pub removed_bytes: u64,
+    pub kept: usize,
+    pub kept_bytes: u64,
 }
 
 struct Call {
@@ -21,36 +35,68 @@ struct Call {
     bytes: u64,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            max_age: Duration::from_secs(7 * 24 * 3600),
-            max_bytes: 1 << 30,
-            min_age: Duration::from_secs(3600),
-        }
+impl ArtifactLimits {
+    pub(super) const NOTHING: Self =
+        Self { max_age: Duration::ZERO, max_bytes: 0, min_age: Duration::ZERO };
+
+    const MIN_AGE: Duration = Duration::from_secs(600);
+
+    /// Artifacts younger than this, of this many bytes together.
+    pub fn new(max_age: Duration, max_bytes: u64) -> Self {
+        Self { max_age, max_bytes, min_age: Self::MIN_AGE.min(max_age) }
     }
 }
 
-/// Removes calls that are too old, then the oldest until the rest fits. Failures leave things as they are.
-pub(super) fn sweep(root: &Path, limits: &Limits) {
+impl Default for ArtifactLimits {
+    /// A week, and one GiB.
+    fn default() -> Self {
+        Self::new(Duration::from_secs(7 * 24 * 3600), 1 << 30)
+    }
+}
+
+/// Removes calls that are too old, then the oldest until the rest fits. What is in use and what cannot be removed
+/// stays.
+pub(super) fn sweep(root: &Path, limits: &ArtifactLimits) -> Swept {
     let now = SystemTime::now();
     let mut calls: Vec<Call> = folders(root)
         .flat_map(|capability| folders(&capability).collect::<Vec<_>>())
         .filter_map(|folder| measure(folder, now))
         .collect();
     calls.sort_by_key(|call| call.age);
-    let mut kept_bytes = 0;
+    let mut swept = Swept::default();
     for call in calls {
-        let fits = kept_bytes + call.bytes <= limits.max_bytes;
-        if call.age < limits.min_age || (call.age <= limits.max_age && fits) {
-            kept_bytes += call.bytes;
-        } else if let Err(error) = fs::remove_dir_all(&call.folder) {
-            tracing::debug!(%error, folder = %call.folder.display(), "an old artifact stays");
+        let fits = swept.kept_bytes + call.bytes <= limits.max_bytes;
+        let is_unmarked = is_hidden(&call.folder) && call.age < UNMARKED;
+        let stays = is_unmarked || call.age < limits.min_age || (call.age < limits.max_age && fits);
+        if !stays && remove(&call.folder) {
+            swept.removed += 1;
+            swept.removed_bytes += call.bytes;
+        } else {
+            swept.kept += 1;
+            swept.kept_bytes += call.bytes;
         }
     }
+    swept
 }
 
-fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> {
+fn is_hidden(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+fn remove(folder: &Path) -> bool {
+    let outcome = match InUse::claim(folder) {
+        Ok(Some(_claim)) => fs::remove_dir_all(folder),
+        Ok(None) => return false,
+        Err(error) => Err(error),
+    };
+    outcome
+        .inspect_err(|error| {
+            tracing::debug!(%error, folder = %folder.display(), "an old artifact stays");
+        })
+        .is_ok()
+}
+
+pub(super) fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(folder)
         .into_iter()
         .flatten()

@@ -1,6 +1,10 @@
 //! Artifacts: written whole, read safely, swept in time.
 
-use std::os::unix::fs::PermissionsExt;
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use super::*;
 
@@ -114,7 +118,7 @@ async fn the_sweep_keeps_what_is_young_or_fits() {
     };
     age(&old, 5);
     age(&new, 3);
-    let limits = |max_bytes, max_hours: u64, min_hours: u64| sweep::Limits {
+    let limits = |max_bytes, max_hours: u64, min_hours: u64| ArtifactLimits {
         max_age: Duration::from_secs(max_hours * 3600),
         min_age: Duration::from_secs(min_hours * 3600),
         max_bytes,
@@ -128,4 +132,97 @@ async fn the_sweep_keeps_what_is_young_or_fits() {
     assert!(store.path(&old.uri).is_err() && store.path(&new.uri).is_ok());
     sweep::sweep(&root, &limits(1 << 20, 2, 1));
     assert!(store.path(&new.uri).is_err());
+}
+
+#[tokio::test]
+async fn what_is_written_or_read_is_never_swept() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = ArtifactStore::open(folder.path().join("artifacts"));
+    let kept = store_one(&store, "a.txt", b"hello").await;
+    let (uri, _) = ArtifactUri::parse(&kept.uri).unwrap();
+    let mut writer = store.create(&id(), "b.txt", None).await.unwrap();
+    let mut reader = store.reader(&uri).unwrap();
+    assert_eq!(store.clear().removed, 0);
+    assert!(matches!(store.delete(&uri), Err(ArtifactError::InUse { .. })));
+    writer.write(b"late").await.unwrap();
+    let written = writer.finish().await.unwrap();
+    assert_eq!(reader.next(100).unwrap(), b"hello");
+    drop(reader);
+    let swept = store.clear();
+    assert_eq!((swept.removed, swept.kept), (2, 0));
+    for gone in [&kept.uri, &written.uri] {
+        assert!(matches!(store.path(gone), Err(ArtifactError::NotFound { .. })), "{gone}");
+    }
+}
+
+#[tokio::test]
+async fn readers_writers_and_sweeps_do_not_disturb_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = ArtifactStore::open(folder.path().join("artifacts"));
+    let stop = Arc::new(AtomicBool::new(false));
+    let sweeping = thread::spawn({
+        let (store, stop) = (store.clone(), Arc::clone(&stop));
+        move || {
+            while !stop.load(Ordering::Relaxed) {
+                store.clear();
+            }
+        }
+    });
+    for round in 0..200_u32 {
+        let text = round.to_string();
+        let artifact = store_one(&store, "a.txt", text.as_bytes()).await;
+        // Swept at once or still there, but never half of it.
+        match store.read(&artifact.uri).await {
+            Ok((_, bytes)) => assert_eq!(bytes, text.as_bytes()),
+            Err(ArtifactError::NotFound { .. }) => {}
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    sweeping.join().unwrap();
+}
+
+#[tokio::test]
+async fn the_list_names_what_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("artifacts");
+    let store = ArtifactStore::open(root.clone());
+    assert!(store.list().is_empty());
+    let one = store_one(&store, "a.txt", b"one").await;
+    let unfinished = store.create(&id(), "b.txt", None).await.unwrap();
+    fs::write(root.join("thing").join("stray.capdeck.json"), "{}").unwrap();
+    let listed = store.list();
+    assert_eq!(listed.len(), 1);
+    assert_eq!((&listed[0].artifact, listed[0].capability.as_str()), (&one, "thing"));
+    drop(unfinished);
+    store.delete(&ArtifactUri::parse(&one.uri).unwrap().0).unwrap();
+    assert!(store.list().is_empty());
+}
+
+#[test]
+fn parts_are_numbers_of_bytes_and_nothing_else() {
+    let uri = "capdeck://artifacts/thing/1/out.txt";
+    let part = |query: &str| ArtifactUri::parse(&format!("{uri}{query}")).map(|(_, part)| part);
+    assert_eq!(part("").unwrap(), ArtifactPart::Whole);
+    let bytes = |offset, length| ArtifactPart::Bytes { offset, length };
+    assert_eq!(part("?offset=3").unwrap(), bytes(3, None));
+    assert_eq!(part("?length=4&offset=3").unwrap(), bytes(3, Some(4)));
+    for wrong in [
+        "?",
+        "?offset",
+        "?offset=",
+        "?offset=-1",
+        "?offset=+1",
+        "?offset=1.5",
+        "?offset=0x10",
+        "?offset=99999999999999999999999",
+        "?offset=1&offset=2",
+        "?limit=3",
+        "?offset=1&",
+        "?offset=%31",
+        "?offset=\u{661}",
+    ] {
+        let error = part(wrong).unwrap_err();
+        assert!(matches!(error, ArtifactError::InvalidPart { .. }), "{wrong}: {error:?}");
+    }
 }

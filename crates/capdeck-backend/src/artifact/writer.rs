@@ -1,6 +1,9 @@
 //! Writes one artifact, chunk by chunk.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use capdeck_definition::CapabilityId;
 use sha2::{Digest, Sha256};
@@ -10,13 +13,14 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use super::{Artifact, ArtifactError, URI_PREFIX, facts_path, safe_filename};
+use super::{Artifact, ArtifactError, ArtifactUri, facts_path, in_use::InUse, safe_filename};
 
 /// An artifact being written. Dropped unfinished, it leaves nothing behind.
 #[derive(Debug)]
 pub struct ArtifactWriter {
     file: File,
     partial: Partial,
+    _in_use: InUse,
     path: PathBuf,
     artifact: Artifact,
     digest: Sha256,
@@ -40,29 +44,16 @@ impl ArtifactWriter {
         let filename = safe_filename(filename);
         let call = Uuid::now_v7().simple().to_string();
         let folder = root.join(capability.as_str()).join(&call);
-        let write_error =
-            |path: &Path, source| ArtifactError::Write { path: path.to_owned(), source };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder)
-            .await
-            .map_err(|source| write_error(&folder, source))?;
-        let partial =
-            Partial { path: folder.join(".partial"), folder: folder.clone(), finished: false };
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&partial.path)
-            .await
-            .map_err(|source| write_error(&partial.path, source))?;
+        let (file, in_use, partial) = start(&folder).await?;
+        let uri = ArtifactUri::new(capability.clone(), call, filename.clone())
+            .ok_or_else(|| ArtifactError::InvalidUri { uri: filename.clone() })?;
         Ok(Self {
             file,
             path: folder.join(&filename),
             partial,
+            _in_use: in_use,
             artifact: Artifact {
-                uri: format!("{URI_PREFIX}{capability}/{call}/{filename}"),
+                uri: uri.to_string(),
                 filename,
                 mime_type: mime_type.map(str::to_owned),
                 byte_length: 0,
@@ -90,7 +81,7 @@ impl ArtifactWriter {
         self.file.flush().await.map_err(|source| self.write_error(source))?;
         self.file.sync_all().await.map_err(|source| self.write_error(source))?;
         let facts = serde_json::to_vec(&self.artifact)
-            .map_err(|error| self.write_error(std::io::Error::other(error)))?;
+            .map_err(|error| self.write_error(io::Error::other(error)))?;
         // The facts come first: a file in its place always has them.
         let mut facts_file = OpenOptions::new()
             .write(true)
@@ -108,9 +99,43 @@ impl ArtifactWriter {
         Ok(self.artifact)
     }
 
-    fn write_error(&self, source: std::io::Error) -> ArtifactError {
+    fn write_error(&self, source: io::Error) -> ArtifactError {
         ArtifactError::Write { path: self.path.clone(), source }
     }
+}
+
+/// Makes the folder of a call, marked before anybody can see it, and opens the file to write to.
+async fn start(folder: &Path) -> Result<(File, InUse, Partial), ArtifactError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        |source| ArtifactError::Write { path, source }
+    };
+    let unmarked = unmarked(folder);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&unmarked)
+        .await
+        .map_err(failed(&unmarked))?;
+    let in_use = InUse::mark(&unmarked).map_err(failed(&unmarked))?;
+    fs::rename(&unmarked, folder).await.map_err(failed(folder))?;
+    let partial =
+        Partial { path: folder.join(".partial"), folder: folder.to_owned(), finished: false };
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&partial.path)
+        .await
+        .map_err(failed(&partial.path))?;
+    Ok((file, in_use, partial))
+}
+
+/// A hidden name beside a call's folder. Sweeps leave hidden folders alone until they are an hour old.
+fn unmarked(folder: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(folder.file_name().unwrap_or_default());
+    folder.with_file_name(name)
 }
 
 impl Drop for Partial {

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::Method;
+use reqwest::{Method, Response};
 use url::Url;
 
 use crate::{
     CallError, ErrorCode,
-    http::{Endpoint, Request},
+    http::{Endpoint, Redirects, Request},
 };
 
 /// Where a description is.
@@ -52,7 +52,8 @@ async fn fetch(
     is_trusted: bool,
     limit: u64,
 ) -> Result<Bytes, CallError> {
-    let request = Request::new(Method::GET, url.clone());
+    let mut request = Request::new(Method::GET, url.clone());
+    request.redirects = Redirects::AnyOrigin;
     let mut response = if is_trusted {
         endpoint.send(request).await?
     } else {
@@ -66,6 +67,15 @@ async fn fetch(
         )
         .hint("open the URL in a browser; if it has moved, change the definition"));
     }
+    read_body(&mut response, url, limit).await
+}
+
+/// Reads the body of a response, at most this many bytes of it.
+pub(crate) async fn read_body(
+    response: &mut Response,
+    url: &Url,
+    limit: u64,
+) -> Result<Bytes, CallError> {
     let mut bytes = BytesMut::new();
     while let Some(chunk) =
         response.chunk().await.map_err(|error| crate::http::failure(url, error))?

@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_auth::{GuardedResolver, Reach};
+use capdeck_auth::{GuardedResolver, Names, Reach};
 use reqwest::{ClientBuilder, redirect};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::Verifier;
@@ -15,7 +15,7 @@ use crate::{CallError, ErrorCode};
 /// How long a connection may take to open, name lookup and TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Builds a client. Deadlines for whole requests are the caller's.
+/// Builds a client for MCP servers, which are where the person said they are. Deadlines for whole requests are the caller's.
 pub(crate) fn build(client_version: &str) -> Result<reqwest::Client, CallError> {
     let internal = |error: &dyn std::fmt::Display| {
         CallError::new(ErrorCode::InternalError, "the HTTP client cannot be built").detail(error)
@@ -24,10 +24,15 @@ pub(crate) fn build(client_version: &str) -> Result<reqwest::Client, CallError> 
     builder.build().map_err(|error| internal(&error))
 }
 
-/// Builds a client for addresses that a remote names: it connects to nothing beyond this reach.
-pub(crate) fn build_guarded(client_version: &str, reach: Reach) -> Result<reqwest::Client, String> {
+/// Builds a client that connects to nothing beyond this reach. Names are looked up by `names`.
+pub(crate) fn build_guarded(
+    client_version: &str,
+    reach: Reach,
+    names: Arc<dyn Names>,
+) -> Result<reqwest::Client, String> {
     let builder = settings(client_version).map_err(|error| error.to_string())?;
-    builder.dns_resolver(GuardedResolver(reach)).build().map_err(|error| error.to_string())
+    let resolver = GuardedResolver::new(reach, names);
+    builder.dns_resolver(resolver).build().map_err(|error| error.to_string())
 }
 
 fn settings(client_version: &str) -> Result<ClientBuilder, rustls::Error> {

@@ -2,20 +2,26 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant as StdInstant},
 };
 
 use capdeck_auth::{AuthHeader, Credentials, Scrubber};
-use capdeck_definition::{Auth, CapabilityId};
-use reqwest::{Response, header::AUTHORIZATION};
+use capdeck_definition::{Auth, CapabilityId, HttpBlock};
+use reqwest::{
+    Response,
+    header::{AUTHORIZATION, HeaderMap},
+};
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
     Pace, Request, header_name, header_value,
+    network::Network,
     response::Head,
-    send::{failure, send},
+    send::{Sender, failure},
+    turns::Turns,
 };
 use crate::{
     ArtifactStore, CallContext, CallError, ErrorCode,
@@ -26,12 +32,19 @@ use crate::{
     surroundings::Surroundings,
 };
 
+tokio::task_local! {
+    /// The pace of the running call, and with it its deadline. Known here, so that no kind of API has to pass it on to
+    /// its requests.
+    static PACE: Arc<Pace>;
+}
+
 /// Where requests of one capability go, with its credentials and limits. Shared by all of its calls.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     id: CapabilityId,
     credentials: Credentials,
     sign_in: Option<CapabilitySignIn>,
+    sender: Sender,
     log_scrubber: Scrubber,
     result_scrubber: Scrubber,
     surroundings: Arc<Surroundings>,
@@ -51,7 +64,7 @@ pub(crate) enum Delivery {
 
 impl Endpoint {
     /// An endpoint for a prepared block. `server` is what a sign-in is for: the base URL, where that is known.
-    pub(crate) fn new<T>(
+    pub(crate) fn new<T: HttpBlock>(
         prepared: &mut Prepared<T>,
         auth: &Auth,
         server: Option<Url>,
@@ -60,6 +73,16 @@ impl Endpoint {
     ) -> Self {
         let credentials = credentials(auth);
         prepared.also_secret(&credentials.secrets());
+        let outgoing = prepared.block.outgoing();
+        let sender = Sender {
+            network: Network::new(
+                &prepared.id,
+                &prepared.block,
+                &prepared.surroundings.guarded_clients,
+            ),
+            turns: Turns::new(&prepared.id, outgoing),
+            retries: outgoing.retries,
+        };
         let sign_in = server.and_then(|server| {
             sign_in::of_api(&prepared.id, auth, server, &[], &prepared.surroundings)
         });
@@ -67,6 +90,7 @@ impl Endpoint {
             id: prepared.id.clone(),
             credentials,
             sign_in,
+            sender,
             log_scrubber: prepared.log_scrubber.clone(),
             result_scrubber: prepared.result_scrubber.clone(),
             surroundings: Arc::clone(&prepared.surroundings),
@@ -118,9 +142,11 @@ impl Endpoint {
         call: impl AsyncFnOnce(&Pace) -> Result<Answer, CallError>,
     ) -> Result<Answer, CallError> {
         let timeout = context.timeout.unwrap_or(self.timeout);
-        let pace = Pace::new(context);
+        let pace = Arc::new(Pace::new(context, timeout));
         let answer = tokio::select! {
-            answer = call(&pace) => answer,
+            // A call that gave up waiting at its deadline says best what it waited for.
+            biased;
+            answer = PACE.scope(Arc::clone(&pace), call(&pace)) => answer,
             () = context.cancel.cancelled() => {
                 Err(CallError::new(ErrorCode::Cancelled, format!("`{name}` was cancelled")))
             }
@@ -128,7 +154,7 @@ impl Endpoint {
                 ErrorCode::Cancelled,
                 format!("`{name}` was cancelled: the connection was closed"),
             )),
-            () = pace.silence(timeout) => Err(CallError::new(
+            () = pace.silence() => Err(CallError::new(
                 ErrorCode::ToolCallTimeout,
                 format!("`{name}` had no complete answer within {} ms", timeout.as_millis()),
             )
@@ -141,21 +167,23 @@ impl Endpoint {
         })
     }
 
-    /// Sends a request with our credentials. The body of the answer has not been read.
-    pub(crate) async fn send(&self, mut request: Request) -> Result<Response, CallError> {
+    /// Sends a request with our credentials. The body of the answer has not been read; until it is dropped it counts as
+    /// one of the requests under way.
+    pub(crate) async fn send(&self, request: Request) -> Result<Response, CallError> {
+        let mut credentials = HeaderMap::new();
         for header in self.auth_headers()? {
             let mut value = header_value(&header.name, header.value.expose())?;
             value.set_sensitive(true);
-            request.headers.insert(header_name(&header.name)?, value);
+            credentials.insert(header_name(&header.name)?, value);
         }
-        let client = self.surroundings.http()?;
+        let deadline = self.deadline();
         match &self.sign_in {
-            None => send(client, request).await,
+            None => self.sender.send(&request, &credentials, deadline).await,
             Some(sign_in) => {
                 let with_token = |token| {
-                    let mut request = request.clone();
-                    request.headers.insert(AUTHORIZATION, token);
-                    send(client, request)
+                    let credentials = HeaderMap::from_iter([(AUTHORIZATION, token)]);
+                    let request = &request;
+                    async move { self.sender.send(request, &credentials, deadline).await }
                 };
                 sign_in.send(with_token).await
             }
@@ -164,7 +192,12 @@ impl Endpoint {
 
     /// Sends a request without credentials, to a place that is not the API itself.
     pub(crate) async fn send_anonymously(&self, request: Request) -> Result<Response, CallError> {
-        send(self.surroundings.http()?, request).await
+        self.sender.send(&request, &HeaderMap::new(), self.deadline()).await
+    }
+
+    /// When the running call ends at the latest.
+    fn deadline(&self) -> Instant {
+        PACE.try_with(|pace| pace.deadline()).unwrap_or_else(|_| Instant::now() + self.timeout)
     }
 
     /// Sends a request and tells the answer as a call result.
@@ -173,7 +206,7 @@ impl Endpoint {
         request: Request,
         delivery: Delivery,
     ) -> Result<Box<RawValue>, CallError> {
-        let started = Instant::now();
+        let started = StdInstant::now();
         let url = request.url.clone();
         let response = self.send(request).await?;
         self.answer(response, &url, delivery, started).await
@@ -185,9 +218,9 @@ impl Endpoint {
         mut response: Response,
         url: &Url,
         delivery: Delivery,
-        started: Instant,
+        started: StdInstant,
     ) -> Result<Box<RawValue>, CallError> {
-        let mut head = Head::new(response.status(), response.headers());
+        let mut head = Head::new(&response);
         head.scrub(&self.result_scrubber);
         let limit = match delivery {
             Delivery::Inline { limit } => limit,
@@ -205,14 +238,13 @@ impl Endpoint {
             },
         );
         let mut total = 0;
+        if response.content_length().is_some_and(|length| length > MAX_TOTAL) {
+            return Err(too_large());
+        }
         while let Some(chunk) = response.chunk().await.map_err(|error| failure(url, error))? {
             total += chunk.len() as u64;
             if total > MAX_TOTAL {
-                return Err(CallError::new(
-                    ErrorCode::ContentTooLarge,
-                    format!("the response is larger than {} MiB", MAX_TOTAL / (1024 * 1024)),
-                )
-                .hint("ask for less at once, such as one page"));
+                return Err(too_large());
             }
             body.push(&chunk).await;
         }
@@ -228,4 +260,12 @@ impl Endpoint {
     pub(crate) fn close(&self) {
         self.closed.cancel();
     }
+}
+
+fn too_large() -> CallError {
+    CallError::new(
+        ErrorCode::ContentTooLarge,
+        format!("the response is larger than {} MiB", MAX_TOTAL / (1024 * 1024)),
+    )
+    .hint("ask for less at once, such as one page")
 }

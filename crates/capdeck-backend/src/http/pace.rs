@@ -3,26 +3,34 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use capdeck_catalog::RawObject;
+use parking_lot::Mutex;
 use serde_json::value::to_raw_value;
-use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
 use crate::{CallContext, Caller};
 
 /// The progress of one call. As long as it advances, the call's deadline starts again.
 pub(crate) struct Pace {
-    moved: Notify,
+    timeout: Duration,
+    deadline: Mutex<Instant>,
     caller: Arc<dyn Caller>,
 }
 
 impl Pace {
     /// The pace of a call that has just begun.
-    pub(super) fn new(context: &CallContext) -> Self {
-        Self { moved: Notify::new(), caller: Arc::clone(&context.caller) }
+    pub(super) fn new(context: &CallContext, timeout: Duration) -> Self {
+        let deadline = Mutex::new(Instant::now() + timeout);
+        Self { timeout, deadline, caller: Arc::clone(&context.caller) }
+    }
+
+    /// When the call ends if nothing moves until then.
+    pub(super) fn deadline(&self) -> Instant {
+        *self.deadline.lock()
     }
 
     /// So many bytes of the whole have been moved; whoever called hears of it.
     pub(crate) fn advance(&self, done: u64, total: u64) {
-        self.moved.notify_one();
+        *self.deadline.lock() = Instant::now() + self.timeout;
         if self.caller.wants_progress() {
             let facts = [("progress", done), ("total", total)];
             let params: RawObject = facts
@@ -33,9 +41,11 @@ impl Pace {
         }
     }
 
-    /// Ends once nothing has moved for this long.
-    pub(super) async fn silence(&self, longest: Duration) {
-        while tokio::time::timeout(longest, self.moved.notified()).await.is_ok() {}
+    /// Ends at the deadline, wherever it has moved to by then.
+    pub(super) async fn silence(&self) {
+        while Instant::now() < self.deadline() {
+            sleep_until(self.deadline()).await;
+        }
     }
 }
 
@@ -47,13 +57,13 @@ impl fmt::Debug for Pace {
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::{Instant, sleep};
+    use tokio::time::sleep;
 
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn a_call_that_advances_is_not_silent() {
-        let pace = Pace::new(&CallContext::detached(Duration::ZERO));
+        let pace = Pace::new(&CallContext::detached(Duration::ZERO), Duration::from_secs(60));
         let started = Instant::now();
         let upload = async {
             for done in 1..=3 {
@@ -61,7 +71,7 @@ mod tests {
                 pace.advance(done, 3);
             }
         };
-        tokio::join!(upload, pace.silence(Duration::from_secs(60)));
+        tokio::join!(upload, pace.silence());
         assert_eq!(started.elapsed(), Duration::from_secs(3 * 50 + 60));
     }
 }

@@ -16,13 +16,32 @@ pub(crate) struct Request {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Body>,
+    /// True when sending it twice does what sending it once does. At first its method decides.
+    pub(crate) is_idempotent: bool,
+    pub(crate) redirects: Redirects,
+}
+
+/// Where a redirect may lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Redirects {
+    /// To the same origin.
+    SameOrigin,
+    /// To any https address within the endpoint's network, without credentials. For documents, never for calls.
+    AnyOrigin,
 }
 
 impl Request {
     /// A request that takes any answer, and JSON best.
     pub(crate) fn new(method: Method, url: Url) -> Self {
         let accept = HeaderValue::from_static("application/json, */*;q=0.5");
-        Self { method, url, headers: HeaderMap::from_iter([(ACCEPT, accept)]), body: None }
+        Self {
+            is_idempotent: method.is_idempotent(),
+            method,
+            url,
+            headers: HeaderMap::from_iter([(ACCEPT, accept)]),
+            body: None,
+            redirects: Redirects::SameOrigin,
+        }
     }
 }
 

@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use capdeck_auth::Scrubber;
 use reqwest::{
-    StatusCode,
+    Response, StatusCode,
     header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderMap},
 };
 use serde_json::{Map, Value, json, value::RawValue};
 
+use super::send::Attempts;
 use crate::{
     Artifact, CallError, ErrorCode,
     capture::{Captured, MAX_INLINE},
@@ -43,10 +44,13 @@ pub(super) struct Head {
     /// The name the server gave the file, not yet made safe.
     filename: Option<String>,
     headers: Map<String, Value>,
+    /// How often the request was sent.
+    attempts: u32,
 }
 
 impl Head {
-    pub(super) fn new(status: StatusCode, headers: &HeaderMap) -> Self {
+    pub(super) fn new(response: &Response) -> Self {
+        let (status, headers) = (response.status(), response.headers());
         let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
         let content_type = text(CONTENT_TYPE).map(|value| value.trim().to_owned());
         let mime_type = content_type
@@ -62,6 +66,7 @@ impl Head {
             content_type,
             mime_type,
             headers: useful_headers(headers),
+            attempts: response.extensions().get().map_or(1, |Attempts(attempts)| *attempts),
         }
     }
 
@@ -174,8 +179,13 @@ impl Head {
             let status_line = format!("HTTP {} {status_text}", self.status.as_u16());
             text = format!("{}\n\n{text}", status_line.trim_end()).trim_end().to_owned();
         }
-        let meta =
-            Map::from_iter([("capdeck/responseHeaders".into(), Value::Object(self.headers))]);
+        let mut meta = Map::from_iter([
+            ("capdeck/status".into(), self.status.as_u16().into()),
+            ("capdeck/responseHeaders".into(), Value::Object(self.headers)),
+        ]);
+        if self.attempts > 1 {
+            meta.insert("capdeck/attempts".into(), self.attempts.into());
+        }
         ToolResult { text, artifacts, structured, is_error, meta }.build()
     }
 }

@@ -1,50 +1,163 @@
-//! Sends a request and follows what may be followed.
+//! Sends a request: again where that is safe, and on to where a redirect may lead.
 //!
-//! A redirect to another origin is refused for every method: credentials and arguments were meant for
-//! the declared API only. Inside the origin GET follows up to five; other methods follow none, because
-//! repeating a write elsewhere is not for us to decide.
+//! A call stays inside the origin it was made for: credentials and arguments were meant for the declared API only. There
+//! GET and HEAD follow up to five redirects; other methods follow none, because repeating a write elsewhere is not for us to
+//! decide. A document may lie elsewhere, and its request follows to any https address that the file's network rule allows,
+//! without credentials.
 
 use std::error::Error as _;
 
+use capdeck_auth::OutOfReach;
 use reqwest::{
-    Client, Method, Response,
-    header::{CONTENT_LENGTH, LOCATION},
+    Method, Response,
+    header::{CONTENT_LENGTH, HeaderMap, LOCATION},
 };
+use tokio::time::{Instant, sleep};
 use url::Url;
 
-use super::Request;
+use super::{
+    Request,
+    network::Network,
+    request::Redirects,
+    retry::{after_answer, after_failure, cause},
+    turns::Turns,
+};
 use crate::{CallError, ErrorCode};
 
 const MAX_REDIRECTS: usize = 5;
 
-/// The final response; its body has not been read.
-pub(super) async fn send(client: &Client, mut request: Request) -> Result<Response, CallError> {
-    for _hop in 0..=MAX_REDIRECTS {
-        let mut builder = client
-            .request(request.method.clone(), request.url.clone())
-            .headers(request.headers.clone());
-        if let Some(body) = &request.body {
-            builder = builder.header(CONTENT_LENGTH, body.length()).body(body.to_stream());
-        }
-        let response = builder.send().await.map_err(|error| failure(&request.url, error))?;
-        match redirect_target(&request, &response)? {
-            Some(target) => request.url = target,
-            None => return Ok(response),
+/// How often a request was sent until its answer came. Kept with the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Attempts(pub(super) u32);
+
+/// Sends the requests of one endpoint.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) network: Network,
+    pub(super) turns: Turns,
+    pub(super) retries: u8,
+}
+
+/// Why there is no answer.
+enum Failure {
+    /// Nobody answered.
+    Unanswered { url: Url, error: reqwest::Error },
+    /// Something that another attempt would not change.
+    Settled(CallError),
+}
+
+impl Sender {
+    /// The final answer; its body has not been read. It keeps one of the endpoint's places until it is dropped.
+    pub(super) async fn send(
+        &self,
+        request: &Request,
+        credentials: &HeaderMap,
+        deadline: Instant,
+    ) -> Result<Response, CallError> {
+        let is_idempotent = request.is_idempotent;
+        let mut attempt = 1;
+        loop {
+            let place = self.turns.place(deadline).await?;
+            let outcome = self.follow(request, credentials, deadline).await;
+            let pause = match &outcome {
+                _ if attempt > u32::from(self.retries) => None,
+                Ok(response) => after_answer(is_idempotent, response, attempt),
+                Err(Failure::Unanswered { error, .. }) => {
+                    after_failure(is_idempotent, error, attempt)
+                }
+                Err(Failure::Settled(_)) => None,
+            };
+            match pause {
+                Some(pause) if Instant::now() + pause < deadline => {
+                    // Others may use the place meanwhile.
+                    drop((outcome, place));
+                    sleep(pause).await;
+                    attempt += 1;
+                }
+                _ => {
+                    return match outcome {
+                        Ok(mut response) => {
+                            response.extensions_mut().insert(Attempts(attempt));
+                            response.extensions_mut().insert(place);
+                            Ok(response)
+                        }
+                        Err(failure) => Err(self.told(failure, attempt)),
+                    };
+                }
+            }
         }
     }
-    Err(CallError::new(
-        ErrorCode::DownstreamProtocolError,
-        format!("the server redirected more than {MAX_REDIRECTS} times"),
-    ))
+
+    /// Sends a request once, and once more for each redirect.
+    async fn follow(
+        &self,
+        request: &Request,
+        credentials: &HeaderMap,
+        deadline: Instant,
+    ) -> Result<Response, Failure> {
+        let mut url = request.url.clone();
+        let mut client = self.network.client(&url).map_err(Failure::Settled)?;
+        let mut is_at_home = true;
+        for _hop in 0..=MAX_REDIRECTS {
+            self.turns.moment(deadline).await.map_err(Failure::Settled)?;
+            let mut builder = client
+                .request(request.method.clone(), url.clone())
+                .headers(request.headers.clone());
+            if is_at_home {
+                builder = builder.headers(credentials.clone());
+            }
+            if let Some(body) = &request.body {
+                builder = builder.header(CONTENT_LENGTH, body.length()).body(body.to_stream());
+            }
+            let response = match builder.send().await {
+                Ok(response) => response,
+                Err(error) => return Err(Failure::Unanswered { url, error }),
+            };
+            let Some(target) =
+                redirect_target(request, &url, &response).map_err(Failure::Settled)?
+            else {
+                return Ok(response);
+            };
+            if target.origin() != url.origin() {
+                client = self.network.client_elsewhere(&target).map_err(Failure::Settled)?;
+                is_at_home = false;
+            }
+            url = target;
+        }
+        Err(Failure::Settled(CallError::new(
+            ErrorCode::DownstreamProtocolError,
+            format!("the server redirected more than {MAX_REDIRECTS} times"),
+        )))
+    }
+
+    fn told(&self, failure: Failure, attempts: u32) -> CallError {
+        match failure {
+            Failure::Settled(error) => error,
+            Failure::Unanswered { url, error } => match cause::<OutOfReach>(&error) {
+                Some(reason) => self.network.refusal(reason),
+                None => {
+                    let mut told = self::failure(&url, error);
+                    if attempts > 1 {
+                        told.message.push_str(&format!(" (after {attempts} attempts)"));
+                    }
+                    told
+                }
+            },
+        }
+    }
 }
 
 /// Where to go next. `None` when this is the answer.
-fn redirect_target(request: &Request, response: &Response) -> Result<Option<Url>, CallError> {
+fn redirect_target(
+    request: &Request,
+    url: &Url,
+    response: &Response,
+) -> Result<Option<Url>, CallError> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
     let Some(location) = response.headers().get(LOCATION) else { return Ok(None) };
-    let target = location.to_str().ok().and_then(|location| request.url.join(location).ok());
+    let target = location.to_str().ok().and_then(|location| url.join(location).ok());
     let target = target.ok_or_else(|| {
         CallError::new(
             ErrorCode::DownstreamProtocolError,
@@ -54,19 +167,28 @@ fn redirect_target(request: &Request, response: &Response) -> Result<Option<Url>
     let refuse = |message: String, hint: &str| {
         Err(CallError::new(ErrorCode::DownstreamProtocolError, message).hint(hint))
     };
-    if target.origin() != request.url.origin() {
-        return refuse(
-            format!(
-                "the server redirected to another origin: `{}`",
-                target.origin().ascii_serialization()
-            ),
-            "if the API has moved there, change `baseUrl`",
-        );
+    let origin = || target.origin().ascii_serialization();
+    if target.origin() != url.origin() {
+        match request.redirects {
+            Redirects::AnyOrigin if target.scheme() == "https" => {}
+            Redirects::AnyOrigin => {
+                return refuse(
+                    format!("the server redirected to an address without TLS: `{}`", origin()),
+                    "if the document has moved there, change its address in the definition",
+                );
+            }
+            Redirects::SameOrigin => {
+                return refuse(
+                    format!("the server redirected to another origin: `{}`", origin()),
+                    "if the API has moved there, change `baseUrl`",
+                );
+            }
+        }
     }
-    if request.method != Method::GET {
+    if !matches!(request.method, Method::GET | Method::HEAD) {
         return refuse(
             format!("the server redirected a {} to `{}`", request.method, target.path()),
-            "only GET requests follow redirects; change the action's `path`",
+            "only GET and HEAD requests follow redirects; change the action's `path`",
         );
     }
     Ok(Some(target))

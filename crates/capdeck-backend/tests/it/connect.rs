@@ -26,31 +26,9 @@ async fn all_missing_references_are_told_at_once() {
         .map(|one| one["place"].as_str().unwrap())
         .collect();
     assert_eq!(places, ["actions.run.args.0", "env.A", "env.B"]);
+    assert_eq!(data["unresolved"][2]["code"], "missing");
+    assert!(error.hint.unwrap().contains("run: capdeck vault set SECOND --grant thing"));
     assert_eq!(deck.connector.check(&definition(backend)).len(), 1);
-}
-
-#[tokio::test]
-async fn kinds_of_a_later_version_say_so() {
-    let none = json!({"type": "none"});
-    for (backend, message) in [
-        (
-            json!({"kind": "openapi", "specPath": "/x", "auth": none}),
-            "an OpenAPI backend is not connected yet in this version",
-        ),
-        (
-            json!({"kind": "graphql", "endpointUrl": "https://x.example", "introspection": true, "auth": none}),
-            "a GraphQL backend is not connected yet in this version",
-        ),
-    ] {
-        let error = Deck::new(&[]).connect(backend).await.unwrap_err();
-        assert_eq!(
-            (error.code, error.message.as_str()),
-            (ErrorCode::UnsupportedCapability, message)
-        );
-    }
-    let set = json!({"kind": "caplets", "capletsRoot": "/x"});
-    let error = Deck::new(&[]).connect(set).await.unwrap_err();
-    assert_eq!(error.code, ErrorCode::InternalError);
 }
 
 #[tokio::test]

@@ -50,7 +50,7 @@ fn redirect(status: u16, location: &str) -> Response {
 }
 
 /// Tells the client what it sent.
-fn echo(_path: &str, request: &Request<Bytes>) -> Response {
+pub(crate) fn echo(_path: &str, request: &Request<Bytes>) -> Response {
     let headers: serde_json::Map<String, Value> = request
         .headers()
         .iter()

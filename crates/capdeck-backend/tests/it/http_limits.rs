@@ -137,8 +137,11 @@ async fn a_server_that_does_not_speak_http_is_told_apart() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
-        let (mut stream, _peer) = listener.accept().await.unwrap();
-        tokio::io::AsyncWriteExt::write_all(&mut stream, b"SSH-2.0-nope\r\n\r\n").await.unwrap();
+        loop {
+            let (mut stream, _peer) = listener.accept().await.unwrap();
+            let greeting = b"SSH-2.0-nope\r\n\r\n";
+            tokio::io::AsyncWriteExt::write_all(&mut stream, greeting).await.unwrap();
+        }
     });
     let error =
         Deck::new(&[]).call(api(&base, json!({})), "get", json!({"file": "x"})).await.unwrap_err();
@@ -147,4 +150,99 @@ async fn a_server_that_does_not_speak_http_is_told_apart() {
         error.message.starts_with(&format!("the exchange with `{base}` broke off: ")),
         "{error}"
     );
+}
+
+/// A server that sends the same answer to whoever connects.
+async fn raw(answer: Vec<u8>) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _peer) = listener.accept().await.unwrap();
+            let mut request = [0; 2048];
+            let _read = tokio::io::AsyncReadExt::read(&mut stream, &mut request).await;
+            let _sent = tokio::io::AsyncWriteExt::write_all(&mut stream, &answer).await;
+        }
+    });
+    base
+}
+
+#[tokio::test]
+async fn an_answer_has_a_bounded_number_of_headers() {
+    let answer = |count: usize| {
+        let headers: String = (0..count).map(|number| format!("x-{number}: y\r\n")).collect();
+        format!("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n{headers}\r\nok").into_bytes()
+    };
+    let base = raw(answer(90)).await;
+    let backend = api(&base, json!({}));
+    let result = Deck::new(&[]).call(backend, "get", json!({"file": "x"})).await.unwrap();
+    assert_eq!(result["content"][0]["text"], "ok");
+    let base = raw(answer(5_000)).await;
+    let backend = api(&base, json!({}));
+    let error = Deck::new(&[]).call(backend, "get", json!({"file": "x"})).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::DownstreamProtocolError);
+    assert!(error.message.contains("broke off"), "{error}");
+}
+
+#[tokio::test]
+async fn json_that_is_nested_too_deep_is_told_as_text() {
+    let deep = format!("{}1{}", "[".repeat(50_000), "]".repeat(50_000));
+    let sent = deep.clone();
+    let base = serve(move |_path, _request| respond(200, "application/json", sent.clone())).await;
+    let backend = api(&base, json!({}));
+    let result = Deck::new(&[]).call(backend, "get", json!({"file": "x"})).await.unwrap();
+    assert_eq!(result["structuredContent"]["body"], deep);
+}
+
+#[tokio::test]
+async fn an_answer_that_says_it_is_too_long_is_not_read() {
+    let length = 100 * 1024 * 1024 + 1;
+    let base =
+        raw(format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\nx").into_bytes()).await;
+    let backend = api(&base, json!({}));
+    let error = Deck::new(&[]).call(backend, "get", json!({"file": "x"})).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::ContentTooLarge);
+    assert_eq!(error.message, "the response is larger than 100 MiB");
+}
+
+/// The most memory this process ever had, in bytes.
+fn most_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().trim().parse::<u64>().unwrap() * 1024
+}
+
+#[tokio::test]
+async fn an_endless_answer_ends_at_the_limit_and_never_lies_in_memory() {
+    let app = Router::new().fallback(|| async {
+        let chunk = Bytes::from(vec![b'x'; 256 * 1024]);
+        let endless = futures_util::stream::repeat_with(move || Ok::<_, Infallible>(chunk.clone()));
+        Response::new(Body::from_stream(endless))
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let deck = Deck::new(&[]);
+    let connection = deck.connect(api(&base, json!({}))).await.unwrap();
+    let before = most_memory();
+    let context = context(Duration::from_secs(120));
+    let error = call(&connection, "get", json!({"file": "x"}), &context).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::ContentTooLarge);
+    let grown = most_memory() - before;
+    assert!(grown < 32 * 1024 * 1024, "{grown}");
+    // What came of it is not left behind.
+    let left = walk(&deck.folder.path().join("artifacts"));
+    assert_eq!(left, 0, "{left} bytes");
+}
+
+/// The bytes of all files below a folder.
+fn walk(folder: &std::path::Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    entries
+        .map(|entry| entry.unwrap())
+        .map(|entry| match entry.file_type().unwrap().is_dir() {
+            true => walk(&entry.path()),
+            false => entry.metadata().unwrap().len(),
+        })
+        .sum()
 }

@@ -1,11 +1,12 @@
 //! Planted values must not come out anywhere, whoever prints them.
 
-use capdeck_backend::CallError;
+use capdeck_auth::{Grant, Secret};
+use capdeck_backend::{CallError, vault_holder};
 use serde_json::{Value, json};
 
 use crate::{
     http::{respond, serve},
-    support::Deck,
+    support::{Deck, definition},
 };
 
 const CANARY: &str = "canary/4711+secret";
@@ -108,6 +109,48 @@ async fn a_server_that_echoes_its_credentials_is_scrubbed() {
         let text = traces(&deck, &result);
         assert_clean(&text);
         assert!(text.contains("[redacted]"), "{path}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn vault_entries_reach_every_kind_of_backend_and_come_out_of_none() {
+    let base = serve(|_, request| {
+        let told = format!(
+            "length {} {:?} {}",
+            request.uri().path().len(),
+            request.headers(),
+            request.uri()
+        );
+        respond(200, "text/plain", told)
+    })
+    .await;
+    let call = |backend: Value| async move {
+        let deck = Deck::new(&[]);
+        deck.vault.set("STORED", &Secret::new(CANARY)).unwrap();
+        let refused = deck.call(backend.clone(), "run", json!({})).await;
+        let data = refused.as_ref().unwrap_err().data.clone().unwrap();
+        assert_eq!(data["unresolved"][0]["code"], "missing", "{data}");
+        let holder = vault_holder(&definition(backend.clone()));
+        let (reference, entry) = ("PLAIN".to_owned(), "STORED".to_owned());
+        deck.vault.grant(Grant { holder, reference, entry }).unwrap();
+        let result = deck.call(backend, "run", json!({})).await;
+        assert!(result.is_ok(), "{result:?}");
+        traces(&deck, &result)
+    };
+    for backend in [
+        json!({"kind": "cli", "actions": {"run": {"command": "echo", "args": ["a $vault:PLAIN b"]}}}),
+        json!({"kind": "cli", "actions": {"run": {
+            "command": "sh", "args": ["-c", "echo $T >&2; echo $T"], "env": {"T": "${vault:PLAIN}"}}}}),
+        json!({"kind": "http", "baseUrl": base, "auth": {"type": "bearer", "token": "$vault:PLAIN"},
+            "actions": {"run": {"method": "GET", "path": "/"}}}),
+        json!({"kind": "http", "baseUrl": base, "auth": {"type": "headers", "headers": {"X-A": "$vault:PLAIN"}},
+            "actions": {"run": {"method": "GET", "path": "/"}}}),
+        json!({"kind": "http", "baseUrl": format!("{base}/$vault:PLAIN"), "auth": {"type": "none"},
+            "actions": {"run": {"method": "GET", "path": "/x", "query": {"q": "${vault:PLAIN}"}}}}),
+    ] {
+        let text = call(backend.clone()).await;
+        assert_clean(&text);
+        assert!(text.contains("[redacted]"), "{backend}: {text}");
     }
 }
 

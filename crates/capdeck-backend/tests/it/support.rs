@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_auth::Environment;
+use capdeck_auth::{Environment, KeySettings, Names, SystemNames, Vault};
 use capdeck_backend::{
     CallContext, CallError, ConnectOptions, Connection, Connector, ConnectorSettings, ToolCall,
 };
@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 /// A host's surroundings for one test.
 pub(crate) struct Deck {
     pub(crate) folder: tempfile::TempDir,
+    pub(crate) vault: Vault,
     pub(crate) connector: Connector,
 }
 
@@ -29,20 +30,31 @@ impl Deck {
     }
 
     pub(crate) fn with_project(variables: &[(&str, &str)], project: Option<&Path>) -> Self {
+        Self::open(variables, project, Arc::new(SystemNames))
+    }
+
+    /// A deck that looks the names of APIs up here.
+    pub(crate) fn with_names(names: Arc<dyn Names>) -> Self {
+        Self::open(&[], None, names)
+    }
+
+    fn open(variables: &[(&str, &str)], project: Option<&Path>, names: Arc<dyn Names>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = ("PATH", "/usr/local/bin:/usr/bin:/bin");
         let environment: Environment =
             std::iter::once(path).chain(variables.iter().copied()).collect();
+        let vault = Vault::new(folder.path(), KeySettings::default());
         let connector = Connector::new(ConnectorSettings {
             environment,
             project: project.map(Path::to_path_buf),
             artifacts_dir: folder.path().join("artifacts"),
-            auth_dir: folder.path().join("auth"),
+            vault: vault.clone(),
             guardian: None,
+            names,
             client_name: "capdeck".to_owned(),
             client_version: "0.0.0-test".to_owned(),
         });
-        Self { folder, connector }
+        Self { folder, vault, connector }
     }
 
     pub(crate) async fn connect(&self, backend: Value) -> Result<Arc<dyn Connection>, CallError> {

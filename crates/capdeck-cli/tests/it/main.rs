@@ -3,6 +3,7 @@
 
 mod add;
 mod approvals;
+mod artifacts;
 mod budget;
 mod call;
 mod chaos;
@@ -13,8 +14,10 @@ mod documents;
 mod guardian;
 mod init;
 mod list;
+mod openapi;
 mod pins;
 mod places;
+mod real_apis;
 mod real_files;
 mod reference;
 mod search;
@@ -25,6 +28,7 @@ mod trust;
 mod up;
 mod usage;
 mod validate;
+mod vault;
 mod why;
 
 use capdeck_test::{Capdeck, Finished, TestDirs};

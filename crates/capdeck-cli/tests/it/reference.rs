@@ -24,13 +24,15 @@ Stdout is data, stderr is for people. Every command that prints data takes `--js
 | variable | meaning |
 |---|---|
 | `CAPDECK_CONFIG_DIR` | the user deck, and the only one; default `$XDG_CONFIG_HOME/capdeck`, above `$XDG_CONFIG_HOME/caplets` if that exists |
-| `CAPDECK_STATE_DIR` | trust, set-ups, artifacts, audit trail; default `$XDG_STATE_HOME/capdeck` |
+| `CAPDECK_STATE_DIR` | trust, set-ups, sign-ins, vault, artifacts, audit trail; default `$XDG_STATE_HOME/capdeck` |
 | `CAPDECK_CACHE_DIR` | known tool lists; default `$XDG_CACHE_HOME/capdeck` |
 | `CAPDECK_HOST`, `CAPDECK_PORT` | where `up` listens; flags win, then these, then the user's config |
 | `CAPDECK_PUBLIC_URL` | the address `up` is reached at from outside |
 | `CAPDECK_ADMIN_KEY` | the key clients of `up` must send; required off loopback |
+| `CAPDECK_KEY_FILE` | the file with the key of the vault; default `vault/key` below the state folder |
 | `CAPDECK_LOG` | a log filter such as `info` or `capdeck_host=debug`; the log goes to stderr |
 | `CAPLETS_CONFIG`, `CAPLETS_PROJECT_CONFIG` | the `config.json` of an existing Caplets set-up |
+| `CAPLETS_ENCRYPTION_KEY`, `CAPLETS_ENCRYPTION_KEY_FILE` | the key of an existing Caplets set-up, used for the vault |
 | `NO_COLOR` | no colours |
 ";
 

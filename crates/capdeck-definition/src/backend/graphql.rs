@@ -4,7 +4,10 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::openapi::{operation_cache_ttl_ms, request_timeout_ms};
+use super::{
+    openapi::{operation_cache_ttl_ms, request_timeout_ms},
+    outgoing::{Network, RateLimit},
+};
 use crate::{Auth, definition::id_pattern};
 
 /// A GraphQL endpoint whose schema comes from a file, a URL or introspection.
@@ -30,11 +33,60 @@ pub struct GraphQlEndpoint {
     #[serde(default = "request_timeout_ms")]
     #[schemars(range(min = 1))]
     pub request_timeout_ms: u64,
+    /// Which networks requests may go to. `private` also opens private networks and this machine.
+    #[serde(default, skip_serializing_if = "Network::is_public")]
+    pub network: Network,
+    /// How often a request that may be repeated is sent again after a passing failure. 2 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 5))]
+    pub retries: Option<u8>,
+    /// How many requests run at once; others wait for their turn. 16 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub max_concurrency: Option<u16>,
+    /// How many requests are sent in any second or minute; others wait for their turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimit>,
     #[serde(default = "operation_cache_ttl_ms")]
     pub operation_cache_ttl_ms: u64,
     #[serde(default = "selection_depth")]
     #[schemars(range(min = 1, max = 5))]
     pub selection_depth: u8,
+    /// Select deprecated fields, too, where operations are made from the schema.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub include_deprecated: bool,
+    /// Offer a tool that takes any document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_tool: Option<GraphQlQueryTool>,
+}
+
+/// Whether there is a tool that takes any document, and what that may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum GraphQlQueryTool {
+    /// `true` offers it for queries only.
+    Offered(bool),
+    Allowing(GraphQlQueryRights),
+}
+
+/// What a free document may hold besides queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphQlQueryRights {
+    /// Take mutations, too. The tool then counts as destructive, whatever it is called with.
+    #[serde(default)]
+    pub mutations: bool,
+}
+
+impl GraphQlEndpoint {
+    /// What a free document may do; `None` when there is no tool for one.
+    pub fn query_rights(&self) -> Option<GraphQlQueryRights> {
+        match self.query_tool? {
+            GraphQlQueryTool::Offered(false) => None,
+            GraphQlQueryTool::Offered(true) => Some(GraphQlQueryRights { mutations: false }),
+            GraphQlQueryTool::Allowing(rights) => Some(rights),
+        }
+    }
 }
 
 /// One configured operation, offered as one tool.

@@ -21,6 +21,7 @@ pub(super) fn check(
     if let Some(address) = &api.base_url {
         url::check_base(address, "baseUrl", node, findings);
     }
+    url::check_network(api, node, findings);
     auth::check_present(declaration, findings);
     auth::check(&api.auth, node, declaration.declared_in, findings);
 }

@@ -38,6 +38,7 @@ pub(super) fn check(
         check_hint(&mut operation.use_when, "useWhen", node, findings);
         check_hint(&mut operation.avoid_when, "avoidWhen", node, findings);
     }
+    url::check_network(api, node, findings);
     auth::check_present(declaration, findings);
     auth::check(&api.auth, node, declaration.declared_in, findings);
 }

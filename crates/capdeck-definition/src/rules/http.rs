@@ -14,6 +14,7 @@ pub(super) fn check(api: &mut HttpApi, declaration: &Declaration<'_>, findings: 
     for (name, action) in &mut api.actions {
         check_action(action, actions.child(name), findings);
     }
+    url::check_network(api, node, findings);
     auth::check_present(declaration, findings);
     auth::check(&api.auth, node, declaration.declared_in, findings);
 }

@@ -3,6 +3,7 @@
 use url::{Host, Url};
 
 use crate::{
+    HttpBlock, Network,
     diagnostic::{Diagnostic, Findings},
     document::Node,
     reference::holds_reference,
@@ -58,6 +59,30 @@ pub(super) fn check_base(url: &str, key: &str, node: &Node, findings: &mut Findi
             .with_fix("keep scheme, host and path; put credentials under `auth`")
             .at(node.child(key).place),
         );
+    }
+}
+
+/// Warns of an address in a private network that the block does not open: no request to it would be made.
+pub(super) fn check_network(api: &impl HttpBlock, node: &Node, findings: &mut Findings) {
+    if api.outgoing().network == Network::Private {
+        return;
+    }
+    for address in api.addresses() {
+        let is_private = Url::parse(address).is_ok_and(|url| match url.host() {
+            Some(Host::Ipv4(address)) => address.is_private(),
+            Some(Host::Ipv6(address)) => address.is_unique_local(),
+            Some(Host::Domain(_)) | None => false,
+        });
+        if is_private {
+            findings.add(
+                Diagnostic::warning(
+                    "private-address",
+                    format!("`{address}` is in a private network, and `network` is not `private`"),
+                )
+                .with_fix("add `network: private` if this service is meant to be reached")
+                .at(node.place),
+            );
+        }
     }
 }
 

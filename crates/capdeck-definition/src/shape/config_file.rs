@@ -65,6 +65,12 @@ pub(crate) struct ConfigFile {
     /// What happens when a server changes a tool's definition after it was first seen.
     #[serde(default)]
     pub(crate) pins: Option<PinMode>,
+    /// How long large results are kept. Read from the user's own config only.
+    #[serde(default)]
+    pub(crate) artifacts: Option<ArtifactFields>,
+    /// False to learn nothing from results about what tools answer.
+    #[serde(default)]
+    pub(crate) observed_shapes: Option<bool>,
     /// Labels for decks that share an id.
     #[serde(default)]
     pub(crate) namespace_aliases: Option<NamespaceAliases>,
@@ -117,6 +123,24 @@ pub(crate) struct HostOptions {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(crate) surface_tokens: Option<u32>,
+    /// The most bytes of a result that an agent is sent; the rest is kept and can be read on.
+    #[serde(default)]
+    #[schemars(range(min = 1024))]
+    pub(crate) result_bytes: Option<u64>,
+}
+
+/// `artifacts`: how long large results are kept.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ArtifactFields {
+    /// Older ones are removed.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 3650))]
+    pub(crate) max_age_days: Option<u32>,
+    /// The oldest are removed until the rest fits.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub(crate) max_megabytes: Option<u32>,
 }
 
 /// One rule of `policy`: exactly one of its keys.

@@ -1,8 +1,8 @@
 //! What correct files become: inheritance, resolved paths and the fingerprint.
 
 use capdeck_definition::{
-    Auth, Backend, Deck, Definition, Exposure, HttpApi, ResourceClass, RuntimeFeature, Shadowing,
-    check_paths,
+    Auth, Backend, Deck, Definition, Exposure, HttpApi, HttpBlock as _, Network, Outgoing,
+    RateLimit, RatePeriod, ResourceClass, RuntimeFeature, Shadowing, check_paths,
 };
 use serde_json::json;
 
@@ -92,6 +92,31 @@ fn a_written_null_body_is_a_body() {
     assert_eq!(actions["get_item"].json_body, None);
     assert_eq!(actions["get_item"].query["limit"], json!(10));
     assert_eq!(actions.keys().collect::<Vec<_>>(), ["get_item", "create_item", "clear"]);
+}
+
+#[test]
+fn rules_for_requests_have_defaults() {
+    let deck = fixture("outgoing.md");
+    let rules = |id: &str| {
+        let found = deck.definitions.iter().find(|one| one.id.as_str().ends_with(id)).unwrap();
+        match &found.backend {
+            Backend::Http(api) => api.outgoing(),
+            Backend::OpenApi(api) => api.outgoing(),
+            Backend::GoogleDiscovery(api) => api.outgoing(),
+            Backend::GraphQl(api) => api.outgoing(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let usual =
+        Outgoing { network: Network::Public, retries: 2, max_concurrency: 16, rate_limit: None };
+    assert_eq!(rules("outer"), usual);
+    assert_eq!(rules("drive"), Outgoing { max_concurrency: 1000, ..usual });
+    assert_eq!(rules("described"), Outgoing { network: Network::Private, retries: 5, ..usual });
+    let rate_limit = Some(RateLimit { requests: 5, per: RatePeriod::Second });
+    assert_eq!(rules("graph"), Outgoing { rate_limit, ..usual });
+    let rate_limit = Some(RateLimit { requests: 30, per: RatePeriod::Minute });
+    let inner = Outgoing { network: Network::Private, retries: 0, max_concurrency: 4, rate_limit };
+    assert_eq!(rules("inner"), inner);
 }
 
 #[test]

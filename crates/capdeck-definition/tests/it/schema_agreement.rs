@@ -25,6 +25,11 @@ const DIFFERENCES: &[(&str, Difference, &str)] = &[
     ("valid/config-options.yaml", OnlyOursAccepts, "`options.surfaceTokens` is ours"),
     ("valid/config-policy.yaml", OnlyOursAccepts, "`policy` and `pins` are ours"),
     ("valid/exposure-search.md", OnlyOursAccepts, "the exposures `search` and `none` are ours"),
+    (
+        "valid/graphql-query-tool.md",
+        OnlyOursAccepts,
+        "`queryTool` and `includeDeprecated` are ours",
+    ),
     ("valid/hints.md", OnlyOursAccepts, "the older dialect's hints"),
     (
         "valid/http-output-schema.md",
@@ -34,6 +39,7 @@ const DIFFERENCES: &[(&str, Difference, &str)] = &[
     ("valid/mcp-idle.md", OnlyOursAccepts, "`idleTimeoutMs` is ours"),
     ("valid/openapi-filters.md", OnlyOursAccepts, "operation filters on every kind of API"),
     ("warning/chaos-idle.md", OnlyOursAccepts, "`chaos` is ours"),
+    ("valid/outgoing.md", OnlyOursAccepts, "`network`, `retries` and limits of requests are ours"),
     ("valid/pins.md", OnlyOursAccepts, "`pins` is ours"),
     ("warning/client-extra-keys.json", OnlyOursAccepts, "entries of other MCP clients"),
     ("warning/client-ids.json", OnlyOursAccepts, "entries of other MCP clients"),

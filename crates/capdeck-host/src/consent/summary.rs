@@ -1,26 +1,27 @@
 //! Arguments as a person may see them: short, without secrets, with nothing hidden.
 
-use capdeck_auth::{Environment, Scrubber, is_secret_name, resolve_value};
+use capdeck_auth::{Lookup, Scrubber, is_secret_name, resolve_value};
+use capdeck_backend::vault_holder;
 use capdeck_catalog::reveal;
 use capdeck_definition::{Backend, Definition};
 use serde_json::Value;
+
+use crate::HostSettings;
 
 /// Letters of the arguments that are shown.
 const SHOWN: usize = 1_000;
 /// Letters of one text in them.
 const SHOWN_TEXT: usize = 200;
 
-/// The arguments on one line. Members that sound like secrets, and values the definition takes from the environment,
-/// are left out.
-pub(super) fn of_arguments(
-    text: &str,
-    definition: &Definition,
-    environment: &Environment,
-) -> String {
+/// The arguments on one line. Members that sound like secrets, and values the definition takes from the environment
+/// or the vault, are left out.
+pub(super) fn of_arguments(text: &str, definition: &Definition, settings: &HostSettings) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(text) else {
         return "(not JSON)".to_owned();
     };
-    let scrubber = match resolve_value::<Backend>(&definition.backend, environment) {
+    let holder = vault_holder(definition);
+    let lookup = Lookup::new(&settings.environment, &settings.vault, &holder);
+    let scrubber = match resolve_value::<Backend>(&definition.backend, lookup) {
         Ok(resolved) => Scrubber::of_all(&resolved.substitutions),
         // What cannot be resolved has no values that could show up.
         Err(_) => Scrubber::default(),

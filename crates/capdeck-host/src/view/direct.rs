@@ -3,12 +3,15 @@
 //! A resource `file:///a` of `fs` is `caplets://fs/resources/file%3A%2F%2F%2Fa`; a template is one URI
 //! with the encoded real template as its `template` parameter; a prompt `p` is `fs__p`.
 
+use std::sync::Arc;
+
 use capdeck_catalog::{Capability, NameTable, RawObject};
+use capdeck_definition::Backend;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{json, value::RawValue};
 
 use super::{META_TOOLS, View, standing::add_origin};
-use crate::raw;
+use crate::{artifacts, raw};
 
 /// What a URI component may keep unencoded.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -42,10 +45,14 @@ impl View {
 
     /// The listed resource templates as one JSON array.
     pub fn resource_templates(&self) -> Box<RawValue> {
-        self.render(|capability, id| {
+        let mut all = self.rows(|capability, id| {
             let known = capability.discovery.as_ref()?;
             Some(known.resource_templates.iter().filter_map(|one| template(id, one)).collect())
-        })
+        });
+        if self.may_give_artifacts() {
+            all.push(artifacts::template());
+        }
+        serde_json::value::to_raw_value(&all).unwrap_or_default()
     }
 
     /// The listed prompts as one JSON array.
@@ -88,13 +95,24 @@ impl View {
     }
 
     fn render(&self, rows: impl Fn(&Capability, &str) -> Option<Vec<RawObject>>) -> Box<RawValue> {
-        let all: Vec<RawObject> = self
-            .direct
+        serde_json::value::to_raw_value(&self.rows(rows)).unwrap_or_default()
+    }
+
+    fn rows(&self, rows: impl Fn(&Capability, &str) -> Option<Vec<RawObject>>) -> Vec<RawObject> {
+        self.direct
             .iter()
             .filter_map(|capability| rows(capability, capability.definition.id.as_str()))
             .flatten()
-            .collect();
-        serde_json::value::to_raw_value(&all).unwrap_or_default()
+            .collect()
+    }
+
+    /// True when a result of something that is reached here may be kept as an artifact. Servers' own results are
+    /// only with a limit.
+    fn may_give_artifacts(&self) -> bool {
+        let reached = self.direct.iter().chain(&self.progressive).chain(self.searchable());
+        let is_server = |one: &Arc<Capability>| matches!(one.definition.backend, Backend::Mcp(_));
+        let limited = self.catalog.config().result_bytes.is_some();
+        reached.into_iter().any(|capability| limited || !is_server(capability))
     }
 
     fn prompt_names(&self) -> NameTable {

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use capdeck_auth::Environment;
+use capdeck_auth::{Environment, KeySettings, Vault};
 use capdeck_definition::{Exposure, Owner, Root, find_project};
 use capdeck_host::{
     CallContext, CallError, ClientProfile, Host, HostSettings, NoListener, Principal, Scope,
@@ -84,6 +84,7 @@ impl Deck {
             state_dir: self.dirs.state(),
             cache_dir: self.dirs.cache(),
             environment,
+            vault: Vault::new(&self.dirs.state(), KeySettings::default()),
             guardian: None,
             default_exposure: Exposure::Search,
             version: "0.0.0-test".to_owned(),

@@ -236,18 +236,6 @@ async fn command_line_actions_are_listed_and_large_output_is_an_artifact() {
     host.close().await;
 }
 
-#[tokio::test]
-async fn backends_of_a_later_version_say_so_and_nothing_else() {
-    let entry = json!({"name": "Graph", "description": "A GraphQL endpoint",
-        "endpointUrl": "http://127.0.0.1:9/graphql", "introspection": true, "auth": {"type": "none"}});
-    let deck = Deck::of(&FakePlan::default()).entry("graphqlEndpoints", "graph", entry);
-    let (host, session) = deck.operator();
-    let error = call(&session, "graph", "query", json!({})).await.unwrap_err();
-    assert_eq!(error.code.as_str(), "UNSUPPORTED_CAPABILITY");
-    assert_eq!(error.message, "a GraphQL backend is not connected yet in this version");
-    host.close().await;
-}
-
 fn members(value: Value) -> RawObject {
     let Value::Object(members) = value else { panic!("an object is needed") };
     members.iter().map(|(key, value)| (key.clone(), raw(value) as Box<RawValue>)).collect()

@@ -8,6 +8,7 @@
 
 mod approvals;
 mod arguments;
+mod artifacts;
 mod audiences;
 mod audit;
 mod chaos;
@@ -16,6 +17,7 @@ mod deck;
 mod direct;
 mod discovery;
 mod failures;
+mod fields;
 mod half_open;
 mod http_server;
 mod interruptions;

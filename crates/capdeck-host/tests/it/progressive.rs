@@ -130,7 +130,7 @@ async fn tools_are_paged_to_the_end() {
         json!({
             "name": "tool_00000",
             "description": "Reads item 0 of a store and reports what changed since a given day",
-            "hasInputSchema": true, "hasOutputSchema": false, "supportsFields": false,
+            "hasInputSchema": true, "hasOutputSchema": false, "supportsFields": true,
             "acceptedArgs": ["item", "limit", "since"],
             "argsTemplate": {"item": "", "since": "", "limit": 0},
             "callTemplate": {"operation": "call_tool", "name": "tool_00000",
@@ -175,12 +175,11 @@ async fn describe_tool_shows_everything_and_what_can_be_selected() {
     let described =
         result(&session, json!({"operation": "describe_tool", "name": "structured"})).await;
     assert_eq!(described["id"], "fake");
-    assert_eq!(described["fieldSelection"], json!({"supported": true}));
+    assert_eq!(described["fieldSelection"], json!({"supported": true, "checked": true}));
     assert_eq!(described["tool"]["execution"], json!({"taskSupport": "forbidden"}));
     assert!(described["tool"]["inputSchema"]["$defs"]["point"].is_object());
     let plain = result(&session, json!({"operation": "describe_tool", "name": "echo"})).await;
-    let reason = json!({"supported": false, "reason": "output_schema_unavailable"});
-    assert_eq!(plain["fieldSelection"], reason);
+    assert_eq!(plain["fieldSelection"], json!({"supported": true, "checked": false}));
     host.close().await;
 }
 

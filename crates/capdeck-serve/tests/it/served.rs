@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_auth::{Environment, Secret};
+use capdeck_auth::{Environment, KeySettings, Secret, Vault};
 use capdeck_definition::{Exposure, Owner, Root};
 use capdeck_host::{Host, HostSettings, ViewPolicy};
 use capdeck_serve::{HttpLimits, HttpServer, HttpSettings};
@@ -214,6 +214,7 @@ fn settings(dirs: &TestDirs) -> HostSettings {
         state_dir: dirs.state(),
         cache_dir: dirs.cache(),
         environment: Environment::from_iter([("PATH", path)]),
+        vault: Vault::new(&dirs.state(), KeySettings::default()),
         guardian: None,
         default_exposure: Exposure::Search,
         version: "0.0.0-test".to_owned(),

@@ -149,13 +149,39 @@ fn backends_that_are_no_servers_have_tools_all_the_same() {
     let mut client = served.client("/servers/sayer/mcp");
     let hello = client.initialize();
     assert_eq!(hello["serverInfo"]["name"], "sayer");
-    assert_eq!(hello["capabilities"], json!({"tools": {}}));
+    assert_eq!(hello["capabilities"], json!({"tools": {}, "resources": {}}));
     let listed = client.request("tools/list", json!({}));
     assert_eq!(listed["result"]["tools"][0]["name"], "say");
     let answer = client.request("tools/call", json!({"name": "say", "arguments": {}}));
     assert_eq!(answer["result"]["structuredContent"]["stdout"], "hi");
-    let answer = client.request("resources/list", json!({}));
+    let answer = client.request("prompts/list", json!({}));
     assert_eq!(answer["error"]["code"], -32601);
+}
+
+#[test]
+fn large_results_of_backends_that_are_no_servers_are_their_resources() {
+    let tools = json!({"name": "Counter", "description": "Counts to a number", "maxOutputBytes": 100,
+        "actions": {"count": {"command": "seq", "args": ["2000"]}}});
+    let served = Setting::new().entry("cliTools", "counter", tools).serve();
+    let mut client = served.client("/servers/counter/mcp");
+    client.initialize();
+    assert_eq!(client.request("resources/list", json!({}))["result"], json!({"resources": []}));
+    let templates = client.request("resources/templates/list", json!({}));
+    let template = &templates["result"]["resourceTemplates"][0]["uriTemplate"];
+    assert_eq!(template, "capdeck://artifacts/{capability}/{call}/{file}{?offset,length}");
+    let answer = client.request("tools/call", json!({"name": "count", "arguments": {}}));
+    let uri = answer["result"]["content"][1]["uri"].as_str().unwrap().to_owned();
+    for path in ["/servers/counter/mcp", "/mcp"] {
+        let mut client = served.client(path);
+        client.initialize();
+        let part = format!("{uri}?offset=2&length=2");
+        let read = client.request("resources/read", json!({"uri": part}));
+        assert_eq!(read["result"]["contents"][0]["text"], "2\n", "{path}: {read}");
+        let wrong = client.request("resources/read", json!({"uri": format!("{uri}?offset=x")}));
+        assert_eq!(wrong["error"]["code"], -32602, "{path}: {wrong}");
+        let gone = client.request("resources/read", json!({"uri": format!("{uri}x")}));
+        assert_eq!(gone["error"]["code"], -32002, "{path}: {gone}");
+    }
 }
 
 #[test]

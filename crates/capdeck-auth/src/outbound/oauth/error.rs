@@ -1,12 +1,14 @@
 //! Why a sign-in did not work.
 
+use crate::OutOfReach;
+
 /// A failed step of a sign-in. No variant ever holds a token, a secret or a query string.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OAuthError {
     #[error("{what} `{text}` is not a URL")]
     NotAUrl { what: &'static str, text: String },
     #[error("{what} at `{origin}` is not asked: {reason}")]
-    ForbiddenUrl { what: &'static str, origin: String, reason: &'static str },
+    ForbiddenUrl { what: &'static str, origin: String, reason: OutOfReach },
     #[error("{what} at `{origin}` cannot be reached: {reason}")]
     Unreachable { what: &'static str, origin: String, reason: String },
     #[error("{what} at `{origin}` answered with HTTP status {status}")]
@@ -49,14 +51,19 @@ pub enum OAuthError {
     NotRenewable,
     #[error("the sign-in file `{path}` cannot be used: {reason}")]
     Store { path: String, reason: String },
+    #[error("sign-ins cannot be kept: {0}")]
+    Key(crate::KeyError),
     #[error("the HTTP client cannot be built: {reason}")]
     Client { reason: String },
 }
 
 impl OAuthError {
     /// What to do about it, when there is something.
-    pub fn hint(&self) -> Option<&'static str> {
-        Some(match self {
+    pub fn hint(&self) -> Option<String> {
+        if let Self::Key(error) = self {
+            return Some(error.hint());
+        }
+        let hint = match self {
             Self::NotAUrl { .. } => "correct the `auth` block of the definition",
             Self::NoRegistration { .. } => {
                 "register a client with the service and give its `clientId` in the `auth` block"
@@ -82,7 +89,8 @@ impl OAuthError {
             Self::TimedOut { .. } => "start the sign-in again and finish it in the browser",
             Self::Unreachable { .. } | Self::Status { .. } => "try again later",
             _ => return None,
-        })
+        };
+        Some(hint.to_owned())
     }
 
     /// True when a person has to sign in anew; trying again later would not help.

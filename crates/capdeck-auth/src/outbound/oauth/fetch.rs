@@ -1,30 +1,19 @@
 //! Requests to the addresses that metadata names: guarded, bounded, never redirected.
 
-use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::time::Duration;
 
-use parking_lot::Mutex;
 use reqwest::{RequestBuilder, Response};
 use serde::{Serialize, de::DeserializeOwned};
 use url::Url;
 
-use super::{OAuthError, Reach};
-use crate::Secret;
+use super::OAuthError;
+use crate::{GuardedClients, Reach, Secret};
 
 /// How long one request may take in all.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How large a document may be.
 const MAX_BYTES: usize = 256 * 1024;
-
-/// Builds an HTTP client that follows no redirects and resolves names with a [`super::GuardedResolver`].
-pub type BuildClient = dyn Fn(Reach) -> Result<reqwest::Client, String> + Send + Sync;
-
-/// HTTP clients by reach, built when first needed. Clones share them.
-#[derive(Clone)]
-pub struct GuardedClients {
-    build: Arc<BuildClient>,
-    built: Arc<Mutex<HashMap<Reach, reqwest::Client>>>,
-}
 
 /// Makes requests within one reach.
 pub(super) struct Fetcher {
@@ -38,39 +27,28 @@ pub(super) struct Answer {
     pub(super) body: Vec<u8>,
 }
 
-impl GuardedClients {
-    /// Clients made by this function; it is called at most once per reach.
-    pub fn new(build: Arc<BuildClient>) -> Self {
-        Self { build, built: Arc::default() }
-    }
-
-    /// A fetcher for what a server at this address may name.
-    pub(super) async fn for_server(&self, server: &Url) -> Result<Fetcher, OAuthError> {
-        let reach = Reach::of(server).await;
-        let mut built = self.built.lock();
-        let http = match built.get(&reach) {
-            Some(http) => http.clone(),
-            None => {
-                let http = (self.build)(reach).map_err(|reason| OAuthError::Client { reason })?;
-                built.entry(reach).or_insert(http).clone()
-            }
-        };
-        Ok(Fetcher { reach, http })
-    }
-}
-
-impl fmt::Debug for GuardedClients {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("GuardedClients").finish_non_exhaustive()
-    }
-}
-
 impl Fetcher {
+    /// A fetcher for what a server at this address may name.
+    pub(super) async fn new(clients: &GuardedClients, server: &Url) -> Result<Self, OAuthError> {
+        let reach = Reach::of(server).await;
+        let http = clients.get(reach).map_err(|reason| OAuthError::Client { reason })?;
+        Ok(Self { reach, http })
+    }
+
     /// Reads a URL out of metadata or a definition, and refuses what may not be asked.
     pub(super) fn url(&self, what: &'static str, text: &str) -> Result<Url, OAuthError> {
         let url = Url::parse(text).map_err(|_| OAuthError::NotAUrl { what, text: shown(text) })?;
-        self.reach.check(what, &url)?;
+        self.check(what, &url)?;
         Ok(url)
+    }
+
+    /// Refuses an address by how it is written.
+    fn check(&self, what: &'static str, url: &Url) -> Result<(), OAuthError> {
+        self.reach.check(url).map_err(|reason| OAuthError::ForbiddenUrl {
+            what,
+            origin: origin(url),
+            reason,
+        })
     }
 
     /// Gets a JSON document; `None` when there is none at that place.
@@ -79,7 +57,7 @@ impl Fetcher {
         what: &'static str,
         url: &Url,
     ) -> Result<Option<T>, OAuthError> {
-        self.reach.check(what, url)?;
+        self.check(what, url)?;
         let request = self.http.get(url.clone()).header("accept", "application/json");
         let Answer { status, body } = send(what, url, request).await?;
         match status {
@@ -103,7 +81,7 @@ impl Fetcher {
         fields: &[(&str, &str)],
         basic: Option<(&str, &Secret)>,
     ) -> Result<Answer, OAuthError> {
-        self.reach.check(what, url)?;
+        self.check(what, url)?;
         let body: String =
             url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
         let mut request = self
@@ -128,7 +106,7 @@ impl Fetcher {
         url: &Url,
         body: &impl Serialize,
     ) -> Result<Answer, OAuthError> {
-        self.reach.check(what, url)?;
+        self.check(what, url)?;
         let request = self.http.post(url.clone()).header("accept", "application/json").json(body);
         send(what, url, request).await
     }

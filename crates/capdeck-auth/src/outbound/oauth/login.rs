@@ -47,7 +47,8 @@ impl SignIn {
     /// Finds out where to sign in and as whom, and starts to listen for the browser. `extra` scopes are asked for too.
     pub async fn begin(self: &Arc<Self>, extra: &[String]) -> Result<Begun, OAuthError> {
         let settings = &self.settings;
-        let fetcher = self.clients.for_server(&settings.server).await?;
+        self.entry.check()?;
+        let fetcher = Fetcher::new(&self.clients, &settings.server).await?;
         // An unreadable file is no reason not to sign in: it is replaced.
         let mut record = self.entry.load().ok().flatten().unwrap_or_default();
         let challenge = record.challenge.clone();

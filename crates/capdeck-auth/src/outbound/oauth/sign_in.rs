@@ -10,13 +10,13 @@ use url::Url;
 
 use super::{
     Challenge, OAuthError, OAuthSettings, TokenStore,
-    fetch::GuardedClients,
+    fetch::Fetcher,
     record::{Record, Tokens},
     scopes::covers,
     store::{Entry, Stamp},
     token::TokenRequest,
 };
-use crate::Secret;
+use crate::{GuardedClients, Secret};
 
 /// A token is renewed this many seconds before its end, so that it does not end on the way.
 const EARLY: u64 = 30;
@@ -321,7 +321,7 @@ impl SignIn {
     }
 
     async fn ask_anew(&self, tokens: &Tokens) -> Result<Tokens, OAuthError> {
-        let fetcher = self.clients.for_server(&self.settings.server).await?;
+        let fetcher = Fetcher::new(&self.clients, &self.settings.server).await?;
         let endpoint: Url = fetcher.url("the token endpoint", &tokens.token_endpoint)?;
         let request = TokenRequest {
             issuer: &tokens.issuer,

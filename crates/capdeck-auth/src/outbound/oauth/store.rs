@@ -1,30 +1,31 @@
-//! Where sign-ins are kept: one file per capability and server, readable by its owner only.
+//! Where sign-ins are kept: one sealed file per capability and server.
 //!
-//! The files hold tokens as they are. This type is the one place that reads and writes them, so that encryption can
-//! be added here without a change elsewhere.
+//! Files from before there was sealing are read once and sealed then.
 
-use std::{
-    fs::{self, File},
-    io::{self, Write},
-    path::{Path, PathBuf},
-    time::SystemTime,
-};
+use std::{fs, time::SystemTime};
 
 use sha2::{Digest, Sha256};
 use url::Url;
+use zeroize::Zeroizing;
 
 use super::{OAuthError, record::Record};
+use crate::{
+    Vault,
+    private_file::Held,
+    sealed_folder::{Content, SealedError, SealedFolder},
+};
 
-/// A folder of sign-ins.
+/// The sign-ins of one state folder.
 #[derive(Debug, Clone)]
 pub struct TokenStore {
-    folder: PathBuf,
+    folder: SealedFolder,
 }
 
 /// The place of one sign-in.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    path: PathBuf,
+    folder: SealedFolder,
+    name: String,
     server: String,
 }
 
@@ -36,13 +37,10 @@ pub(super) struct Stamp {
     number: u64,
 }
 
-/// Held while a sign-in is being changed, also against other processes. Ends when dropped.
-pub(super) struct Held(#[expect(dead_code, reason = "the lock ends with the file")] File);
-
 impl TokenStore {
-    /// Sign-ins below this folder, which need not exist yet.
-    pub fn new(folder: PathBuf) -> Self {
-        Self { folder }
+    /// The sign-ins beside a vault, sealed with its key.
+    pub fn new(vault: &Vault) -> Self {
+        Self { folder: vault.sign_ins() }
     }
 
     /// The place for a name at a server. The same name at another server is another sign-in.
@@ -50,104 +48,84 @@ impl TokenStore {
         let server = server.to_string();
         let digest = Sha256::digest(&server);
         let mark: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        Entry { path: self.folder.join(format!("{name}-{mark}.json")), server }
+        Entry { folder: self.folder.clone(), name: format!("{name}-{mark}"), server }
     }
 }
 
 impl Entry {
     /// What is kept, or nothing. A file that others may read, or that is for another server, is refused.
     pub(super) fn load(&self) -> Result<Option<Record>, OAuthError> {
-        let bytes = match fs::read(&self.path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.failed(&error)),
+        let (bytes, is_sealed) = match self.folder.load(&self.name)? {
+            None => return Ok(None),
+            Some(Content::Sealed(bytes)) => (bytes, true),
+            Some(Content::Plain(bytes)) => (bytes, false),
         };
-        self.check_mode()?;
         // The parser would quote the file, and with it a token.
         let record: Record = serde_json::from_slice(&bytes)
             .map_err(|error| self.unusable(format!("it is damaged (line {})", error.line())))?;
-        if record.server == self.server {
-            Ok(Some(record))
-        } else {
-            Err(self.unusable("it belongs to another server".to_owned()))
+        if record.server != self.server {
+            return Err(self.unusable("it belongs to another server".to_owned()));
         }
+        if !is_sealed {
+            self.seal(&bytes);
+        }
+        Ok(Some(record))
     }
 
     /// Replaces what is kept, at once or not at all.
     pub(super) fn save(&self, mut record: Record) -> Result<(), OAuthError> {
         record.server.clone_from(&self.server);
-        let write = || -> io::Result<()> {
-            let folder = self.folder()?;
-            let text = serde_json::to_vec_pretty(&record).map_err(io::Error::other)?;
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            file.write_all(&text)?;
-            file.as_file().sync_all()?;
-            file.persist(&self.path).map_err(|error| error.error)?;
-            File::open(folder)?.sync_all()
-        };
-        write().map_err(|error| self.failed(&error))
+        let text = serde_json::to_vec(&record).map_err(|error| self.unusable(error.to_string()))?;
+        Ok(self.folder.save(&self.name, &Zeroizing::new(text))?)
     }
 
     /// Forgets everything; false when there was nothing.
     pub(super) fn remove(&self) -> Result<bool, OAuthError> {
-        match fs::remove_file(&self.path) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(self.failed(&error)),
-        }
+        Ok(self.folder.remove(&self.name)?)
     }
 
     /// The present file, if there is one.
     pub(super) fn stamp(&self) -> Option<Stamp> {
-        let facts = fs::metadata(&self.path).ok()?;
+        let facts = fs::metadata(self.folder.path(&self.name)).ok()?;
         Some(Stamp { modified: facts.modified().ok(), length: facts.len(), number: number(&facts) })
     }
 
     /// Waits until nobody else changes this sign-in. Blocks the thread.
     pub(super) fn hold(&self) -> Result<Held, OAuthError> {
-        let lock = || -> io::Result<File> {
-            self.folder()?;
-            let path = self.path.with_extension("lock");
-            let file = File::options().create(true).append(true).open(path)?;
-            file.lock()?;
-            Ok(file)
-        };
-        lock().map(Held).map_err(|error| self.failed(&error))
+        Ok(self.folder.hold(&self.name)?)
     }
 
-    fn folder(&self) -> io::Result<&Path> {
-        let folder = self.path.parent().unwrap_or_else(|| Path::new("."));
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder)?;
-        Ok(folder)
+    /// Makes sure that something could be kept, before a person is asked for anything.
+    pub(super) fn check(&self) -> Result<(), OAuthError> {
+        Ok(self.folder.check_key()?)
     }
 
-    #[cfg(unix)]
-    fn check_mode(&self) -> Result<(), OAuthError> {
-        use std::os::unix::fs::PermissionsExt as _;
-        let facts = fs::metadata(&self.path).map_err(|error| self.failed(&error))?;
-        if facts.permissions().mode() & 0o077 == 0 {
-            Ok(())
-        } else {
-            Err(self.unusable("others may read or change it".to_owned()))
+    /// Seals a file that was not. Whoever holds it now will write it sealed anyway.
+    fn seal(&self, bytes: &[u8]) {
+        let Some(_held) = self.folder.try_hold(&self.name) else { return };
+        if let Err(error) = self.folder.save(&self.name, bytes) {
+            tracing::warn!(%error, "a sign-in could not be encrypted");
         }
     }
 
-    #[cfg(not(unix))]
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "one shape on every system")]
-    fn check_mode(&self) -> Result<(), OAuthError> {
-        Ok(())
-    }
-
-    fn failed(&self, error: &io::Error) -> OAuthError {
-        self.unusable(error.to_string())
-    }
-
     fn unusable(&self, reason: String) -> OAuthError {
-        OAuthError::Store { path: self.path.display().to_string(), reason }
+        let path = self.folder.path(&self.name).display().to_string();
+        OAuthError::Store { path, reason }
+    }
+}
+
+impl From<SealedError> for OAuthError {
+    fn from(error: SealedError) -> Self {
+        let (path, reason) = match error {
+            SealedError::Key(error) => return Self::Key(error),
+            SealedError::OtherKey { path, .. } => {
+                (path, "it was sealed with another key".to_owned())
+            }
+            SealedError::Damaged { path, reason } => (path, reason.to_owned()),
+            SealedError::OpenToOthers { path } => (path, "others may read or change it".to_owned()),
+            SealedError::File { path, reason } => (path, reason),
+        };
+        Self::Store { path, reason }
     }
 }
 
@@ -163,11 +141,21 @@ fn number(_facts: &fs::Metadata) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::KeySettings;
+
+    fn store(folder: &tempfile::TempDir) -> TokenStore {
+        TokenStore::new(&Vault::new(folder.path(), KeySettings::default()))
+    }
 
     fn entry(folder: &tempfile::TempDir) -> Entry {
-        let server = Url::parse("https://a.example/mcp").unwrap();
-        TokenStore::new(folder.path().join("auth")).entry("linear", &server)
+        store(folder).entry("linear", &Url::parse("https://a.example/mcp").unwrap())
+    }
+
+    fn path(entry: &Entry) -> std::path::PathBuf {
+        entry.folder.path(&entry.name)
     }
 
     #[test]
@@ -179,15 +167,16 @@ mod tests {
         entry.save(Record::default()).unwrap();
         let first = entry.stamp().unwrap();
         assert_eq!(entry.load().unwrap().unwrap().server, "https://a.example/mcp");
+        assert!(!fs::read_to_string(path(&entry)).unwrap().contains("a.example"));
         entry.save(Record::default()).unwrap();
         assert_ne!(entry.stamp().unwrap(), first);
 
         let other = Url::parse("https://b.example/mcp").unwrap();
-        let store = TokenStore::new(folder.path().join("auth"));
-        assert!(store.entry("linear", &other).load().unwrap().is_none());
-        fs::copy(&entry.path, &store.entry("linear", &other).path).unwrap();
-        let error = store.entry("linear", &other).load().unwrap_err().to_string();
-        assert!(error.ends_with("it belongs to another server"), "{error}");
+        let other = store(&folder).entry("linear", &other);
+        assert!(other.load().unwrap().is_none());
+        fs::copy(path(&entry), path(&other)).unwrap();
+        let error = other.load().unwrap_err().to_string();
+        assert!(error.ends_with("it was changed after it was sealed"), "{error}");
 
         assert!(entry.remove().unwrap());
         assert!(!entry.remove().unwrap());
@@ -201,10 +190,33 @@ mod tests {
         let entry = entry(&folder);
         entry.save(Record::default()).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&entry.path), mode(entry.path.parent().unwrap())), (0o600, 0o700));
-        fs::set_permissions(&entry.path, fs::Permissions::from_mode(0o640)).unwrap();
+        let file = path(&entry);
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         let error = entry.load().unwrap_err();
         assert!(error.to_string().ends_with("others may read or change it"), "{error}");
+    }
+
+    #[test]
+    fn a_plain_file_is_read_once_and_sealed() {
+        let folder = tempfile::tempdir().unwrap();
+        let entry = entry(&folder);
+        entry.save(Record::default()).unwrap();
+        let plain = r#"{"server": "https://a.example/mcp", "registrations": {"https://canary.example":
+            {"id": "canary-1", "method": "none"}}}"#;
+        fs::write(path(&entry), plain).unwrap();
+        let held = entry.hold().unwrap();
+        assert_eq!(entry.load().unwrap().unwrap().registrations.len(), 1);
+        assert_eq!(fs::read_to_string(path(&entry)).unwrap(), plain, "somebody else holds it");
+        drop(held);
+        assert_eq!(entry.load().unwrap().unwrap().registrations.len(), 1);
+        assert!(!fs::read_to_string(path(&entry)).unwrap().contains("canary"));
+        assert_eq!(entry.load().unwrap().unwrap().registrations.len(), 1);
+
+        let elsewhere = plain.replace("a.example", "b.example");
+        fs::write(path(&entry), &elsewhere).unwrap();
+        let error = entry.load().unwrap_err().to_string();
+        assert!(error.ends_with("it belongs to another server"), "{error}");
     }
 
     #[test]
@@ -212,7 +224,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let entry = entry(&folder);
         entry.save(Record::default()).unwrap();
-        fs::write(&entry.path, "{\"server\": \"canary-1\", \"tokens\": \"canary-2\"}").unwrap();
+        fs::write(path(&entry), "{\"server\": \"canary-1\", \"tokens\": \"canary-2\"}").unwrap();
         let error = entry.load().unwrap_err().to_string();
         assert!(error.contains("it is damaged (line 1)") && !error.contains("canary"), "{error}");
     }
@@ -222,9 +234,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let entry = entry(&folder);
         let held = entry.hold().unwrap();
-        let second = File::options().append(true).open(entry.path.with_extension("lock")).unwrap();
-        assert!(second.try_lock().is_err());
+        assert!(entry.folder.try_hold(&entry.name).is_none());
         drop(held);
-        second.try_lock().unwrap();
+        assert!(entry.folder.try_hold(&entry.name).is_some());
     }
 }

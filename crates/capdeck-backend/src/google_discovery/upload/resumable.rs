@@ -67,6 +67,8 @@ impl<'a> Session<'a> {
             }
             let location = location.as_ref().and_then(|value| value.to_str().ok());
             let url = self.session_url(location)?;
+            // An answer counts as a request under way, and the pieces need a turn, too.
+            drop(opened);
             let ended = self.transfer(&url).await?;
             if is_second || !ended.is_forgotten {
                 return Ok((ended.response, url));
@@ -141,6 +143,8 @@ impl<'a> Session<'a> {
         let media = self.call.media;
         let total = media.length;
         let mut request = Request::new(Verb::PUT, url.clone());
+        // After an interruption the API is asked how much it has before anything is sent again.
+        request.is_idempotent = false;
         let (range, body) = match has {
             Some(offset) if offset < total => {
                 let length = PIECE.min(total - offset);

@@ -7,10 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_auth::{Environment, ResolveError, resolve_value};
+use capdeck_auth::{Environment, Lookup, MissingReason, ResolveError, resolve_value};
 use capdeck_catalog::{Capability, Trust};
 use capdeck_definition::{Backend, Layer, PinMode, Severity};
-use capdeck_host::{ApprovalState, Host};
+use capdeck_host::{ApprovalState, Host, vault_holder};
 use jiff::Timestamp;
 
 use super::Finding;
@@ -110,7 +110,7 @@ pub(super) fn capabilities(settings: &Settings, host: &Host) -> Vec<Finding> {
     }
     let mut needs = Needs::default();
     for capability in catalog.capabilities().filter(|capability| capability.is_usable()) {
-        note_needs(capability, &settings.environment, &mut needs);
+        note_needs(capability, settings, &mut needs);
         let id = capability.definition.id.as_str();
         if let Some(failure) = host.last_failure(id) {
             findings.push(Finding::warning(
@@ -177,17 +177,24 @@ pub(super) fn decisions(settings: &Settings, host: &Host) -> Vec<Finding> {
 type Needs = BTreeMap<(&'static str, String, String), Vec<String>>;
 
 /// Notes variables and programs that a capability refers to and this machine does not have.
-fn note_needs(capability: &Capability, environment: &Environment, needs: &mut Needs) {
+fn note_needs(capability: &Capability, settings: &Settings, needs: &mut Needs) {
+    let environment = &settings.environment;
     let id = &capability.definition.id;
     let mut note = |check, message: String, fix: String| {
         needs.entry((check, message, fix)).or_default().push(id.to_string());
     };
-    let backend = match resolve_value::<Backend>(&capability.definition.backend, environment) {
+    let holder = vault_holder(&capability.definition);
+    let lookup = Lookup::new(environment, &settings.vault, &holder);
+    let backend = match resolve_value::<Backend>(&capability.definition.backend, lookup) {
         Ok(resolved) => resolved.value,
         Err(ResolveError::Unresolved { mut unresolved }) => {
             unresolved.dedup_by(|one, other| one.reason == other.reason);
             for one in unresolved {
-                note("variable", one.to_string(), one.hint());
+                let check = match one.reason {
+                    MissingReason::Variable { .. } => "variable",
+                    MissingReason::Vault(_) => "vault",
+                };
+                note(check, one.to_string(), one.hint());
             }
             return;
         }

@@ -1,0 +1,237 @@
+//! Where the key comes from: the environment, a file of Caplets, or a file of our own that is made on first use.
+
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use crate::{
+    Secret,
+    key::{Key, NoRandomness},
+    private_file,
+};
+
+/// The variables a key can come from, by name.
+const CAPLETS_KEY: &str = "CAPLETS_ENCRYPTION_KEY";
+const CAPLETS_KEY_FILE: &str = "CAPLETS_ENCRYPTION_KEY_FILE";
+const KEY_FILE: &str = "CAPDECK_KEY_FILE";
+
+/// What the surroundings say about the key. The first that is there counts.
+#[derive(Debug, Clone, Default)]
+pub struct KeySettings {
+    /// `CAPDECK_KEY_FILE`: a file that exists.
+    pub key_file: Option<PathBuf>,
+    /// `CAPLETS_ENCRYPTION_KEY`: the key itself.
+    pub caplets_key: Option<Secret>,
+    /// `CAPLETS_ENCRYPTION_KEY_FILE`: a file that exists.
+    pub caplets_key_file: Option<PathBuf>,
+    /// Where Caplets may have left a key. Used when there is no file of our own.
+    pub caplets_places: Vec<PathBuf>,
+}
+
+/// Why there is no key to work with.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    #[error("{place} holds no key")]
+    NotAKey { place: String },
+    #[error("others may read the key file `{path}`")]
+    OpenToOthers { path: String },
+    #[error("`{variable}` names the key file `{path}`, which does not exist")]
+    NoSuchFile { variable: &'static str, path: String },
+    #[error("`{CAPLETS_KEY}` and `{CAPLETS_KEY_FILE}` hold two different keys")]
+    TwoKeys,
+    #[error("the vault has entries, but its key `{path}` is gone")]
+    Lost { path: String },
+    #[error("the key comes from `{variable}`, which is not ours to change")]
+    NotOurs { variable: &'static str, own: String },
+    #[error("the key file `{path}` cannot be used: {reason}")]
+    File { path: String, reason: String },
+    #[error("no key can be made: {reason}")]
+    NotMade { reason: String },
+}
+
+/// The keys of one state folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Keys {
+    settings: KeySettings,
+    /// The file of our own.
+    own: PathBuf,
+    /// What would be lost to a new key: as long as something is in this folder, none is made.
+    guarded: PathBuf,
+}
+
+/// The key in force, and those that a rotation has not yet done away with.
+#[derive(Debug)]
+pub(crate) struct KeyRing {
+    keys: Vec<Key>,
+    /// Where the key in force is from, for people.
+    pub(crate) place: String,
+    /// The file a new key is written to, unless the key is somebody else's.
+    pub(crate) file: Result<PathBuf, KeyError>,
+}
+
+impl KeyError {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NotAKey { .. } => {
+                "a key is 32 bytes in base64url, such as `head -c 32 /dev/urandom | basenc --base64url` prints"
+                    .to_owned()
+            }
+            Self::OpenToOthers { path } => format!("run: chmod 600 {}", shell_word(path)),
+            Self::NoSuchFile { variable, .. } => {
+                format!("put the key there, or unset {variable} to use the key of this machine")
+            }
+            Self::TwoKeys => format!("unset {CAPLETS_KEY} or {CAPLETS_KEY_FILE}"),
+            Self::Lost { path } => {
+                let folder = Path::new(path).parent().unwrap_or_else(|| Path::new("."));
+                let folder = folder.display().to_string();
+                format!("put the key back, or start anew with: rm -r {}", shell_word(&folder))
+            }
+            Self::NotOurs { variable, own } => format!(
+                "write that key to {}, unset {variable} and run: capdeck vault rekey",
+                shell_word(own)
+            ),
+            Self::File { .. } | Self::NotMade { .. } => {
+                "check that the folder exists and that you may write to it".to_owned()
+            }
+        }
+    }
+}
+
+impl Keys {
+    /// The keys of a vault folder, whose entries are below `guarded`.
+    pub(crate) fn new(settings: KeySettings, folder: &Path, guarded: PathBuf) -> Self {
+        Self { settings, own: folder.join("key"), guarded }
+    }
+
+    /// The keys there are; `None` when none was ever made.
+    pub(crate) fn find(&self) -> Result<Option<KeyRing>, KeyError> {
+        let KeySettings { key_file, caplets_key, caplets_key_file, caplets_places } =
+            &self.settings;
+        if let Some(path) = key_file {
+            let keys = named_file(KEY_FILE, path)?;
+            return Ok(Some(KeyRing { keys, place: shown(path), file: Ok(path.clone()) }));
+        }
+        let from_text = caplets_key.as_ref().map(key_from_variable).transpose()?;
+        let from_file =
+            caplets_key_file.as_ref().map(|path| named_file(CAPLETS_KEY_FILE, path)).transpose()?;
+        if let (Some(one), Some(other)) = (&from_text, &from_file)
+            && one != other
+        {
+            return Err(KeyError::TwoKeys);
+        }
+        let variable = if from_text.is_some() { CAPLETS_KEY } else { CAPLETS_KEY_FILE };
+        if let Some(keys) = from_text.or(from_file) {
+            let file = Err(KeyError::NotOurs { variable, own: self.own.display().to_string() });
+            return Ok(Some(KeyRing { keys, place: format!("`{variable}`"), file }));
+        }
+        for path in std::iter::once(&self.own).chain(caplets_places) {
+            if let Some(keys) = read_file(path)? {
+                let place = shown(path);
+                return Ok(Some(KeyRing { keys, place, file: Ok(self.own.clone()) }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The keys there are, or a new one.
+    pub(crate) fn find_or_make(&self) -> Result<KeyRing, KeyError> {
+        if let Some(found) = self.find()? {
+            return Ok(found);
+        }
+        // Two processes that start at the same time must not make two keys.
+        let _held = private_file::hold(&self.own.with_extension("lock"))
+            .map_err(|error| failed(&self.own, &error))?;
+        if let Some(found) = self.find()? {
+            return Ok(found);
+        }
+        self.lost()?;
+        let key = Key::random()?;
+        write_file(&self.own, std::slice::from_ref(&key))?;
+        let place = shown(&self.own);
+        Ok(KeyRing { keys: vec![key], place, file: Ok(self.own.clone()) })
+    }
+
+    /// An error when there are entries that no key can open any more.
+    pub(crate) fn lost(&self) -> Result<(), KeyError> {
+        let mut entries = std::fs::read_dir(&self.guarded).into_iter().flatten().flatten();
+        let is_entry = |path: PathBuf| path.extension().is_some_and(|end| end == "json");
+        if entries.any(|entry| is_entry(entry.path())) {
+            return Err(KeyError::Lost { path: self.own.display().to_string() });
+        }
+        Ok(())
+    }
+}
+
+impl KeyRing {
+    /// Seals new things.
+    pub(crate) fn in_force(&self) -> Option<&Key> {
+        self.keys.first()
+    }
+
+    pub(crate) fn by_id(&self, id: &str) -> Option<&Key> {
+        self.keys.iter().find(|key| key.id() == id)
+    }
+
+    pub(crate) fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+}
+
+/// Writes keys, the one in force first.
+pub(crate) fn write_file(path: &Path, keys: &[Key]) -> Result<(), KeyError> {
+    let mut text = Zeroizing::new(String::new());
+    for key in keys {
+        text.push_str(&key.to_text());
+        text.push('\n');
+    }
+    private_file::write(path, text.as_bytes()).map_err(|error| failed(path, &error))
+}
+
+/// The keys in a file; `None` when there is no file.
+fn read_file(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
+    let bytes = private_file::read(path).map_err(|error| failed(path, &error))?;
+    let Some(bytes) = bytes.map(Zeroizing::new) else { return Ok(None) };
+    if private_file::is_open_to_others(path).map_err(|error| failed(path, &error))? {
+        return Err(KeyError::OpenToOthers { path: path.display().to_string() });
+    }
+    let no_key = || KeyError::NotAKey { place: shown(path) };
+    let text = std::str::from_utf8(&bytes).map_err(|_| no_key())?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let keys: Option<Vec<Key>> = lines.map(Key::parse).collect();
+    keys.filter(|keys| !keys.is_empty()).map(Some).ok_or_else(no_key)
+}
+
+fn named_file(variable: &'static str, path: &Path) -> Result<Vec<Key>, KeyError> {
+    let missing = || KeyError::NoSuchFile { variable, path: path.display().to_string() };
+    read_file(path)?.ok_or_else(missing)
+}
+
+fn key_from_variable(text: &Secret) -> Result<Vec<Key>, KeyError> {
+    let no_key = || KeyError::NotAKey { place: format!("`{CAPLETS_KEY}`") };
+    Key::parse(text.expose()).map(|key| vec![key]).ok_or_else(no_key)
+}
+
+fn shown(path: &Path) -> String {
+    format!("`{}`", path.display())
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> KeyError {
+    KeyError::File { path: path.display().to_string(), reason: error.to_string() }
+}
+
+/// A path as it can be pasted into a shell.
+fn shell_word(text: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@%+,".contains(letter);
+    if text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+impl From<NoRandomness> for KeyError {
+    fn from(error: NoRandomness) -> Self {
+        Self::NotMade { reason: error.to_string() }
+    }
+}

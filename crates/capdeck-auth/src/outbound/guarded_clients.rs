@@ -1,0 +1,41 @@
+//! A handful of HTTP clients, one for each reach.
+
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use parking_lot::Mutex;
+
+use super::Reach;
+
+/// Builds an HTTP client that follows no redirects and resolves names with a [`super::GuardedResolver`].
+pub type BuildClient = dyn Fn(Reach) -> Result<reqwest::Client, String> + Send + Sync;
+
+/// HTTP clients by reach, built when first needed. Clones share them.
+#[derive(Clone)]
+pub struct GuardedClients {
+    build: Arc<BuildClient>,
+    built: Arc<Mutex<HashMap<Reach, reqwest::Client>>>,
+}
+
+impl GuardedClients {
+    /// Clients made by this function; it is called at most once per reach.
+    pub fn new(build: Arc<BuildClient>) -> Self {
+        Self { build, built: Arc::default() }
+    }
+
+    /// The client for this reach. Written addresses are the caller's to check: no resolver is asked about them.
+    pub fn get(&self, reach: Reach) -> Result<reqwest::Client, String> {
+        let mut built = self.built.lock();
+        if let Some(client) = built.get(&reach) {
+            return Ok(client.clone());
+        }
+        let client = (self.build)(reach)?;
+        built.insert(reach, client.clone());
+        Ok(client)
+    }
+}
+
+impl fmt::Debug for GuardedClients {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("GuardedClients").finish_non_exhaustive()
+    }
+}

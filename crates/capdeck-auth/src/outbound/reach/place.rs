@@ -1,0 +1,88 @@
+//! What kind of place an address is.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Where an address leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Public,
+    /// Private networks, shared carrier networks, unique local addresses.
+    Private,
+    Loopback,
+    /// A cloud's service that hands out credentials to whoever asks from inside.
+    Metadata,
+    /// Link-local, multicast, unspecified, for documents, for tests, reserved.
+    Never,
+}
+
+impl Place {
+    /// The place in the words of a message.
+    pub(super) fn worded(self) -> &'static str {
+        match self {
+            Self::Public => "on the Internet",
+            Self::Private => "in a private network",
+            Self::Loopback => "this machine",
+            Self::Metadata => "a metadata service",
+            Self::Never => "not an address that servers have",
+        }
+    }
+}
+
+/// True for the names that mean this machine whatever a resolver says.
+pub(super) fn is_local_name(name: &str) -> bool {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// The place of an address.
+pub(super) fn place(address: IpAddr) -> Place {
+    match address {
+        IpAddr::V4(address) => place_v4(address),
+        IpAddr::V6(address) => place_v6(address),
+    }
+}
+
+fn place_v4(address: Ipv4Addr) -> Place {
+    match address.octets() {
+        [169, 254, 169, 254]
+        | [169, 254, 170, 2 | 23]
+        | [100, 100, 100, 200]
+        | [168, 63, 129, 16] => Place::Metadata,
+        [127, ..] => Place::Loopback,
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => Place::Private,
+        [0 | 224.., ..] | [169, 254, ..] | [192, 0, 0 | 2, _] | [192, 88, 99, _] => Place::Never,
+        [198, 18 | 19, ..] | [198, 51, 100, _] | [203, 0, 113, _] => Place::Never,
+        _ => Place::Public,
+    }
+}
+
+fn place_v6(address: Ipv6Addr) -> Place {
+    if let Some(inner) = address.to_ipv4_mapped() {
+        return place_v4(inner);
+    }
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 1] => Place::Loopback,
+        [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254] | [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254] => {
+            Place::Metadata
+        }
+        [0xfc00..=0xfdff, ..] => Place::Private,
+        // Tunnels: 6to4, NAT64 and, in any network, ISATAP.
+        [0x2002, high, low, ..]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2000..=0x3fff, _, _, _, 0 | 0x200, 0x5efe, high, low] => embedded(high, low),
+        // Teredo and other assignments to protocols; then what is for documents.
+        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Place::Never,
+        [0x2000..=0x3fff, ..] => Place::Public,
+        _ => Place::Never,
+    }
+}
+
+/// A tunnel to an address that is not public leads around the check.
+fn embedded(high: u16, low: u16) -> Place {
+    let [a, b] = high.to_be_bytes();
+    let [c, d] = low.to_be_bytes();
+    match place_v4(Ipv4Addr::new(a, b, c, d)) {
+        Place::Public => Place::Public,
+        _ => Place::Never,
+    }
+}

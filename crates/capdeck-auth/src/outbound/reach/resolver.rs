@@ -1,0 +1,78 @@
+//! Looks names up for HTTP clients and hands on only the addresses within reach.
+
+use std::{
+    fmt::Debug,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use super::{Reach, is_local_name, out_of_reach, place, place::Place};
+
+/// Looks names up.
+#[async_trait::async_trait]
+pub trait Names: Debug + Send + Sync {
+    /// Every address of a name.
+    async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>>;
+}
+
+/// Names as this machine resolves them.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemNames;
+
+/// The resolver of a client: it gives only addresses within its reach. The client connects to one of those, so there is
+/// no moment between the check and the connection in which a name could change.
+#[derive(Debug, Clone)]
+pub struct GuardedResolver {
+    reach: Reach,
+    names: Arc<dyn Names>,
+}
+
+impl GuardedResolver {
+    /// A resolver for this reach.
+    pub fn new(reach: Reach, names: Arc<dyn Names>) -> Self {
+        Self { reach, names }
+    }
+
+    async fn look_up(
+        self,
+        name: String,
+    ) -> Result<Vec<IpAddr>, Box<dyn std::error::Error + Send + Sync>> {
+        // Some resolvers send these names out to the network.
+        if is_local_name(&name) && !self.reach.allows(Place::Loopback) {
+            return Err(out_of_reach(&name, Place::Loopback).into());
+        }
+        let mut allowed = Vec::new();
+        let mut refused = None;
+        for address in self.names.addresses(&name).await? {
+            match place(address) {
+                place if self.reach.allows(place) => allowed.push(address),
+                place => refused = Some(place),
+            }
+        }
+        match refused {
+            Some(place) if allowed.is_empty() => Err(out_of_reach(&name, place).into()),
+            _ => Ok(allowed),
+        }
+    }
+}
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let resolver = self.clone();
+        Box::pin(async move {
+            let allowed = resolver.look_up(name.as_str().to_owned()).await?;
+            // The client puts the port in.
+            Ok(Box::new(allowed.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
+        })
+    }
+}
+
+#[async_trait::async_trait]
+impl Names for SystemNames {
+    async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect())
+    }
+}

@@ -1,0 +1,102 @@
+//! Files that only their owner may read: written whole or not at all, locked while they are changed.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use tempfile::NamedTempFile;
+
+/// A file that is written and synced, but not yet in its place. Dropping it leaves everything as it was.
+pub(crate) struct Staged {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+/// Held while something is being changed, also against other processes. Ends when dropped.
+#[derive(Debug)]
+pub(crate) struct Held(#[expect(dead_code, reason = "the lock ends with the file")] File);
+
+/// Makes the folder of a file, for its owner alone.
+pub(crate) fn make_folder(path: &Path) -> io::Result<&Path> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)?;
+    Ok(folder)
+}
+
+/// Writes beside the file's place. A temporary file has mode 0600 from the start.
+pub(crate) fn stage(path: &Path, bytes: &[u8]) -> io::Result<Staged> {
+    let mut file = NamedTempFile::new_in(make_folder(path)?)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    Ok(Staged { file, path: path.to_owned() })
+}
+
+/// Replaces a file at once or not at all, and makes sure it stays.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    stage(path, bytes)?.put()
+}
+
+/// Reads a file; `None` when there is none.
+pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes a file; false when there was none.
+pub(crate) fn remove(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits until nobody else holds this lock. Blocks the thread.
+pub(crate) fn hold(lock: &Path) -> io::Result<Held> {
+    let file = open_lock(lock)?;
+    file.lock()?;
+    Ok(Held(file))
+}
+
+/// The lock, if nobody holds it now.
+pub(crate) fn try_hold(lock: &Path) -> Option<Held> {
+    let file = open_lock(lock).ok()?;
+    file.try_lock().ok()?;
+    Some(Held(file))
+}
+
+/// True when somebody besides the owner may read or change the file.
+#[cfg(unix)]
+pub(crate) fn is_open_to_others(path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::PermissionsExt as _;
+    Ok(fs::metadata(path)?.permissions().mode() & 0o077 != 0)
+}
+
+/// Other systems have no such bits.
+#[cfg(not(unix))]
+pub(crate) fn is_open_to_others(_path: &Path) -> io::Result<bool> {
+    Ok(false)
+}
+
+fn open_lock(lock: &Path) -> io::Result<File> {
+    make_folder(lock)?;
+    File::options().create(true).append(true).open(lock)
+}
+
+impl Staged {
+    /// Puts the file in its place.
+    pub(crate) fn put(self) -> io::Result<()> {
+        let Self { file, path } = self;
+        file.persist(&path).map_err(|error| error.error)?;
+        File::open(path.parent().unwrap_or_else(|| Path::new(".")))?.sync_all()
+    }
+}

@@ -1,0 +1,241 @@
+//! A folder of sealed files: each is bound to its purpose and its name, so that none can stand in for another.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use crate::{
+    KeyError,
+    key::Key,
+    keys::{KeyRing, Keys},
+    private_file::{self, Held, Staged},
+};
+
+/// What a sealed file says it is.
+const FORMAT: &str = "capdeck-v1";
+
+/// A folder whose files are encrypted.
+#[derive(Debug, Clone)]
+pub(crate) struct SealedFolder {
+    keys: Keys,
+    folder: PathBuf,
+    purpose: &'static str,
+}
+
+/// What a file held.
+pub(crate) enum Content {
+    Sealed(Zeroizing<Vec<u8>>),
+    /// A file from before there was sealing, as it is.
+    Plain(Zeroizing<Vec<u8>>),
+}
+
+/// Why a sealed file cannot be used. No variant holds anything of what is sealed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SealedError {
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error(
+        "`{path}` was sealed with key {sealed_with}, but the key in force is {in_force} from {place}"
+    )]
+    OtherKey { path: String, sealed_with: String, in_force: String, place: String },
+    #[error("`{path}` is damaged: {reason}")]
+    Damaged { path: String, reason: &'static str },
+    #[error("others may read or change `{path}`")]
+    OpenToOthers { path: String },
+    #[error("`{path}` cannot be used: {reason}")]
+    File { path: String, reason: String },
+}
+
+/// A sealed file as it is written.
+#[derive(Serialize, Deserialize)]
+struct Envelope {
+    sealed: String,
+    /// The id of the key.
+    key: String,
+    data: String,
+}
+
+impl SealedFolder {
+    /// A folder that need not exist yet.
+    pub(crate) fn new(keys: Keys, folder: PathBuf, purpose: &'static str) -> Self {
+        Self { keys, folder, purpose }
+    }
+
+    /// Where the file of this name is.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.json"))
+    }
+
+    /// The names there are, in order.
+    pub(crate) fn names(&self) -> Result<Vec<String>, SealedError> {
+        let entries = match std::fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(&self.folder, &error)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|error| failed(&self.folder, &error))?;
+            let name = entry.file_name().into_string().ok();
+            names.extend(
+                name.as_deref().and_then(|name| name.strip_suffix(".json")).map(Into::into),
+            );
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// What a file holds; `None` when there is no file.
+    pub(crate) fn load(&self, name: &str) -> Result<Option<Content>, SealedError> {
+        match self.load_once(name) {
+            // A rotation may have come between reading the file and reading the key.
+            Err(SealedError::OtherKey { .. }) => self.load_once(name),
+            outcome => outcome,
+        }
+    }
+
+    /// Replaces a file, at once or not at all.
+    pub(crate) fn save(&self, name: &str, bytes: &[u8]) -> Result<(), SealedError> {
+        loop {
+            let ring = self.keys.find_or_make()?;
+            let key = in_force(&ring)?;
+            self.stage(name, bytes, key)?
+                .put()
+                .map_err(|error| failed(&self.path(name), &error))?;
+            // A rotation that began meanwhile may be past this file already.
+            let now = self.keys.find_or_make()?;
+            if in_force(&now)?.id() == key.id() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Prepares a file that is sealed with this key.
+    pub(crate) fn stage(&self, name: &str, bytes: &[u8], key: &Key) -> Result<Staged, SealedError> {
+        let data = key.seal(&[FORMAT, self.purpose, name], bytes).map_err(KeyError::from)?;
+        let envelope = Envelope { sealed: FORMAT.to_owned(), key: key.id().to_owned(), data };
+        let path = self.path(name);
+        let mut text = serde_json::to_vec_pretty(&envelope)
+            .map_err(|error| failed(&path, &std::io::Error::other(error)))?;
+        text.push(b'\n');
+        private_file::stage(&path, &text).map_err(|error| failed(&path, &error))
+    }
+
+    /// Removes a file; false when there was none.
+    pub(crate) fn remove(&self, name: &str) -> Result<bool, SealedError> {
+        let path = self.path(name);
+        private_file::remove(&path).map_err(|error| failed(&path, &error))
+    }
+
+    /// Waits until nobody else changes this file.
+    pub(crate) fn hold(&self, name: &str) -> Result<Held, SealedError> {
+        let lock = self.path(name).with_extension("lock");
+        private_file::hold(&lock).map_err(|error| failed(&lock, &error))
+    }
+
+    /// The same, unless somebody does.
+    pub(crate) fn try_hold(&self, name: &str) -> Option<Held> {
+        private_file::try_hold(&self.path(name).with_extension("lock"))
+    }
+
+    /// The id of the key a file is sealed with. A file that is not sealed has none.
+    pub(crate) fn key_id(&self, name: &str) -> Result<Option<String>, SealedError> {
+        let path = self.path(name);
+        let bytes = private_file::read(&path).map_err(|error| failed(&path, &error))?;
+        let envelope = bytes.and_then(|bytes| serde_json::from_slice::<Envelope>(&bytes).ok());
+        Ok(envelope.map(|envelope| envelope.key))
+    }
+
+    /// Makes sure that there is a key to seal with.
+    pub(crate) fn check_key(&self) -> Result<(), SealedError> {
+        in_force(&self.keys.find_or_make()?).map(drop)
+    }
+
+    /// Refuses to go on when a file here was sealed with a key that is not at hand, so that one vault never ends up
+    /// under two keys.
+    pub(crate) fn check_keys(&self) -> Result<(), SealedError> {
+        for name in self.names()? {
+            let Some(id) = self.key_id(&name)? else { continue };
+            let ring = self.keys.find_or_make()?;
+            if ring.by_id(&id).is_none() {
+                return Err(self.other_key(&name, id, &ring));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is said of a file that should be sealed and is not.
+    pub(crate) fn not_sealed(&self, name: &str) -> SealedError {
+        self.damaged(name, "it is not a sealed file, or only part of one")
+    }
+
+    pub(crate) fn damaged(&self, name: &str, reason: &'static str) -> SealedError {
+        SealedError::Damaged { path: self.path(name).display().to_string(), reason }
+    }
+
+    fn load_once(&self, name: &str) -> Result<Option<Content>, SealedError> {
+        let path = self.path(name);
+        let damaged = |reason| self.damaged(name, reason);
+        let bytes = private_file::read(&path).map_err(|error| failed(&path, &error))?;
+        let Some(bytes) = bytes.map(Zeroizing::new) else { return Ok(None) };
+        if private_file::is_open_to_others(&path).map_err(|error| failed(&path, &error))? {
+            return Err(SealedError::OpenToOthers { path: path.display().to_string() });
+        }
+        let Ok(envelope) = serde_json::from_slice::<Envelope>(&bytes) else {
+            return Ok(Some(Content::Plain(bytes)));
+        };
+        if envelope.sealed != FORMAT {
+            return Err(damaged("it is sealed in a way that this version does not know"));
+        }
+        let Some(ring) = self.keys.find()? else {
+            self.keys.lost()?;
+            return Err(damaged("the key it was sealed with is gone"));
+        };
+        let Some(key) = ring.by_id(&envelope.key) else {
+            return Err(self.other_key(name, envelope.key, &ring));
+        };
+        let opened = key.open(&[FORMAT, self.purpose, name], &envelope.data);
+        opened
+            .map(|bytes| Some(Content::Sealed(bytes)))
+            .ok_or_else(|| damaged("it was changed after it was sealed"))
+    }
+
+    fn other_key(&self, name: &str, sealed_with: String, ring: &KeyRing) -> SealedError {
+        SealedError::OtherKey {
+            path: self.path(name).display().to_string(),
+            sealed_with,
+            in_force: ring.in_force().map(|key| key.id().to_owned()).unwrap_or_default(),
+            place: ring.place.clone(),
+        }
+    }
+}
+
+/// The key for new files.
+pub(crate) fn in_force(ring: &KeyRing) -> Result<&Key, SealedError> {
+    ring.in_force()
+        .ok_or_else(|| KeyError::NotAKey { place: ring.place.clone() })
+        .map_err(SealedError::from)
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> SealedError {
+    SealedError::File { path: path.display().to_string(), reason: error.to_string() }
+}
+
+impl SealedError {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Key(error) => error.hint(),
+            Self::OtherKey { .. } => {
+                "bring back the key it was sealed with (see docs/guide/vault.md, `Where the key is`)"
+                    .to_owned()
+            }
+            Self::Damaged { path, .. } => {
+                format!("restore `{path}` from a copy, or remove it and set it again")
+            }
+            Self::OpenToOthers { path } => format!("run: chmod 600 {path}"),
+            Self::File { path, .. } => format!("check that you may read and write `{path}`"),
+        }
+    }
+}

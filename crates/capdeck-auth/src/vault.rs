@@ -1,0 +1,247 @@
+//! Secrets that are kept on this machine, encrypted, and handed only to whom the person grants them.
+//!
+//! Below the state folder: `vault/values/NAME.json` (one sealed file per entry), `vault/grants.json` (who may read
+//! what), and `auth/` (sign-ins, see [`crate::TokenStore`]). All are sealed with one key.
+
+mod error;
+mod grant;
+mod name;
+mod rekey;
+
+use std::{
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, Zeroizing};
+
+pub use self::{
+    error::VaultError,
+    grant::{Grant, Holder, VaultMiss, VaultMissKind},
+    rekey::Rekeyed,
+};
+use self::{
+    grant::{GRANTS, Grants},
+    name::{check_name, check_reference},
+};
+use crate::{
+    KeySettings, Secret,
+    keys::Keys,
+    private_file::{self, Held},
+    sealed_folder::{Content, SealedError, SealedFolder},
+};
+
+/// The largest value, in bytes.
+const MAX_VALUE: usize = 65_536;
+
+/// The secrets of one state folder. Cheap to clone; nothing is read until something is asked.
+#[derive(Debug, Clone)]
+pub struct Vault {
+    keys: Keys,
+    state: PathBuf,
+}
+
+/// What is known of an entry besides its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryFacts {
+    pub name: String,
+    /// The length of the value.
+    pub bytes: usize,
+    /// In seconds since 1970.
+    pub created_at: u64,
+    /// In seconds since 1970.
+    pub updated_at: u64,
+}
+
+/// An entry in a list: what is known of it, or why it cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedEntry {
+    pub name: String,
+    pub facts: Result<EntryFacts, VaultError>,
+}
+
+/// An entry as it is sealed.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    value: String,
+    created_at: u64,
+    updated_at: u64,
+}
+
+impl Vault {
+    /// The vault below a state folder, which need not exist yet.
+    pub fn new(state: &Path, settings: KeySettings) -> Self {
+        let folder = state.join("vault");
+        let keys = Keys::new(settings, &folder, folder.join("values"));
+        Self { keys, state: state.to_owned() }
+    }
+
+    /// Keeps a value, in place of an earlier one.
+    pub fn set(&self, name: &str, value: &Secret) -> Result<EntryFacts, VaultError> {
+        check_name(name)?;
+        check_value(value)?;
+        let _held = self.hold()?;
+        let values = self.values();
+        values.check_keys()?;
+        let now = now();
+        // An entry that cannot be read any more is replaced like any other.
+        let created_at = self.entry(name).map_or(now, |earlier| earlier.created_at);
+        let entry = Entry { value: value.expose().to_owned(), created_at, updated_at: now };
+        values.save(name, &entry.to_bytes())?;
+        Ok(entry.facts(name))
+    }
+
+    /// The value of an entry, for its owner.
+    pub fn value(&self, name: &str) -> Result<Secret, VaultError> {
+        check_name(name)?;
+        self.entry(name).map(|mut entry| Secret::new(std::mem::take(&mut entry.value)))
+    }
+
+    /// What is known of an entry.
+    pub fn facts(&self, name: &str) -> Result<EntryFacts, VaultError> {
+        check_name(name)?;
+        self.entry(name).map(|entry| entry.facts(name))
+    }
+
+    /// Every entry, by name.
+    pub fn list(&self) -> Result<Vec<ListedEntry>, VaultError> {
+        let names = self.values().names()?;
+        let listed = names.into_iter().map(|name| ListedEntry { facts: self.facts(&name), name });
+        Ok(listed.collect())
+    }
+
+    /// Forgets a value. Who may read it stays known, for the next value of this name. False when there was none.
+    pub fn delete(&self, name: &str) -> Result<bool, VaultError> {
+        check_name(name)?;
+        let _held = self.hold()?;
+        Ok(self.values().remove(name)?)
+    }
+
+    /// Who may read what.
+    pub fn grants(&self) -> Result<Vec<Grant>, VaultError> {
+        Ok(Grants::load(&self.grants_folder())?.0)
+    }
+
+    /// Lets a holder read an entry under a name of its own. It replaces what the holder read under that name.
+    pub fn grant(&self, grant: Grant) -> Result<(), VaultError> {
+        check_name(&grant.entry)?;
+        check_reference(&grant.reference)?;
+        let _held = self.hold()?;
+        self.values().check_keys()?;
+        let folder = self.grants_folder();
+        let mut grants = Grants::load(&folder)?;
+        grants.add(grant);
+        grants.save(&folder)
+    }
+
+    /// Takes back what holders of this name may read of an entry, under one reference or all. Gives what was taken.
+    pub fn revoke(
+        &self,
+        holder: &str,
+        entry: &str,
+        reference: Option<&str>,
+    ) -> Result<Vec<Grant>, VaultError> {
+        let _held = self.hold()?;
+        let folder = self.grants_folder();
+        let mut grants = Grants::load(&folder)?;
+        let taken = grants.take(|grant| {
+            grant.holder.name == holder
+                && grant.entry == entry
+                && reference.is_none_or(|wanted| wanted == grant.reference)
+        });
+        if !taken.is_empty() {
+            grants.save(&folder)?;
+        }
+        Ok(taken)
+    }
+
+    /// What a holder gets for a reference.
+    pub fn resolve(&self, holder: &Holder, reference: &str) -> Result<Secret, VaultMiss> {
+        let unusable = |error: VaultError| VaultMiss::unusable(reference, &error);
+        let grants = Grants::load(&self.grants_folder()).map_err(unusable)?;
+        let Some(entry) = grants.entry_for(holder, reference) else {
+            let exists = self.values().path(reference).exists();
+            return Err(VaultMiss::no_grant(holder, reference, exists));
+        };
+        match self.value(entry) {
+            Err(VaultError::Missing { name }) => Err(VaultMiss::no_value(&name)),
+            Err(error) => Err(unusable(error)),
+            Ok(value) => Ok(value),
+        }
+    }
+
+    /// Where sign-ins are kept.
+    pub(crate) fn sign_ins(&self) -> SealedFolder {
+        SealedFolder::new(self.keys.clone(), self.state.join("auth"), "sign-in")
+    }
+
+    fn values(&self) -> SealedFolder {
+        SealedFolder::new(self.keys.clone(), self.folder().join("values"), "value")
+    }
+
+    fn grants_folder(&self) -> SealedFolder {
+        SealedFolder::new(self.keys.clone(), self.folder(), GRANTS)
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.state.join("vault")
+    }
+
+    /// Waits until nobody else changes the vault.
+    fn hold(&self) -> Result<Held, VaultError> {
+        let lock = self.folder().join("vault.lock");
+        private_file::hold(&lock).map_err(|error| {
+            let path = lock.display().to_string();
+            SealedError::File { path, reason: error.to_string() }.into()
+        })
+    }
+
+    fn entry(&self, name: &str) -> Result<Entry, VaultError> {
+        let values = self.values();
+        match values.load(name)? {
+            None => Err(VaultError::Missing { name: name.to_owned() }),
+            Some(Content::Plain(_)) => Err(values.not_sealed(name).into()),
+            Some(Content::Sealed(bytes)) => serde_json::from_slice(&bytes)
+                .map_err(|_| values.damaged(name, "it holds no entry").into()),
+        }
+    }
+}
+
+fn check_value(value: &Secret) -> Result<(), VaultError> {
+    let bad = |reason| Err(VaultError::BadValue { reason });
+    match value.expose() {
+        "" => bad("it is empty"),
+        text if text.len() > MAX_VALUE => bad("it is longer than 65536 bytes"),
+        text if text.contains('\0') => bad("it holds a zero byte, which no header or variable can"),
+        _ => Ok(()),
+    }
+}
+
+impl Entry {
+    fn facts(&self, name: &str) -> EntryFacts {
+        EntryFacts {
+            name: name.to_owned(),
+            bytes: self.value.len(),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        }
+    }
+
+    fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        // Text and numbers always make JSON.
+        Zeroizing::new(serde_json::to_vec(self).unwrap_or_default())
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.value.zeroize();
+    }
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

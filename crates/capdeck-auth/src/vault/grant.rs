@@ -1,0 +1,166 @@
+//! Who may read what, and what is said when somebody may not.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    VaultError,
+    name::{check_name, suggestion},
+};
+use crate::sealed_folder::{Content, SealedFolder};
+
+/// The name and the purpose of the file of grants.
+pub(super) const GRANTS: &str = "grants";
+
+/// Who asks: a name, and where its definition is from. The same name in another file is somebody else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    pub name: String,
+    /// The kind of place, such as `user-file`.
+    pub kind: String,
+    pub path: String,
+}
+
+/// One permission: this holder reads this entry when it says this reference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    pub holder: Holder,
+    pub reference: String,
+    pub entry: String,
+}
+
+/// Why a reference gives nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct VaultMiss {
+    pub kind: VaultMissKind,
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+/// The reasons, for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VaultMissKind {
+    /// There is no such entry.
+    Missing,
+    /// There is one, and this holder may not read it.
+    Ungranted,
+    /// The vault or the entry cannot be read.
+    Unavailable,
+    /// There is no usable key.
+    InvalidKeySource,
+}
+
+/// All grants of a vault.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Grants(pub(super) Vec<Grant>);
+
+impl Holder {
+    /// A holder from a file. The same file is the same holder by whatever way it was found.
+    pub fn new(name: impl Into<String>, kind: impl Into<String>, path: &Path) -> Self {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        Self { name: name.into(), kind: kind.into(), path: path.display().to_string() }
+    }
+}
+
+impl VaultMissKind {
+    /// The reason in one word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Ungranted => "ungranted",
+            Self::Unavailable => "unavailable",
+            Self::InvalidKeySource => "invalid-key-source",
+        }
+    }
+}
+
+impl VaultMiss {
+    /// There is no vault to ask.
+    pub(crate) fn no_vault(reference: &str) -> Self {
+        Self {
+            kind: VaultMissKind::Unavailable,
+            message: format!("vault entry `{reference}` cannot be read: there is no vault here"),
+            hint: format!("use `$env:{reference}`"),
+        }
+    }
+
+    pub(super) fn no_grant(holder: &Holder, reference: &str, exists: bool) -> Self {
+        let Holder { name: id, path, .. } = holder;
+        // A reference need not be a name that an entry may have; the grant then says which one is meant.
+        let (entry, alias) = match check_name(reference) {
+            Ok(()) => (reference.to_owned(), String::new()),
+            Err(_) => (suggestion(reference), format!(" --as {reference}")),
+        };
+        if exists {
+            Self {
+                kind: VaultMissKind::Ungranted,
+                message: format!("`{id}` in `{path}` may not read vault entry `{reference}`"),
+                hint: format!("run: capdeck vault grant {id} {entry}{alias}"),
+            }
+        } else {
+            Self {
+                kind: VaultMissKind::Missing,
+                message: format!("there is no vault entry for `{reference}`"),
+                hint: format!("run: capdeck vault set {entry} --grant {id}{alias}"),
+            }
+        }
+    }
+
+    pub(super) fn no_value(entry: &str) -> Self {
+        Self {
+            kind: VaultMissKind::Missing,
+            message: format!("there is no vault entry `{entry}`"),
+            hint: format!("run: capdeck vault set {entry}"),
+        }
+    }
+
+    pub(super) fn unusable(reference: &str, error: &VaultError) -> Self {
+        Self {
+            kind: if error.is_about_the_key() {
+                VaultMissKind::InvalidKeySource
+            } else {
+                VaultMissKind::Unavailable
+            },
+            message: format!("vault entry `{reference}` cannot be read: {error}"),
+            hint: error.hint(),
+        }
+    }
+}
+
+impl Grants {
+    pub(super) fn load(folder: &SealedFolder) -> Result<Self, VaultError> {
+        match folder.load(GRANTS)? {
+            None => Ok(Self::default()),
+            Some(Content::Plain(_)) => Err(folder.not_sealed(GRANTS).into()),
+            Some(Content::Sealed(bytes)) => serde_json::from_slice(&bytes)
+                .map_err(|_| folder.damaged(GRANTS, "it holds no grants").into()),
+        }
+    }
+
+    pub(super) fn save(&self, folder: &SealedFolder) -> Result<(), VaultError> {
+        // Texts always make JSON.
+        let bytes = serde_json::to_vec(self).unwrap_or_default();
+        Ok(folder.save(GRANTS, &bytes)?)
+    }
+
+    /// The entry that a reference of a holder stands for.
+    pub(super) fn entry_for(&self, holder: &Holder, reference: &str) -> Option<&str> {
+        let fits = |grant: &&Grant| grant.holder == *holder && grant.reference == reference;
+        self.0.iter().find(fits).map(|grant| grant.entry.as_str())
+    }
+
+    pub(super) fn add(&mut self, grant: Grant) {
+        self.0.retain(|one| one.holder != grant.holder || one.reference != grant.reference);
+        self.0.push(grant);
+    }
+
+    pub(super) fn take(&mut self, unwanted: impl Fn(&Grant) -> bool) -> Vec<Grant> {
+        let (taken, kept) = std::mem::take(&mut self.0).into_iter().partition(unwanted);
+        self.0 = kept;
+        taken
+    }
+}

@@ -1,0 +1,95 @@
+//! A new key for everything that is sealed: all of it, or none.
+
+use super::{Vault, VaultError};
+use crate::{
+    KeyError,
+    key::Key,
+    keys::write_file,
+    private_file::{Held, Staged},
+    sealed_folder::{Content, SealedFolder},
+};
+
+/// What a rotation did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rekeyed {
+    /// How many files were sealed anew.
+    pub files: usize,
+    /// The id of the new key.
+    pub key: String,
+    /// Where the new key is.
+    pub place: String,
+}
+
+/// A file that is sealed with the new key and waits to be put in its place.
+struct Waiting {
+    staged: Staged,
+    _held: Option<Held>,
+}
+
+impl Vault {
+    /// Makes a new key and seals everything with it.
+    ///
+    /// Everything is opened and prepared first, so that a file that cannot be read, or a full disk, changes nothing. From then
+    /// on the key file holds both keys until the last file is in its place: a crash in between loses nothing either, and the
+    /// next rotation finishes the work.
+    pub fn rekey(&self) -> Result<Rekeyed, VaultError> {
+        let _held = self.hold()?;
+        let old = self.keys.find_or_make()?;
+        let place = old.file.clone()?;
+        let new = Key::random().map_err(KeyError::from)?;
+        let mut waiting = Vec::new();
+        for (folder, locked) in self.folders() {
+            for name in folder.names()? {
+                waiting.extend(prepare(&folder, &name, &new, locked)?);
+            }
+        }
+        let files = waiting.len();
+        let both: Vec<Key> = std::iter::once(&new).chain(old.keys()).cloned().collect();
+        write_file(&place, &both)?;
+        for one in waiting {
+            one.staged.put().map_err(|error| KeyError::File {
+                path: place.display().to_string(),
+                reason: format!(
+                    "a file could not be replaced ({error}); both keys are kept there, run it again"
+                ),
+            })?;
+        }
+        // Sign-ins that were made meanwhile may still be under the old key.
+        for (folder, locked) in self.folders() {
+            for name in folder.names()? {
+                if folder.key_id(&name)?.is_some_and(|id| id != new.id())
+                    && let Some(late) = prepare(&folder, &name, &new, locked)?
+                {
+                    late.staged.put().map_err(|error| KeyError::File {
+                        path: place.display().to_string(),
+                        reason: error.to_string(),
+                    })?;
+                }
+            }
+        }
+        write_file(&place, std::slice::from_ref(&new))?;
+        Ok(Rekeyed { files, key: new.id().to_owned(), place: place.display().to_string() })
+    }
+
+    /// Every folder with sealed files. Sign-ins are changed one by one, so each of them is locked.
+    fn folders(&self) -> [(SealedFolder, bool); 3] {
+        [(self.values(), false), (self.grants_folder(), false), (self.sign_ins(), true)]
+    }
+}
+
+/// Opens a file and seals it anew. A sign-in from before there was sealing stays as it is.
+fn prepare(
+    folder: &SealedFolder,
+    name: &str,
+    key: &Key,
+    locked: bool,
+) -> Result<Option<Waiting>, VaultError> {
+    let held = if locked { Some(folder.hold(name)?) } else { None };
+    let bytes = match folder.load(name)? {
+        Some(Content::Sealed(bytes)) => bytes,
+        Some(Content::Plain(_)) if !locked => return Err(folder.not_sealed(name).into()),
+        Some(Content::Plain(_)) | None => return Ok(None),
+    };
+    let staged = folder.stage(name, &bytes, key)?;
+    Ok(Some(Waiting { staged, _held: held }))
+}

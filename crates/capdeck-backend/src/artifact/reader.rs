@@ -1,0 +1,65 @@
+//! Reads one artifact, whole or in parts.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Seek, SeekFrom},
+    path::Path,
+};
+
+use super::{Artifact, ArtifactError, ArtifactUri, facts_path, in_use::InUse, read_error};
+
+/// An artifact being read. It is not swept meanwhile.
+#[derive(Debug)]
+pub struct ArtifactReader {
+    uri: ArtifactUri,
+    artifact: Artifact,
+    file: File,
+    _in_use: InUse,
+}
+
+impl ArtifactReader {
+    pub(super) fn open(root: &Path, uri: &ArtifactUri) -> Result<Self, ArtifactError> {
+        let failed = |source| read_error(uri, source);
+        // The check comes first: a mark on a folder that a link leads to would be one outside.
+        uri.file(root)?;
+        let in_use = InUse::mark(&uri.folder(root)).map_err(failed)?;
+        let path = uri.file(root)?;
+        let facts = fs::read(facts_path(&path)).map_err(failed)?;
+        let artifact: Artifact = serde_json::from_slice(&facts)
+            .map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error)))?;
+        let file = File::open(&path).map_err(failed)?;
+        Ok(Self { uri: uri.clone(), artifact, file, _in_use: in_use })
+    }
+
+    /// What is known about it.
+    pub fn artifact(&self) -> &Artifact {
+        &self.artifact
+    }
+
+    /// Goes to a byte. The end is a place, too; there is nothing after it.
+    pub fn seek(&mut self, offset: u64) -> Result<(), ArtifactError> {
+        let size = self.artifact.byte_length;
+        if offset > size {
+            return Err(ArtifactError::BeyondEnd { offset, size });
+        }
+        self.file.seek(SeekFrom::Start(offset)).map_err(|source| read_error(&self.uri, source))?;
+        Ok(())
+    }
+
+    /// The next bytes, at most this many; fewer only at the end.
+    pub fn next(&mut self, length: u64) -> Result<Vec<u8>, ArtifactError> {
+        let mut bytes = Vec::new();
+        self.file
+            .by_ref()
+            .take(length)
+            .read_to_end(&mut bytes)
+            .map_err(|source| read_error(&self.uri, source))?;
+        Ok(bytes)
+    }
+}
+
+impl Read for ArtifactReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer)
+    }
+}

@@ -1,0 +1,135 @@
+//! Tells a GraphQL failure from a success: the transport says 200 to both.
+
+use std::{fmt, fs::File, io::BufReader};
+
+use capdeck_catalog::RawObject;
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{ArtifactStore, CallError, ErrorCode};
+
+/// How many of the server's errors are told in words. All of them are in the body.
+const MOST_TOLD: usize = 5;
+
+/// The parts of a call result that tell how it went.
+#[derive(Debug, Deserialize)]
+struct Told {
+    #[serde(default)]
+    body: Option<Value>,
+    #[serde(default)]
+    uri: Option<String>,
+}
+
+/// A body as far as it tells whether the call failed.
+#[derive(Debug, Default)]
+struct Outcome {
+    has_data: bool,
+    errors: Vec<Value>,
+}
+
+/// Marks a result as an error when the server says so. Nothing of the answer is lost.
+pub(super) async fn judge(
+    result: Box<RawValue>,
+    artifacts: &ArtifactStore,
+) -> Result<Box<RawValue>, CallError> {
+    let bug = |error: serde_json::Error| {
+        CallError::new(ErrorCode::InternalError, "the answer cannot be told").detail(error)
+    };
+    let mut members: RawObject = serde_json::from_str(result.get()).map_err(bug)?;
+    if members.get("isError").is_some_and(|flag| flag.get() == "true") {
+        return Ok(result);
+    }
+    let Some(structured) = members.get("structuredContent") else { return Ok(result) };
+    let told: Told = serde_json::from_str(structured.get()).map_err(bug)?;
+    let outcome = match told.uri {
+        Some(uri) => outcome_of_file(artifacts, &uri).await,
+        None => told.body.and_then(|body| serde_json::from_value(body).ok()),
+    };
+    let heading = match outcome {
+        Some(outcome) if !outcome.errors.is_empty() => outcome.in_words(),
+        Some(outcome) if outcome.has_data => return Ok(result),
+        Some(_) | None => {
+            "the answer is not that of a GraphQL server: it has no `data`; check `endpointUrl`"
+                .to_owned()
+        }
+    };
+    let mut content: Vec<Value> = match members.get("content") {
+        Some(content) => serde_json::from_str(content.get()).map_err(bug)?,
+        None => Vec::new(),
+    };
+    content.insert(0, json!({"type": "text", "text": heading}));
+    let raw = |value: &Value| serde_json::value::to_raw_value(value).map_err(bug);
+    members.insert("content".to_owned(), raw(&content.into())?);
+    members.insert("isError".to_owned(), raw(&true.into())?);
+    serde_json::value::to_raw_value(&members).map_err(bug)
+}
+
+/// A body too long for a message is read where it was kept, without holding it in memory.
+async fn outcome_of_file(artifacts: &ArtifactStore, uri: &str) -> Option<Outcome> {
+    let path = artifacts.path(uri).ok()?;
+    let read = move || serde_json::from_reader(BufReader::new(File::open(path).ok()?)).ok();
+    tokio::task::spawn_blocking(read).await.ok().flatten()
+}
+
+impl Outcome {
+    fn in_words(&self) -> String {
+        let mut lines: Vec<String> = self.errors.iter().take(MOST_TOLD).map(in_line).collect();
+        if self.errors.len() > MOST_TOLD {
+            lines.push(format!("- and {} more", self.errors.len() - MOST_TOLD));
+        }
+        let note = if self.has_data { " (there is data as well)" } else { "" };
+        format!("the GraphQL server reports errors{note}:\n{}", lines.join("\n"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Outcome {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(OutcomeVisitor)
+    }
+}
+
+/// Takes objects only, and holds nothing of `data`, which may be large.
+struct OutcomeVisitor;
+
+impl<'de> Visitor<'de> for OutcomeVisitor {
+    type Value = Outcome;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the answer of a GraphQL server")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Outcome, A::Error> {
+        let mut outcome = Outcome::default();
+        while let Some(name) = members.next_key::<String>()? {
+            match name.as_str() {
+                "data" => outcome.has_data = members.next_value::<Option<IgnoredAny>>()?.is_some(),
+                // Some servers send one error without the list around it.
+                "errors" => match members.next_value()? {
+                    Value::Array(errors) => outcome.errors = errors,
+                    Value::Null | Value::Bool(false) => {}
+                    other => outcome.errors = vec![other],
+                },
+                _ => _ = members.next_value::<IgnoredAny>()?,
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+fn in_line(error: &Value) -> String {
+    let message = error.get("message").unwrap_or(error);
+    let message = message.as_str().map_or_else(|| message.to_string(), str::to_owned);
+    let steps = error.get("path").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let path: Vec<String> = steps
+        .iter()
+        .map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned))
+        .collect();
+    if path.is_empty() {
+        format!("- {message}")
+    } else {
+        format!("- {message} (at `{}`)", path.join("."))
+    }
+}

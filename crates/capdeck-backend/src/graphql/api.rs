@@ -1,0 +1,188 @@
+//! A GraphQL API that has been read: its tools, and how each is called.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use capdeck_auth::Scrubber;
+use capdeck_catalog::Discovery;
+use capdeck_definition::GraphQlEndpoint;
+use serde_json::{Map, Value, json, value::RawValue};
+use url::Url;
+
+use super::{
+    answer::judge,
+    automatic::automatic_operations,
+    configured::ConfiguredDocument,
+    operation::Operation,
+    problems::Problems,
+    query_tool::QueryTool,
+    request::Payload,
+    schema::{ApiSchema, SchemaError},
+    selection::SelectionRules,
+};
+use crate::{
+    CallError,
+    arguments::no_such_tool,
+    declared_tool::{DeclaredTool, declared_discovery},
+    described::Api,
+    http::{DEFAULT_INLINE, Delivery, Endpoint, Pace},
+};
+
+/// The tools of one API.
+#[derive(Debug)]
+pub(super) struct GraphQlApi {
+    url: Url,
+    discovery: Discovery,
+    documents: HashMap<String, CallableDocument>,
+    query_tool: Option<QueryTool>,
+}
+
+/// What is needed to call a tool.
+#[derive(Debug)]
+struct CallableDocument {
+    text: String,
+    operation: Option<String>,
+}
+
+/// A tool with what is told of it.
+struct Offer<'a> {
+    name: String,
+    description: String,
+    operation: Operation,
+    configured: Option<&'a ConfiguredDocument>,
+}
+
+impl GraphQlApi {
+    #[cfg(test)]
+    pub(super) fn documents(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.documents.iter().map(|(name, document)| (name.as_str(), document.text.as_str()))
+    }
+
+    /// Reads a schema and makes the tools. Takes a while for a large one.
+    pub(super) fn build(
+        schema: &[u8],
+        block: &GraphQlEndpoint,
+        configured: &[ConfiguredDocument],
+        url: Url,
+        scrubber: &Scrubber,
+    ) -> Result<Result<Self, SchemaError>, CallError> {
+        let mut problems = Problems::default();
+        let schema = match ApiSchema::read(schema, &mut problems) {
+            Ok(schema) => schema,
+            Err(error) => return Ok(Err(error)),
+        };
+        let offers = if configured.is_empty() {
+            automatic(&schema, block, &mut problems)
+        } else {
+            of_configuration(&schema, configured, &mut problems)
+        };
+        let query_tool = block.query_rights().map(|rights| QueryTool::new(schema, rights));
+        let mut declared: Vec<DeclaredTool<'_>> = offers.iter().map(Offer::declare).collect();
+        if let Some(query_tool) = &query_tool {
+            if offers.iter().any(|offer| offer.name == QueryTool::NAME) {
+                problems.push(
+                    QueryTool::NAME,
+                    "an operation has the name of the query tool; the operation is offered",
+                );
+            } else {
+                declared.push(query_tool.declare());
+            }
+        }
+        let mut discovery = declared_discovery(declared, scrubber)?;
+        discovery.problems = problems.into_list();
+        let documents = offers.into_iter().map(|offer| {
+            let Operation { document, name, .. } = offer.operation;
+            (offer.name, CallableDocument { text: document, operation: name })
+        });
+        Ok(Ok(Self { url, discovery, documents: documents.collect(), query_tool }))
+    }
+}
+
+#[async_trait]
+impl Api for GraphQlApi {
+    fn discovery(&self) -> Discovery {
+        self.discovery.clone()
+    }
+
+    async fn call(
+        &self,
+        endpoint: &Endpoint,
+        tool: &str,
+        arguments: Map<String, Value>,
+        _pace: &Pace,
+    ) -> Result<Box<RawValue>, CallError> {
+        let request = match (self.documents.get(tool), &self.query_tool) {
+            (Some(document), _) => Payload {
+                query: &document.text,
+                variables: &arguments,
+                operation_name: document.operation.as_deref(),
+            }
+            .request(&self.url)?,
+            (None, Some(query_tool)) if tool == QueryTool::NAME => {
+                query_tool.request(&self.url, arguments)?
+            }
+            (None, _) => return Err(no_such_tool(tool, self.documents.keys())),
+        };
+        let delivery = Delivery::Inline { limit: DEFAULT_INLINE };
+        let result = endpoint.exchange(request, delivery).await?;
+        judge(result, endpoint.artifacts()).await
+    }
+}
+
+impl Offer<'_> {
+    fn declare(&self) -> DeclaredTool<'_> {
+        let settings = self.configured.map(|configured| &configured.settings);
+        DeclaredTool {
+            name: &self.name,
+            description: self.description.clone(),
+            use_when: settings.and_then(|settings| settings.use_when.as_ref()),
+            avoid_when: settings.and_then(|settings| settings.avoid_when.as_ref()),
+            input_schema: Some(&self.operation.input_schema),
+            output_schema: Some(&self.operation.output_schema),
+            annotations: json!({
+                "readOnlyHint": !self.operation.is_mutation,
+                "destructiveHint": self.operation.is_mutation,
+            }),
+        }
+    }
+}
+
+fn automatic<'a>(
+    schema: &ApiSchema,
+    block: &GraphQlEndpoint,
+    problems: &mut Problems,
+) -> Vec<Offer<'a>> {
+    let rules = SelectionRules {
+        depth: block.selection_depth,
+        include_deprecated: block.include_deprecated,
+    };
+    let mut offers = Vec::new();
+    for made in automatic_operations(schema, rules, problems) {
+        match Operation::compile(schema, made.document, None) {
+            Ok(operation) => offers.push(Offer {
+                name: made.name,
+                description: made.description,
+                operation,
+                configured: None,
+            }),
+            Err(error) => problems.push(made.place, error),
+        }
+    }
+    offers
+}
+
+fn of_configuration<'a>(
+    schema: &ApiSchema,
+    configured: &'a [ConfiguredDocument],
+    problems: &mut Problems,
+) -> Vec<Offer<'a>> {
+    let mut offers = Vec::new();
+    for one in configured {
+        if let Some(operation) = one.compile(schema, problems) {
+            let description = one.description(&operation);
+            let name = one.name.clone();
+            offers.push(Offer { name, description, operation, configured: Some(one) });
+        }
+    }
+    offers
+}

@@ -1,0 +1,111 @@
+//! Operations made from the schema alone: one for each field of the query and mutation types.
+
+use std::fmt::Write as _;
+
+use apollo_compiler::{
+    Name,
+    ast::{FieldDefinition, OperationType, Type},
+};
+
+use super::{
+    problems::Problems,
+    schema::ApiSchema,
+    selection::{SelectionRules, Selector},
+};
+
+/// More tools than this are of no use to anyone.
+const MOST_OPERATIONS: usize = 5_000;
+
+/// A document for one root field.
+#[derive(Debug)]
+pub(super) struct AutomaticOperation {
+    /// The name of the tool, and of the operation in the document.
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) document: String,
+    /// `Query.viewer`
+    pub(super) place: String,
+}
+
+/// Writes a document for every root field.
+pub(super) fn automatic_operations(
+    schema: &ApiSchema,
+    rules: SelectionRules,
+    problems: &mut Problems,
+) -> Vec<AutomaticOperation> {
+    let mut selector = Selector::new(schema, rules);
+    let mut operations = Vec::new();
+    for (kind, root) in schema.roots() {
+        let fields: Vec<&FieldDefinition> = schema.fields(root).collect();
+        if kind == OperationType::Subscription {
+            let names = fields.iter().map(|field| format!("`{}`", field.name));
+            let names = names.take(5).collect::<Vec<_>>().join(", ");
+            problems.push(
+                root,
+                format!(
+                    "subscriptions cannot be called as tools: {} left out ({names})",
+                    fields.len()
+                ),
+            );
+            continue;
+        }
+        for field in fields {
+            if operations.len() >= MOST_OPERATIONS {
+                let place = format!("{root}.{}", field.name);
+                problems.push(place, format!("there are more than {MOST_OPERATIONS} operations; list those needed in `operations`"));
+                continue;
+            }
+            operations.push(automatic_operation(root, kind, field, rules, &mut selector));
+        }
+    }
+    operations
+}
+
+fn automatic_operation(
+    root: &Name,
+    kind: OperationType,
+    field: &FieldDefinition,
+    rules: SelectionRules,
+    selector: &mut Selector<'_>,
+) -> AutomaticOperation {
+    let name = format!("{kind}_{}", field.name);
+    let mut variables = String::new();
+    let mut arguments = String::new();
+    for argument in &field.arguments {
+        let is_old = argument.directives.has("deprecated") && !rules.include_deprecated;
+        if is_old && !argument.is_required() {
+            continue;
+        }
+        let separator = if variables.is_empty() { "" } else { ", " };
+        let argument_name = &argument.name;
+        // A variable that is left out leaves the argument to its default, which needs a variable that may be null.
+        let ty: Type = match &argument.default_value {
+            Some(_) => (*argument.ty).clone().nullable(),
+            None => (*argument.ty).clone(),
+        };
+        // Writing into a string cannot fail.
+        _ = write!(variables, "{separator}${argument_name}: {ty}");
+        _ = write!(arguments, "{separator}{argument_name}: ${argument_name}");
+    }
+    if !variables.is_empty() {
+        variables = format!("({variables})");
+        arguments = format!("({arguments})");
+    }
+    let selection = selector.select(field.ty.inner_named_type());
+    let document = format!("{kind} {name}{variables} {{ {}{arguments} {selection}}}", field.name);
+    let place = format!("{root}.{}", field.name);
+    AutomaticOperation { description: describe(field, &place), name, document, place }
+}
+
+fn describe(field: &FieldDefinition, place: &str) -> String {
+    let mut text = match &field.description {
+        Some(description) => description.trim().to_owned(),
+        None => format!("`{place}`, which gives `{}`", field.ty),
+    };
+    if let Some(deprecated) = field.directives.get("deprecated") {
+        let reason = deprecated.specified_argument_by_name("reason");
+        let reason = reason.and_then(|reason| reason.as_str()).unwrap_or("no longer supported");
+        text = format!("{text}\n\nDeprecated: {reason}");
+    }
+    text
+}

@@ -1,0 +1,56 @@
+//! Operations that stand in the definition, each with its document beside it or in a file.
+
+use capdeck_definition::{GraphQlEndpoint, GraphQlOperation};
+
+use super::{operation::Operation, problems::Problems, schema::ApiSchema};
+
+/// A configured operation with the text of its document, or why there is none.
+#[derive(Debug)]
+pub(super) struct ConfiguredDocument {
+    pub(super) name: String,
+    pub(super) settings: GraphQlOperation,
+    text: Result<String, String>,
+}
+
+impl ConfiguredDocument {
+    /// Reads the documents of all operations, each at most this long.
+    pub(super) async fn load_all(block: &GraphQlEndpoint, limit: u64) -> Vec<Self> {
+        let mut documents = Vec::with_capacity(block.operations.len());
+        for (name, settings) in &block.operations {
+            let text = match (&settings.document, &settings.document_path) {
+                (Some(text), _) => Ok(text.clone()),
+                (None, Some(path)) => load(path, limit).await,
+                (None, None) => Err("it has neither `document` nor `documentPath`".to_owned()),
+            };
+            documents.push(Self { name: name.clone(), settings: settings.clone(), text });
+        }
+        documents
+    }
+
+    /// Checks the document. What is wrong with it is listed.
+    pub(super) fn compile(&self, schema: &ApiSchema, problems: &mut Problems) -> Option<Operation> {
+        let name = self.settings.operation_name.as_deref();
+        let compiled = self.text.clone().and_then(|text| {
+            Operation::compile(schema, text, name).map_err(|error| error.to_string())
+        });
+        compiled.map_err(|reason| problems.push(&self.name, reason)).ok()
+    }
+
+    /// What to tell of the operation: its own words, or what it is.
+    pub(super) fn description(&self, operation: &Operation) -> String {
+        self.settings.description.clone().unwrap_or_else(|| {
+            let kind = if operation.is_mutation { "mutation" } else { "query" };
+            let name = operation.name.as_ref().unwrap_or(&self.name);
+            format!("The GraphQL {kind} `{name}`")
+        })
+    }
+}
+
+async fn load(path: &str, limit: u64) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| format!("`{path}` cannot be read: {error}");
+    let length = tokio::fs::metadata(path).await.map_err(unreadable)?.len();
+    if length > limit {
+        return Err(format!("`{path}` is larger than {limit} bytes"));
+    }
+    tokio::fs::read_to_string(path).await.map_err(unreadable)
+}

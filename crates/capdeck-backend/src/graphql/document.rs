@@ -1,0 +1,85 @@
+//! A document checked against the schema, and what is wrong with one that fails.
+
+use std::fmt;
+
+use apollo_compiler::{
+    ExecutableDocument,
+    diagnostic::Diagnostic,
+    parser::Parser,
+    validation::{DiagnosticData, DiagnosticList, Valid},
+};
+
+use super::schema::ApiSchema;
+
+/// No document that a person or a model writes comes near this.
+const MOST_TOKENS: usize = 20_000;
+const DEEPEST: usize = 100;
+
+/// How many findings a message holds.
+const MOST_SHOWN: usize = 5;
+
+/// What is wrong with a document, in the order of its lines.
+#[derive(Debug)]
+pub(super) struct BadDocument {
+    pub(super) findings: Vec<Finding>,
+}
+
+/// One thing that is wrong, and where. Lines and columns begin at one.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) place: Option<(usize, usize)>,
+    pub(super) message: String,
+}
+
+/// Parses a document and holds it to every rule of the language.
+pub(super) fn check_document(
+    schema: &ApiSchema,
+    text: &str,
+) -> Result<Valid<ExecutableDocument>, BadDocument> {
+    let mut parser = Parser::new().token_limit(MOST_TOKENS).recursion_limit(DEEPEST);
+    let document = parser
+        .parse_executable(schema.valid(), text, "document")
+        .map_err(|broken| BadDocument::new(&broken.errors))?;
+    document.validate(schema.valid()).map_err(|broken| BadDocument::new(&broken.errors))
+}
+
+impl BadDocument {
+    /// A document with nothing wrong but this.
+    pub(super) fn because(message: impl Into<String>) -> Self {
+        Self { findings: vec![Finding { place: None, message: message.into() }] }
+    }
+
+    fn new(errors: &DiagnosticList) -> Self {
+        let finding = |diagnostic: Diagnostic<'_, DiagnosticData>| Finding {
+            place: diagnostic
+                .line_column_range()
+                .map(|range| (range.start.line, range.start.column)),
+            message: diagnostic.error.to_string(),
+        };
+        Self { findings: errors.iter().map(finding).collect() }
+    }
+}
+
+impl fmt::Display for BadDocument {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, finding) in self.findings.iter().take(MOST_SHOWN).enumerate() {
+            let separator = if number > 0 { "; " } else { "" };
+            write!(formatter, "{separator}{finding}")?;
+        }
+        match self.findings.len().saturating_sub(MOST_SHOWN) {
+            0 => Ok(()),
+            more => write!(formatter, "; and {more} more"),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            Some((line, column)) => {
+                write!(formatter, "line {line}, column {column}: {}", self.message)
+            }
+            None => formatter.write_str(&self.message),
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The input schema of an operation, from its variables.
+//!
+//! Input types may refer to each other in circles. Each is described once, in `$defs`, nearest first; one that is used
+//! in a single place stands in that place instead. Beyond a number of them the rest is left open.
+
+use std::collections::{HashMap, VecDeque};
+
+use apollo_compiler::{
+    ExecutableDocument, Name, Node,
+    ast::{Type, Value as Literal},
+    executable::Operation,
+    schema::{EnumType, ExtendedType, InputObjectType, InputValueDefinition},
+};
+use serde_json::{Map, Value, json};
+
+use super::{literal::literal_json, scalar::input_scalar, schema::ApiSchema, text::shortened};
+
+/// How many input types and enums one tool describes.
+const MOST_DEFINITIONS: usize = 60;
+
+/// How many fields and values one tool describes: no further type once there are this many, and never more than that.
+const ENOUGH_MEMBERS: usize = 500;
+const MOST_MEMBERS: usize = 3_000;
+
+/// The values of longer enums are listed without their descriptions.
+const MOST_DESCRIBED_VALUES: usize = 24;
+
+/// The schema of the `variables` of an operation.
+pub(super) fn input_schema(
+    schema: &ApiSchema,
+    operation: &Operation,
+    document: &ExecutableDocument,
+) -> Map<String, Value> {
+    let arguments = arguments_of_variables(operation, document);
+    let types = operation.variables.iter().map(|variable| &*variable.ty);
+    let shapes = Shapes::reached_from(schema, types);
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for variable in &operation.variables {
+        let argument = arguments.get(&variable.name).copied();
+        // A `null` counts as left out here, so it needs no mention.
+        let ty = variable.ty.as_ref().clone().non_null();
+        let mut property = shapes.of_type(&ty);
+        let default = variable.default_value.as_ref();
+        let default = default.or(argument.and_then(|argument| argument.default_value.as_ref()));
+        if let Some(argument) = argument {
+            describe(&mut property, argument.description.as_deref(), &argument.directives);
+        }
+        give_default(&mut property, default.map(|default| &**default));
+        if variable.ty.is_non_null() && variable.default_value.is_none() {
+            required.push(variable.name.to_string());
+        }
+        properties.insert(variable.name.to_string(), property.into());
+    }
+    let mut members = object(properties, required);
+    let definitions = shapes.definitions();
+    if !definitions.is_empty() {
+        members.insert("$defs".into(), definitions.into());
+    }
+    members
+}
+
+/// The argument each variable is given to, which tells more about it than the variable does.
+fn arguments_of_variables<'a>(
+    operation: &'a Operation,
+    document: &'a ExecutableDocument,
+) -> HashMap<&'a Name, &'a Node<InputValueDefinition>> {
+    let mut found = HashMap::new();
+    for field in operation.all_fields(document) {
+        for argument in &field.arguments {
+            if let (Literal::Variable(name), Some(definition)) =
+                (&*argument.value, field.definition.argument_by_name(&argument.name))
+            {
+                found.entry(name).or_insert(definition);
+            }
+        }
+    }
+    found
+}
+
+/// The input types and enums that some variables reach, nearest first.
+struct Shapes<'a> {
+    schema: &'a ApiSchema,
+    /// How often each is referred to. Those that are not here are left open.
+    uses: HashMap<&'a Name, usize>,
+    order: Vec<&'a Name>,
+}
+
+impl<'a> Shapes<'a> {
+    fn reached_from(schema: &'a ApiSchema, types: impl Iterator<Item = &'a Type>) -> Self {
+        let mut shapes = Self { schema, uses: HashMap::new(), order: Vec::new() };
+        let mut waiting: VecDeque<&Name> = types.map(Type::inner_named_type).collect();
+        let mut described = 0;
+        while let Some(name) = waiting.pop_front() {
+            let Some((name, definition)) = schema.valid().types.get_key_value(name) else {
+                continue;
+            };
+            if definition.is_scalar() {
+                continue;
+            }
+            if let Some(uses) = shapes.uses.get_mut(name) {
+                *uses += 1;
+                continue;
+            }
+            let members = match definition {
+                ExtendedType::InputObject(one) => one.fields.len(),
+                ExtendedType::Enum(one) => one.values.len(),
+                _ => 0,
+            };
+            let has_room = described < ENOUGH_MEMBERS && described + members <= MOST_MEMBERS;
+            if has_room && shapes.order.len() < MOST_DEFINITIONS {
+                described += members;
+                shapes.uses.insert(name, 1);
+                shapes.order.push(name);
+                if let ExtendedType::InputObject(one) = definition {
+                    waiting.extend(one.fields.values().map(|field| field.ty.inner_named_type()));
+                }
+            }
+        }
+        shapes
+    }
+
+    /// What is described once and referred to from several places.
+    fn definitions(&self) -> Map<String, Value> {
+        let is_shared = |name: &&&Name| self.uses.get(**name).is_some_and(|uses| *uses > 1);
+        let define = |name: &&Name| (name.to_string(), self.described(name).into());
+        self.order.iter().filter(is_shared).map(define).collect()
+    }
+
+    fn of_type(&self, ty: &Type) -> Map<String, Value> {
+        match ty {
+            Type::NonNullNamed(name) => self.of_name(name),
+            Type::Named(name) => or_null(self.of_name(name)),
+            Type::NonNullList(item) => list(self.of_type(item)),
+            Type::List(item) => or_null(list(self.of_type(item))),
+        }
+    }
+
+    fn of_name(&self, name: &Name) -> Map<String, Value> {
+        match self.uses.get(name) {
+            // A circle is entered from outside and from inside, so it has a type with two uses, and this ends.
+            Some(1) => self.described(name),
+            Some(_) => reference(name),
+            None => match self.schema.get(name) {
+                Some(ExtendedType::Scalar(_)) => input_scalar(name),
+                Some(ExtendedType::InputObject(_)) => members(json!({
+                    "type": "object", "description": format!("a `{name}`, not described here")
+                })),
+                _ => members(json!({"description": format!("a `{name}`, not described here")})),
+            },
+        }
+    }
+
+    fn described(&self, name: &Name) -> Map<String, Value> {
+        match self.schema.get(name) {
+            Some(ExtendedType::Enum(one)) => enum_values(one),
+            Some(ExtendedType::InputObject(one)) => self.input_object(one),
+            _ => Map::new(),
+        }
+    }
+
+    fn input_object(&self, one: &InputObjectType) -> Map<String, Value> {
+        let is_one_of = one.directives.has("oneOf");
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        for field in one.fields.values() {
+            let ty =
+                if is_one_of { field.ty.as_ref().clone().non_null() } else { (*field.ty).clone() };
+            let mut property = self.of_type(&ty);
+            describe(&mut property, field.description.as_deref(), &field.directives);
+            give_default(&mut property, field.default_value.as_deref());
+            if field.is_required() {
+                required.push(field.name.to_string());
+            }
+            properties.insert(field.name.to_string(), property.into());
+        }
+        let mut members = object(properties, required);
+        if is_one_of {
+            members.insert("minProperties".into(), 1.into());
+            members.insert("maxProperties".into(), 1.into());
+        }
+        if let Some(description) = &one.description {
+            members.insert("description".into(), shortened(description).into());
+        }
+        members
+    }
+}
+
+fn object(properties: Map<String, Value>, required: Vec<String>) -> Map<String, Value> {
+    let mut members = Map::new();
+    members.insert("type".into(), "object".into());
+    members.insert("properties".into(), properties.into());
+    if !required.is_empty() {
+        members.insert("required".into(), required.into());
+    }
+    members.insert("additionalProperties".into(), false.into());
+    members
+}
+
+fn enum_values(one: &EnumType) -> Map<String, Value> {
+    let names: Vec<&str> = one.values.keys().map(Name::as_str).collect();
+    let mut text = one.description.as_deref().map(shortened).unwrap_or_default();
+    if names.len() <= MOST_DESCRIBED_VALUES {
+        for value in one.values.values() {
+            if let Some(description) = &value.description {
+                let separator = if text.is_empty() { "" } else { "\n" };
+                text = format!("{text}{separator}- `{}`: {}", value.value, shortened(description));
+            }
+        }
+    }
+    let mut members = members(json!({"type": "string", "enum": names}));
+    if !text.is_empty() {
+        members.insert("description".into(), text.into());
+    }
+    members
+}
+
+fn reference(name: &Name) -> Map<String, Value> {
+    Map::from_iter([("$ref".to_owned(), format!("#/$defs/{name}").into())])
+}
+
+fn list(item: Map<String, Value>) -> Map<String, Value> {
+    members(json!({"type": "array", "items": item}))
+}
+
+/// The same, or nothing. Inside of an input object a `null` is not the same as leaving out.
+fn or_null(mut schema: Map<String, Value>) -> Map<String, Value> {
+    if schema.contains_key("$ref") {
+        return members(json!({"anyOf": [schema, {"type": "null"}]}));
+    }
+    match schema.get_mut("type") {
+        Some(Value::Array(types)) => types.push("null".into()),
+        Some(ty) => *ty = json!([ty.take(), "null"]),
+        // Open: `null` is among what fits.
+        None => {}
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.push(Value::Null);
+    }
+    schema
+}
+
+/// Says what a value is for in this place, before what it is in general.
+fn describe(
+    schema: &mut Map<String, Value>,
+    description: Option<&str>,
+    directives: &apollo_compiler::ast::DirectiveList,
+) {
+    let mut lines: Vec<String> = description.map(shortened).into_iter().collect();
+    if directives.has("deprecated") {
+        lines.push("Deprecated.".to_owned());
+    }
+    if let Some(Value::String(general)) = schema.get("description") {
+        lines.push(general.clone());
+    }
+    if !lines.is_empty() {
+        schema.insert("description".into(), lines.join("\n").into());
+    }
+}
+
+fn give_default(schema: &mut Map<String, Value>, default: Option<&Literal>) {
+    if let Some(default) = default {
+        schema.insert("default".into(), literal_json(default));
+    }
+}
+
+fn members(value: Value) -> Map<String, Value> {
+    if let Value::Object(members) = value { members } else { Map::new() }
+}

@@ -1,0 +1,35 @@
+//! The answer to an introspection query, read into a schema. A server may say anything here.
+
+mod answer;
+mod build;
+
+pub(super) use self::build::parse;
+
+/// The question, with everything newer servers can tell.
+pub(super) const QUERY: &str = "query IntrospectionQuery { __schema { \
+    queryType { name } mutationType { name } subscriptionType { name } \
+    types { kind name description specifiedByURL isOneOf \
+    fields(includeDeprecated: true) { name description args(includeDeprecated: true) { ...Input } \
+    type { ...Reference } isDeprecated deprecationReason } \
+    inputFields(includeDeprecated: true) { ...Input } interfaces { name } \
+    enumValues(includeDeprecated: true) { name description isDeprecated deprecationReason } \
+    possibleTypes { name } } \
+    directives { name isRepeatable locations args(includeDeprecated: true) { ...Input } } } } \
+    fragment Input on __InputValue { name description type { ...Reference } defaultValue isDeprecated \
+    deprecationReason } \
+    fragment Reference on __Type { kind name ofType { kind name ofType { kind name ofType { kind name \
+    ofType { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } } } } } }";
+
+/// The same for servers that know only the oldest of the standards.
+pub(super) const OLD_QUERY: &str = "query IntrospectionQuery { __schema { \
+    queryType { name } mutationType { name } subscriptionType { name } \
+    types { kind name description \
+    fields(includeDeprecated: true) { name description args { ...Input } type { ...Reference } isDeprecated \
+    deprecationReason } \
+    inputFields { ...Input } interfaces { name } \
+    enumValues(includeDeprecated: true) { name description isDeprecated deprecationReason } \
+    possibleTypes { name } } \
+    directives { name locations args { ...Input } } } } \
+    fragment Input on __InputValue { name description type { ...Reference } defaultValue } \
+    fragment Reference on __Type { kind name ofType { kind name ofType { kind name ofType { kind name \
+    ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } } } } }";

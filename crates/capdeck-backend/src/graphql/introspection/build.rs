@@ -1,0 +1,297 @@
+//! From an introspection answer to a schema, name by name.
+
+use apollo_compiler::{
+    Name, Node, Schema,
+    ast::{self, Directive, DirectiveList, DirectiveLocation, Type, Value},
+    collections::{IndexMap, IndexSet},
+    schema::{
+        self, Component, ComponentName, DirectiveDefinition, EnumType, EnumValueDefinition,
+        ExtendedType, FieldDefinition, InputObjectType, InputValueDefinition, InterfaceType,
+        ObjectType, ScalarType, UnionType,
+    },
+};
+
+use super::{
+    super::{literal::parse_literal, problems::Problems, schema::SchemaError},
+    answer::{
+        Answer, DirectiveAnswer, FieldAnswer, InputAnswer, NameAnswer, ReferenceAnswer,
+        SchemaAnswer, TypeAnswer, ValueAnswer,
+    },
+};
+
+/// Reads the JSON of an introspection answer.
+pub(in super::super) fn parse(text: &str, problems: &mut Problems) -> Result<Schema, SchemaError> {
+    let answer: Answer = serde_json::from_str(text)
+        .map_err(|error| SchemaError::NotIntrospection { reason: error.to_string() })?;
+    let schema = answer.schema.or(answer.data.and_then(|data| data.schema));
+    match (schema, answer.errors.unwrap_or_default().into_iter().next()) {
+        (Some(schema), _) => Ok(Build { problems }.schema(schema)),
+        (None, Some(error)) => Err(SchemaError::Refused { message: error.message }),
+        (None, None) => {
+            Err(SchemaError::NotIntrospection { reason: "it has no `__schema`".to_owned() })
+        }
+    }
+}
+
+struct Build<'a> {
+    problems: &'a mut Problems,
+}
+
+impl Build<'_> {
+    fn schema(&mut self, answer: SchemaAnswer) -> Schema {
+        let mut schema = Schema::new();
+        let definition = schema.schema_definition.make_mut();
+        definition.query = self.root(answer.query_type, "queryType");
+        definition.mutation = self.root(answer.mutation_type, "mutationType");
+        definition.subscription = self.root(answer.subscription_type, "subscriptionType");
+        for one in answer.types {
+            let Some(name) = self.name(one.name.as_deref().unwrap_or_default(), "a type") else {
+                continue;
+            };
+            match schema.types.get(&name) {
+                Some(known) if known.is_built_in() => continue,
+                Some(_) => {
+                    self.problems.push(&name, "it is defined twice; the first one counts");
+                    continue;
+                }
+                None => {}
+            }
+            if let Some(built) = self.type_definition(&name, one) {
+                schema.types.insert(name, built);
+            }
+        }
+        for directive in answer.directives.unwrap_or_default() {
+            if let Some(built) = self.directive(directive) {
+                schema.directive_definitions.entry(built.name.clone()).or_insert(Node::new(built));
+            }
+        }
+        schema
+    }
+
+    fn root(&mut self, answer: Option<NameAnswer>, place: &str) -> Option<ComponentName> {
+        let name = answer?.name?;
+        self.name(&name, place).map(ComponentName::from)
+    }
+
+    fn type_definition(&mut self, name: &Name, answer: TypeAnswer) -> Option<ExtendedType> {
+        let description = text(answer.description);
+        let name = name.clone();
+        Some(match answer.kind.as_str() {
+            "SCALAR" => {
+                let mut directives = schema::DirectiveList::default();
+                if let Some(url) = answer.specified_by {
+                    directives.push(directive("specifiedBy", Some(("url", url))));
+                }
+                ExtendedType::Scalar(Node::new(ScalarType { description, name, directives }))
+            }
+            "OBJECT" => {
+                let fields = self.fields(&name, answer.fields);
+                let implements_interfaces = self.names(&name, answer.interfaces);
+                let directives = schema::DirectiveList::default();
+                ExtendedType::Object(Node::new(ObjectType {
+                    description,
+                    name,
+                    implements_interfaces,
+                    directives,
+                    fields,
+                }))
+            }
+            "INTERFACE" => {
+                let fields = self.fields(&name, answer.fields);
+                let implements_interfaces = self.names(&name, answer.interfaces);
+                let directives = schema::DirectiveList::default();
+                ExtendedType::Interface(Node::new(InterfaceType {
+                    description,
+                    name,
+                    implements_interfaces,
+                    directives,
+                    fields,
+                }))
+            }
+            "UNION" => {
+                let members = self.names(&name, answer.possible_types);
+                let directives = schema::DirectiveList::default();
+                ExtendedType::Union(Node::new(UnionType { description, name, directives, members }))
+            }
+            "ENUM" => {
+                let values = self.values(&name, answer.enum_values);
+                let directives = schema::DirectiveList::default();
+                ExtendedType::Enum(Node::new(EnumType { description, name, directives, values }))
+            }
+            "INPUT_OBJECT" => {
+                let mut directives = schema::DirectiveList::default();
+                if answer.is_one_of == Some(true) {
+                    directives.push(directive("oneOf", None));
+                }
+                let fields = self.inputs(&name, answer.input_fields);
+                let fields =
+                    fields.into_iter().map(|field| (field.name.clone(), Component::from(field)));
+                let fields = fields.collect();
+                ExtendedType::InputObject(Node::new(InputObjectType {
+                    description,
+                    name,
+                    directives,
+                    fields,
+                }))
+            }
+            kind => {
+                self.problems.push(name, format!("there is no kind of type `{kind}`"));
+                return None;
+            }
+        })
+    }
+
+    fn fields(
+        &mut self,
+        owner: &Name,
+        answers: Option<Vec<FieldAnswer>>,
+    ) -> IndexMap<Name, Component<FieldDefinition>> {
+        let mut fields = IndexMap::default();
+        for answer in answers.unwrap_or_default() {
+            let place = format!("{owner}.{}", answer.name);
+            let Some(name) = self.name(&answer.name, &place) else { continue };
+            let Some(ty) = self.reference(&answer.ty, &place) else { continue };
+            let arguments = self.inputs(&place, answer.args);
+            let directives = deprecation(answer.is_deprecated, answer.deprecation_reason);
+            let description = text(answer.description);
+            if fields.contains_key(&name) {
+                self.problems.push(place, "it is defined twice; the first one counts");
+                continue;
+            }
+            let field =
+                FieldDefinition { description, name: name.clone(), arguments, ty, directives };
+            fields.insert(name, Component::new(field));
+        }
+        fields
+    }
+
+    /// Arguments or input fields, each once.
+    fn inputs(
+        &mut self,
+        owner: &str,
+        answers: Option<Vec<InputAnswer>>,
+    ) -> Vec<Node<InputValueDefinition>> {
+        let mut known = IndexSet::default();
+        let mut inputs = Vec::new();
+        for answer in answers.unwrap_or_default() {
+            let place = format!("{owner}.{}", answer.name);
+            let Some(name) = self.name(&answer.name, &place) else { continue };
+            let Some(ty) = self.reference(&answer.ty, &place) else { continue };
+            if !known.insert(name.clone()) {
+                self.problems.push(place, "it is defined twice; the first one counts");
+                continue;
+            }
+            let default_value = answer.default_value.as_deref().and_then(|literal| {
+                let value = parse_literal(literal);
+                if value.is_none() {
+                    self.problems.push(&place, format!("its default `{literal}` is not a value"));
+                }
+                value
+            });
+            inputs.push(Node::new(InputValueDefinition {
+                description: text(answer.description),
+                name,
+                ty: Node::new(ty),
+                default_value,
+                directives: deprecation(answer.is_deprecated, answer.deprecation_reason),
+            }));
+        }
+        inputs
+    }
+
+    fn values(
+        &mut self,
+        owner: &Name,
+        answers: Option<Vec<ValueAnswer>>,
+    ) -> IndexMap<Name, Component<EnumValueDefinition>> {
+        let mut values = IndexMap::default();
+        for answer in answers.unwrap_or_default() {
+            let Some(value) = self.name(&answer.name, &format!("{owner}.{}", answer.name)) else {
+                continue;
+            };
+            let directives = deprecation(answer.is_deprecated, answer.deprecation_reason);
+            let description = text(answer.description);
+            let definition = EnumValueDefinition { description, value: value.clone(), directives };
+            values.entry(value).or_insert(Component::new(definition));
+        }
+        values
+    }
+
+    fn names(&mut self, owner: &Name, answers: Option<Vec<NameAnswer>>) -> IndexSet<ComponentName> {
+        let names = answers.unwrap_or_default().into_iter().filter_map(|answer| answer.name);
+        names.filter_map(|name| self.name(&name, owner)).map(ComponentName::from).collect()
+    }
+
+    fn directive(&mut self, answer: DirectiveAnswer) -> Option<DirectiveDefinition> {
+        let place = format!("@{}", answer.name);
+        let name = self.name(&answer.name, &place)?;
+        let locations = answer.locations.iter().filter_map(|name| location(name)).collect();
+        let arguments = self.inputs(&place, answer.args);
+        let repeatable = answer.is_repeatable == Some(true);
+        Some(DirectiveDefinition { description: None, name, arguments, repeatable, locations })
+    }
+
+    fn reference(&mut self, answer: &ReferenceAnswer, place: &str) -> Option<Type> {
+        let ty = reference(answer);
+        if ty.is_none() {
+            self.problems.push(place, "its type is not told, or is nested too deeply");
+        }
+        ty
+    }
+
+    /// A name that may stand in a document. Anything else would let a schema write the documents that are sent.
+    fn name(&mut self, name: &str, place: &str) -> Option<Name> {
+        let checked = Name::new(name).ok();
+        if checked.is_none() {
+            self.problems.push(place, format!("`{}` is not a name", name.escape_debug()));
+        }
+        checked
+    }
+}
+
+/// The JSON reader bounds how deep this can go.
+fn reference(answer: &ReferenceAnswer) -> Option<Type> {
+    match (answer.kind.as_str(), &answer.of_type, &answer.name) {
+        ("NON_NULL", Some(inner), _) => Some(reference(inner)?.non_null()),
+        ("LIST", Some(inner), _) => Some(reference(inner)?.list()),
+        ("NON_NULL" | "LIST", None, _) => None,
+        (_, _, Some(name)) => Some(Type::Named(Name::new(name).ok()?)),
+        (_, _, None) => None,
+    }
+}
+
+fn text(text: Option<String>) -> Option<Node<str>> {
+    text.filter(|text| !text.is_empty()).map(Node::from)
+}
+
+fn deprecation(is_deprecated: Option<bool>, reason: Option<String>) -> DirectiveList {
+    let mut directives = DirectiveList::default();
+    if is_deprecated == Some(true) {
+        directives.push(directive("deprecated", reason.map(|reason| ("reason", reason))));
+    }
+    directives
+}
+
+fn directive(name: &'static str, argument: Option<(&'static str, String)>) -> Directive {
+    let argument = argument.map(|(name, text)| {
+        let name = Name::new_static_unchecked(name);
+        Node::new(ast::Argument { name, value: Node::new(Value::String(text)) })
+    });
+    let arguments = argument.into_iter().collect();
+    Directive { name: Name::new_static_unchecked(name), arguments }
+}
+
+/// Where a document may use a directive. The places in a schema are of no use to a client.
+fn location(name: &str) -> Option<DirectiveLocation> {
+    Some(match name {
+        "QUERY" => DirectiveLocation::Query,
+        "MUTATION" => DirectiveLocation::Mutation,
+        "SUBSCRIPTION" => DirectiveLocation::Subscription,
+        "FIELD" => DirectiveLocation::Field,
+        "FRAGMENT_DEFINITION" => DirectiveLocation::FragmentDefinition,
+        "FRAGMENT_SPREAD" => DirectiveLocation::FragmentSpread,
+        "INLINE_FRAGMENT" => DirectiveLocation::InlineFragment,
+        "VARIABLE_DEFINITION" => DirectiveLocation::VariableDefinition,
+        _ => return None,
+    })
+}

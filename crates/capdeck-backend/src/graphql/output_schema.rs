@@ -1,0 +1,211 @@
+//! The output schema of an operation, from what it selects.
+//!
+//! It promises no more than the language does: names and nesting, lists, what can be null, and the five scalars of the
+//! language. Enums may grow and scalars of the API's own may be anything.
+
+use std::collections::HashMap;
+
+use apollo_compiler::{
+    ExecutableDocument, Name,
+    ast::Type,
+    collections::IndexMap,
+    executable::{Field, Operation, Selection, SelectionSet},
+    schema::ExtendedType,
+};
+use serde_json::{Map, Value, json};
+
+use super::{scalar::output_scalar, schema::ApiSchema};
+
+/// Fragments used over and over could describe more fields than they have letters.
+const MOST_PROPERTIES: usize = 2_000;
+
+/// Valid documents have no circles of fragments; nothing here relies on it.
+const DEEPEST: usize = 64;
+
+/// The schema of a call's structured result.
+pub(super) fn output_schema(
+    schema: &ApiSchema,
+    operation: &Operation,
+    document: &ExecutableDocument,
+) -> Map<String, Value> {
+    let mut writer = Writer { schema, document, room: MOST_PROPERTIES };
+    let data = writer.object(&[&operation.selection_set], 0);
+    wrapped(data.into())
+}
+
+/// The schema of a call's structured result whose `data` is anything.
+pub(super) fn open_output_schema() -> Map<String, Value> {
+    wrapped(json!({"type": "object", "additionalProperties": true}))
+}
+
+/// What surrounds `data`. A long answer is cut, and then its body is text.
+fn wrapped(mut data: Value) -> Map<String, Value> {
+    if let Some(ty) = data.get_mut("type") {
+        *ty = json!(["object", "null"]);
+    }
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "status": {"type": "integer"},
+            "headers": {"type": "object"},
+            "body": {
+                "type": ["object", "string"],
+                "properties": {
+                    "data": data,
+                    "errors": {"type": "array", "items": {"type": "object", "additionalProperties": true}},
+                    "extensions": {},
+                },
+            },
+        },
+        "required": ["status"],
+    });
+    if let Value::Object(members) = schema { members } else { Map::new() }
+}
+
+struct Writer<'a> {
+    schema: &'a ApiSchema,
+    document: &'a ExecutableDocument,
+    room: usize,
+}
+
+/// A member of an answer, from every place of the document that asks for it.
+struct Member<'a> {
+    fields: Vec<&'a Field>,
+    /// False when a condition may leave it out.
+    is_always_there: bool,
+}
+
+/// What has been found of one object so far.
+struct Gathered<'m, 'a> {
+    members: &'m mut IndexMap<&'a Name, Member<'a>>,
+    /// The fragments that have been read, and whether they always apply.
+    seen: &'m mut HashMap<&'a Name, bool>,
+}
+
+impl<'a> Writer<'a> {
+    fn object(&mut self, sets: &[&'a SelectionSet], depth: usize) -> Map<String, Value> {
+        let mut members: IndexMap<&Name, Member<'a>> = IndexMap::default();
+        let mut seen = HashMap::new();
+        for set in sets {
+            let gathered = Gathered { members: &mut members, seen: &mut seen };
+            self.collect(set, &set.ty, true, depth, gathered);
+        }
+        let mut properties = Map::new();
+        let mut required: Vec<String> = Vec::new();
+        let mut is_whole = true;
+        for (name, member) in members {
+            if self.room == 0 || depth > DEEPEST {
+                is_whole = false;
+                break;
+            }
+            self.room -= 1;
+            if member.is_always_there {
+                required.push(name.to_string());
+            }
+            properties.insert(name.to_string(), self.member(&member, depth).into());
+        }
+        let mut schema = Map::new();
+        schema.insert("type".into(), "object".into());
+        schema.insert("properties".into(), properties.into());
+        if !required.is_empty() {
+            schema.insert("required".into(), required.into());
+        }
+        if !is_whole {
+            schema.insert("additionalProperties".into(), true.into());
+        }
+        schema
+    }
+
+    fn member(&mut self, member: &Member<'a>, depth: usize) -> Map<String, Value> {
+        let Some(first) = member.fields.first() else { return Map::new() };
+        let ty = first.ty();
+        let named = match self.schema.get(ty.inner_named_type()) {
+            Some(ExtendedType::Scalar(one)) => output_scalar(&one.name),
+            Some(ExtendedType::Enum(_)) => output_scalar("String"),
+            Some(_) => {
+                let sets: Vec<&SelectionSet> =
+                    member.fields.iter().map(|field| &field.selection_set).collect();
+                self.object(&sets, depth + 1)
+            }
+            None => Map::new(),
+        };
+        // Fields under one name agree on their shape, but for abstract types that differ in nothing but the name.
+        in_shape(ty, named)
+    }
+
+    /// Gathers what a selection asks for under each name.
+    fn collect(
+        &self,
+        set: &'a SelectionSet,
+        parent: &Name,
+        is_always_there: bool,
+        depth: usize,
+        gathered: Gathered<'_, 'a>,
+    ) {
+        let Gathered { members, seen } = gathered;
+        if depth > DEEPEST {
+            return;
+        }
+        for selection in &set.selections {
+            let is_conditional =
+                selection.directives().has("skip") || selection.directives().has("include");
+            let is_always_there = is_always_there && !is_conditional;
+            match selection {
+                Selection::Field(field) => {
+                    let member = members
+                        .entry(field.response_key())
+                        .or_insert(Member { fields: Vec::new(), is_always_there: false });
+                    member.fields.push(field);
+                    member.is_always_there |= is_always_there;
+                }
+                Selection::InlineFragment(fragment) => {
+                    let fits = self.always_fits(parent, fragment.type_condition.as_ref());
+                    let set = &fragment.selection_set;
+                    let gathered = Gathered { members, seen };
+                    self.collect(set, parent, is_always_there && fits, depth + 1, gathered);
+                }
+                Selection::FragmentSpread(spread) => {
+                    if let Some(fragment) = spread.fragment_def(self.document) {
+                        let fits = self.always_fits(parent, Some(fragment.type_condition()));
+                        let is_always_there = is_always_there && fits;
+                        let known = seen.insert(&fragment.name, is_always_there);
+                        // Once more tells nothing new, unless it was conditional before.
+                        if known.is_none_or(|known| is_always_there && !known) {
+                            let set = &fragment.selection_set;
+                            let gathered = Gathered { members, seen };
+                            self.collect(set, parent, is_always_there, depth + 1, gathered);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// True when everything of the parent type meets the condition.
+    fn always_fits(&self, parent: &Name, condition: Option<&Name>) -> bool {
+        condition.is_none_or(|condition| {
+            condition == parent || self.schema.valid().is_subtype(condition, parent)
+        })
+    }
+}
+
+/// Puts the lists and nulls of a type around the schema of its name.
+fn in_shape(ty: &Type, named: Map<String, Value>) -> Map<String, Value> {
+    match ty {
+        Type::NonNullNamed(_) => named,
+        Type::Named(_) => or_null(named),
+        Type::NonNullList(item) => list(in_shape(item, named)),
+        Type::List(item) => or_null(list(in_shape(item, named))),
+    }
+}
+
+fn list(item: Map<String, Value>) -> Map<String, Value> {
+    Map::from_iter([("type".to_owned(), "array".into()), ("items".to_owned(), item.into())])
+}
+
+fn or_null(mut schema: Map<String, Value>) -> Map<String, Value> {
+    if let Some(ty) = schema.get_mut("type") {
+        *ty = json!([ty.take(), "null"]);
+    }
+    schema
+}

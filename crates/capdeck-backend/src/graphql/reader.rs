@@ -1,0 +1,164 @@
+//! Gets the schema and the configured documents, and reads them into an API.
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use capdeck_definition::GraphQlEndpoint;
+use serde_json::Map;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::{
+    api::GraphQlApi, configured::ConfiguredDocument, introspection, request::Payload,
+    schema::SchemaError,
+};
+use crate::{
+    CallError, ErrorCode,
+    connect::Prepared,
+    described::{Api, DescribedApi, DocumentPlace, Reader, read_body, read_document},
+    http::Endpoint,
+};
+
+/// The largest schema that is read. The largest known ones are a tenth of it.
+const LARGEST_SCHEMA: u64 = 64 * 1024 * 1024;
+
+const LARGEST_DOCUMENT: u64 = 1024 * 1024;
+
+/// Reads the schema of one endpoint.
+#[derive(Debug)]
+pub(crate) struct GraphQlReader {
+    block: Arc<GraphQlEndpoint>,
+    url: Url,
+    source: SchemaSource,
+}
+
+#[derive(Debug)]
+enum SchemaSource {
+    Document { place: DocumentPlace, is_trusted: bool },
+    Introspection,
+}
+
+impl GraphQlReader {
+    /// A connection that also ends with this token.
+    pub(crate) fn connect(
+        mut prepared: Prepared<GraphQlEndpoint>,
+        cancel: &CancellationToken,
+    ) -> Result<DescribedApi<Self>, CallError> {
+        let block = Arc::new(prepared.block.clone());
+        let scrubbed = |error: CallError| error.scrubbed(&prepared.log_scrubber);
+        let url = endpoint_url(&block.endpoint_url, "endpointUrl").map_err(scrubbed)?;
+        let source = match (&block.schema_path, &block.schema_url) {
+            (Some(path), _) => SchemaSource::Document {
+                place: DocumentPlace::File(PathBuf::from(path)),
+                is_trusted: false,
+            },
+            (None, Some(address)) => {
+                let address = endpoint_url(address, "schemaUrl").map_err(scrubbed)?;
+                let is_trusted = address.origin() == url.origin();
+                SchemaSource::Document { place: DocumentPlace::Url(address), is_trusted }
+            }
+            (None, None) => SchemaSource::Introspection,
+        };
+        let server = Some(url.clone());
+        let timeout = block.request_timeout_ms;
+        let endpoint = Endpoint::new(&mut prepared, &block.auth, server, timeout, cancel);
+        let time_to_live = block.operation_cache_ttl_ms;
+        Ok(DescribedApi::new(Self { block, url, source }, endpoint, time_to_live))
+    }
+
+    /// Reads everything on a thread of its own: a large schema takes longer than others should wait.
+    async fn build(
+        &self,
+        endpoint: &Endpoint,
+        schema: Bytes,
+        documents: Arc<[ConfiguredDocument]>,
+    ) -> Result<Result<GraphQlApi, SchemaError>, CallError> {
+        let (block, url) = (Arc::clone(&self.block), self.url.clone());
+        let scrubber = endpoint.result_scrubber().clone();
+        let build = move || GraphQlApi::build(&schema, &block, &documents, url, &scrubber);
+        tokio::task::spawn_blocking(build).await.map_err(|error| {
+            CallError::new(ErrorCode::InternalError, "the schema could not be read").detail(error)
+        })?
+    }
+
+    async fn introspect(&self, endpoint: &Endpoint, query: &str) -> Result<Bytes, CallError> {
+        let payload = Payload { query, variables: &Map::new(), operation_name: None };
+        let mut response = endpoint.send(payload.request(&self.url)?).await?;
+        let status = response.status();
+        // Servers that speak the newer rules refuse a document they do not know with 400 and say why.
+        if !status.is_success() && status.as_u16() != 400 {
+            return Err(CallError::new(
+                if matches!(status.as_u16(), 401 | 403) {
+                    ErrorCode::AuthRequired
+                } else {
+                    ErrorCode::ServerUnavailable
+                },
+                format!("the schema was not given: HTTP {status}"),
+            )
+            .hint("check `endpointUrl` and `auth`; a schema can also come from `schemaPath`"));
+        }
+        read_body(&mut response, &self.url, LARGEST_SCHEMA).await
+    }
+}
+
+#[async_trait]
+impl Reader for GraphQlReader {
+    async fn read(&self, endpoint: &Endpoint) -> Result<Arc<dyn Api>, CallError> {
+        let documents = ConfiguredDocument::load_all(&self.block, LARGEST_DOCUMENT).await;
+        let documents: Arc<[ConfiguredDocument]> = documents.into();
+        let built = match &self.source {
+            SchemaSource::Document { place, is_trusted } => {
+                let schema = read_document(endpoint, place, *is_trusted, LARGEST_SCHEMA).await?;
+                self.build(endpoint, schema, documents).await?
+            }
+            SchemaSource::Introspection => {
+                let answer = self.introspect(endpoint, introspection::QUERY).await?;
+                let built = self.build(endpoint, answer, Arc::clone(&documents)).await?;
+                match built {
+                    Err(SchemaError::Refused { .. }) => {
+                        let answer = self.introspect(endpoint, introspection::OLD_QUERY).await?;
+                        self.build(endpoint, answer, documents).await?
+                    }
+                    built => built,
+                }
+            }
+        };
+        Ok(Arc::new(built?))
+    }
+}
+
+impl From<SchemaError> for CallError {
+    fn from(error: SchemaError) -> Self {
+        let (code, hint) = match &error {
+            SchemaError::Refused { .. } => (
+                ErrorCode::ServerUnavailable,
+                "many servers allow it only with credentials; a schema can also come from `schemaPath` or `schemaUrl`",
+            ),
+            SchemaError::NotText | SchemaError::Empty | SchemaError::NotIntrospection { .. } => (
+                ErrorCode::ConfigInvalid,
+                "a schema is a file in the GraphQL schema language, or the JSON answer to an introspection query",
+            ),
+            SchemaError::NoRoot { .. } => {
+                (ErrorCode::ConfigInvalid, "check that it is the whole schema of a server")
+            }
+        };
+        Self::new(code, error.to_string()).hint(hint)
+    }
+}
+
+/// Reads a URL after interpolation and holds it to the rules a file is held to.
+fn endpoint_url(text: &str, field: &str) -> Result<Url, CallError> {
+    let refuse = |reason: &str| {
+        CallError::new(ErrorCode::ConfigInvalid, format!("`{field}` cannot be used: {reason}"))
+            .hint("give an https URL")
+    };
+    let url = Url::parse(text).map_err(|error| refuse(&error.to_string()))?;
+    let is_local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if is_local => Ok(url),
+        "http" => Err(refuse("plain http is allowed for this machine only")),
+        _ => Err(refuse("it is neither http nor https")),
+    }
+}

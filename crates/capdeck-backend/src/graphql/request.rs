@@ -1,0 +1,39 @@
+//! The one request of the language: a document and its variables, sent as JSON.
+
+use reqwest::{
+    Method,
+    header::{ACCEPT, CONTENT_TYPE, HeaderValue},
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::{
+    CallError, ErrorCode,
+    http::{Body, Request},
+};
+
+/// What is sent.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Payload<'a> {
+    pub(super) query: &'a str,
+    pub(super) variables: &'a Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) operation_name: Option<&'a str>,
+}
+
+impl Payload<'_> {
+    /// The request for it.
+    pub(super) fn request(&self, url: &Url) -> Result<Request, CallError> {
+        let body = serde_json::to_vec(self).map_err(|error| {
+            CallError::new(ErrorCode::InternalError, "the request cannot be written").detail(error)
+        })?;
+        let mut request = Request::new(Method::POST, url.clone());
+        let accept = "application/graphql-response+json, application/json;q=0.9, */*;q=0.1";
+        request.headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        request.body = Some(Body::default().with_bytes(body));
+        Ok(request)
+    }
+}

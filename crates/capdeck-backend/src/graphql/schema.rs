@@ -1,0 +1,132 @@
+//! The schema of an API: read from text of either form, with whatever is broken taken out and listed.
+//!
+//! Published schemas are not always valid. What can be used is used: [`repair`] removes what refers to nothing, and
+//! what the strict rules still find is listed but stays.
+
+mod repair;
+mod sdl;
+
+use std::collections::HashMap;
+
+use apollo_compiler::{
+    Name, Schema,
+    ast::OperationType,
+    schema::{ExtendedType, FieldDefinition},
+    validation::Valid,
+};
+
+use super::{introspection, problems::Problems};
+
+/// A schema that can be asked, and that documents can be checked against.
+#[derive(Debug)]
+pub(super) struct ApiSchema {
+    schema: Valid<Schema>,
+    /// The object types of each interface and union, in the order of the schema.
+    possible_types: HashMap<Name, Vec<Name>>,
+}
+
+/// Why a text gives no schema at all.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SchemaError {
+    #[error("the schema is not UTF-8 text")]
+    NotText,
+    #[error("the schema is empty")]
+    Empty,
+    #[error("the schema is JSON, but not the answer to an introspection query: {reason}")]
+    NotIntrospection { reason: String },
+    #[error("the server refused introspection: {message}")]
+    Refused { message: String },
+    #[error("the schema has no usable `Query` or `Mutation` type: {reason}")]
+    NoRoot { reason: String },
+}
+
+impl ApiSchema {
+    /// Reads a schema in its own language, or as the answer to an introspection query.
+    pub(super) fn read(bytes: &[u8], problems: &mut Problems) -> Result<Self, SchemaError> {
+        let text = std::str::from_utf8(bytes).map_err(|_invalid| SchemaError::NotText)?;
+        let text = text.trim_start_matches('\u{feff}').trim_start();
+        let mut found = Problems::default();
+        let mut schema = match text.chars().next() {
+            None => return Err(SchemaError::Empty),
+            Some('{') => introspection::parse(text, &mut found)?,
+            Some(_) => sdl::parse(text, &mut found),
+        };
+        repair::repair(&mut schema, &mut found);
+        let roots = &schema.schema_definition;
+        if roots.query.is_none() && roots.mutation.is_none() {
+            let reason = found.into_list().into_iter().next().map(|problem| problem.reason);
+            let reason = reason.unwrap_or_else(|| "it defines neither".to_owned());
+            return Err(SchemaError::NoRoot { reason });
+        }
+        let schema = match schema.validate() {
+            Ok(schema) => schema,
+            Err(broken) => {
+                let schema = broken.partial;
+                for diagnostic in broken.errors.iter() {
+                    let place = sdl::place(&schema, &diagnostic);
+                    found.push(place, format!("{} (kept as it is)", diagnostic.error));
+                }
+                Valid::assume_valid(schema)
+            }
+        };
+        problems.append(found);
+        Ok(Self { possible_types: possible_types(&schema), schema })
+    }
+
+    /// The schema as documents are checked against it.
+    pub(super) fn valid(&self) -> &Valid<Schema> {
+        &self.schema
+    }
+
+    /// The definition of a type.
+    pub(super) fn get(&self, name: &str) -> Option<&ExtendedType> {
+        self.schema.types.get(name)
+    }
+
+    /// The root types there are, with what they are for.
+    pub(super) fn roots(&self) -> impl Iterator<Item = (OperationType, &Name)> {
+        self.schema.schema_definition.iter_root_operations().map(|(kind, name)| (kind, &name.name))
+    }
+
+    /// The fields of an object or interface, in the order of the schema. Other types have none.
+    pub(super) fn fields<'a>(
+        &'a self,
+        name: &str,
+    ) -> impl Iterator<Item = &'a FieldDefinition> + use<'a> {
+        let fields = match self.get(name) {
+            Some(ExtendedType::Object(object)) => Some(&object.fields),
+            Some(ExtendedType::Interface(interface)) => Some(&interface.fields),
+            _ => None,
+        };
+        fields.into_iter().flat_map(|fields| fields.values()).map(|field| &***field)
+    }
+
+    /// The object types behind an interface or union; empty for everything else.
+    pub(super) fn possible_types(&self, name: &str) -> &[Name] {
+        self.possible_types.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// True for scalars and enums, which have nothing to select in them.
+    pub(super) fn is_leaf(&self, name: &str) -> bool {
+        self.get(name).is_none_or(ExtendedType::is_leaf)
+    }
+}
+
+fn possible_types(schema: &Schema) -> HashMap<Name, Vec<Name>> {
+    let mut possible: HashMap<Name, Vec<Name>> = HashMap::new();
+    for (name, definition) in &schema.types {
+        match definition {
+            ExtendedType::Object(object) => {
+                for interface in &object.implements_interfaces {
+                    possible.entry(interface.name.clone()).or_default().push(name.clone());
+                }
+            }
+            ExtendedType::Union(union) => {
+                let members = union.members.iter().map(|member| member.name.clone());
+                possible.entry(name.clone()).or_default().extend(members);
+            }
+            _ => {}
+        }
+    }
+    possible
+}

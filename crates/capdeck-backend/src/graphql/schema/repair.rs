@@ -1,0 +1,306 @@
+//! Takes out of a schema what cannot be used: references to nothing, and what depends on them.
+
+use std::collections::HashMap;
+
+use apollo_compiler::{
+    Name, Node, Schema,
+    ast::{self, DirectiveLocation},
+    collections::{IndexMap, IndexSet},
+    schema::{
+        Component, ComponentName, DirectiveDefinition, ExtendedType, FieldDefinition,
+        InputValueDefinition,
+    },
+};
+
+use super::super::problems::Problems;
+
+/// Removing one thing may break another. A longer chain than this is left to the strict rules, which list it.
+const MOST_PASSES: usize = 64;
+
+/// The directives of a schema that mean something to a client.
+const KNOWN_DIRECTIVES: [&str; 3] = ["deprecated", "specifiedBy", "oneOf"];
+
+/// What a type can be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Leaf,
+    Object,
+    Interface,
+    Union,
+    Input,
+}
+
+type Uses = HashMap<Name, Use>;
+
+/// Removes what is broken and lists it.
+pub(super) fn repair(schema: &mut Schema, problems: &mut Problems) {
+    forget_foreign_directives(schema);
+    for _pass in 0..MOST_PASSES {
+        let uses = uses(schema);
+        let mut has_changed = false;
+        let mut doomed: Vec<(Name, &'static str)> = Vec::new();
+        for (name, definition) in &mut schema.types {
+            if definition.is_built_in() {
+                continue;
+            }
+            let mut pass = Pass { uses: &uses, problems, owner: name, has_changed: false };
+            if let Some(reason) = pass.type_definition(definition) {
+                doomed.push((name.clone(), reason));
+            }
+            has_changed |= pass.has_changed;
+        }
+        for (name, reason) in &doomed {
+            problems.push(name, reason);
+        }
+        if !doomed.is_empty() {
+            has_changed = true;
+            let doomed: IndexSet<&Name> = doomed.iter().map(|(name, _)| name).collect();
+            schema.types.retain(|name, _| !doomed.contains(name));
+        }
+        if !has_changed {
+            break;
+        }
+    }
+    let uses = uses(schema);
+    schema
+        .directive_definitions
+        .retain(|_, one| one.arguments.iter().all(|argument| is_input(&uses, &argument.ty)));
+    check_roots(schema, &uses, problems);
+}
+
+/// One pass over one type.
+struct Pass<'a> {
+    uses: &'a Uses,
+    problems: &'a mut Problems,
+    owner: &'a Name,
+    has_changed: bool,
+}
+
+impl Pass<'_> {
+    /// Repairs a type. A reason means that nothing usable is left of it.
+    fn type_definition(&mut self, definition: &mut ExtendedType) -> Option<&'static str> {
+        if self.owner.starts_with("__") {
+            return Some("names that begin with two underscores are reserved");
+        }
+        match definition {
+            ExtendedType::Scalar(_) => None,
+            ExtendedType::Enum(one) => one.values.is_empty().then_some("it has no values"),
+            ExtendedType::Object(one) => {
+                let one = one.make_mut();
+                self.interfaces(&mut one.implements_interfaces);
+                self.fields(&mut one.fields);
+                one.fields.is_empty().then_some("it has no usable fields")
+            }
+            ExtendedType::Interface(one) => {
+                let one = one.make_mut();
+                self.interfaces(&mut one.implements_interfaces);
+                self.fields(&mut one.fields);
+                one.fields.is_empty().then_some("it has no usable fields")
+            }
+            ExtendedType::Union(one) => {
+                let one = one.make_mut();
+                self.retain(&mut one.members, Use::Object, "member");
+                one.members.is_empty().then_some("it has no usable members")
+            }
+            ExtendedType::InputObject(one) => self.input_fields(&mut one.make_mut().fields),
+        }
+    }
+
+    fn interfaces(&mut self, names: &mut IndexSet<ComponentName>) {
+        self.retain(names, Use::Interface, "interface");
+    }
+
+    /// Keeps the names that stand for the right kind of type.
+    fn retain(&mut self, names: &mut IndexSet<ComponentName>, wanted: Use, word: &str) {
+        let owner = self.owner;
+        names.retain(|name| {
+            let found = self.uses.get(&name.name).copied();
+            let is_right = found == Some(wanted) && name.name != *owner;
+            if !is_right {
+                self.has_changed = true;
+                let what = if found.is_some() { "not one" } else { "not defined" };
+                self.problems.push(owner, format!("its {word} `{name}` is {what}"));
+            }
+            is_right
+        });
+    }
+
+    fn fields(&mut self, fields: &mut IndexMap<Name, Component<FieldDefinition>>) {
+        let owner = self.owner;
+        fields.retain(|name, field| {
+            let reason = if name.starts_with("__") {
+                Some("names that begin with two underscores are reserved".to_owned())
+            } else if let Some(reason) = self.not_output(&field.ty) {
+                Some(reason)
+            } else {
+                self.arguments(name, field)
+            };
+            if let Some(reason) = &reason {
+                self.has_changed = true;
+                self.problems.push(format!("{owner}.{name}"), reason);
+            }
+            reason.is_none()
+        });
+    }
+
+    /// Drops broken arguments that can be done without. A reason means that one cannot.
+    fn arguments(&mut self, name: &Name, field: &mut Component<FieldDefinition>) -> Option<String> {
+        let broken: Vec<(Name, bool, String)> = field
+            .arguments
+            .iter()
+            .filter_map(|argument| {
+                let reason = self.not_input(&argument.ty)?;
+                Some((argument.name.clone(), argument.is_required(), reason))
+            })
+            .collect();
+        if let Some((argument, _, reason)) = broken.iter().find(|(_, is_required, _)| *is_required)
+        {
+            return Some(format!("its required argument `{argument}` cannot be given: {reason}"));
+        }
+        for (argument, _, reason) in &broken {
+            self.has_changed = true;
+            self.problems.push(format!("{}.{name}({argument}:)", self.owner), reason);
+        }
+        if !broken.is_empty() {
+            let is_broken = |one: &Node<InputValueDefinition>| {
+                broken.iter().any(|(name, ..)| *name == one.name)
+            };
+            field.make_mut().arguments.retain(|argument| !is_broken(argument));
+        }
+        None
+    }
+
+    fn input_fields(
+        &mut self,
+        fields: &mut IndexMap<Name, Component<InputValueDefinition>>,
+    ) -> Option<&'static str> {
+        let owner = self.owner;
+        let mut lacks_required = false;
+        fields.retain(|name, field| {
+            let reason = self.not_input(&field.ty);
+            if let Some(reason) = &reason {
+                self.has_changed = true;
+                lacks_required |= field.is_required();
+                self.problems.push(format!("{owner}.{name}"), reason);
+            }
+            reason.is_none()
+        });
+        if lacks_required {
+            return Some("a required field of it cannot be given");
+        }
+        fields.is_empty().then_some("it has no usable fields")
+    }
+
+    fn not_output(&self, ty: &ast::Type) -> Option<String> {
+        let name = ty.inner_named_type();
+        match self.uses.get(name) {
+            None => Some(format!("its type `{name}` is not defined")),
+            Some(Use::Input) => Some(format!("its type `{name}` is for input only")),
+            Some(_) => None,
+        }
+    }
+
+    fn not_input(&self, ty: &ast::Type) -> Option<String> {
+        let name = ty.inner_named_type();
+        match self.uses.get(name) {
+            None => Some(format!("its type `{name}` is not defined")),
+            Some(Use::Leaf | Use::Input) => None,
+            Some(_) => Some(format!("its type `{name}` is for output only")),
+        }
+    }
+}
+
+fn uses(schema: &Schema) -> Uses {
+    let use_of = |definition: &ExtendedType| match definition {
+        ExtendedType::Scalar(_) | ExtendedType::Enum(_) => Use::Leaf,
+        ExtendedType::Object(_) => Use::Object,
+        ExtendedType::Interface(_) => Use::Interface,
+        ExtendedType::Union(_) => Use::Union,
+        ExtendedType::InputObject(_) => Use::Input,
+    };
+    schema.types.iter().map(|(name, definition)| (name.clone(), use_of(definition))).collect()
+}
+
+fn is_input(uses: &Uses, ty: &ast::Type) -> bool {
+    matches!(uses.get(ty.inner_named_type()), Some(Use::Leaf | Use::Input))
+}
+
+/// A root operation whose type is gone is gone, too.
+fn check_roots(schema: &mut Schema, uses: &Uses, problems: &mut Problems) {
+    let definition = schema.schema_definition.make_mut();
+    let roots = [
+        ("query", &mut definition.query),
+        ("mutation", &mut definition.mutation),
+        ("subscription", &mut definition.subscription),
+    ];
+    for (word, root) in roots {
+        if let Some(name) = root.as_ref().map(|root| root.name.clone())
+            && uses.get(&name) != Some(&Use::Object)
+        {
+            problems
+                .push(&name, format!("the {word} type is not an object type with usable fields"));
+            *root = None;
+        }
+    }
+}
+
+/// The directives of the server's own say nothing to a client, and their definitions are often not published.
+fn forget_foreign_directives(schema: &mut Schema) {
+    let is_known = |name: &Name| KNOWN_DIRECTIVES.contains(&name.as_str());
+    schema.schema_definition.make_mut().directives.0.clear();
+    for definition in schema.types.values_mut().filter(|one| !one.is_built_in()) {
+        match definition {
+            ExtendedType::Scalar(one) => {
+                one.make_mut().directives.0.retain(|one| is_known(&one.name));
+            }
+            ExtendedType::Union(one) => one.make_mut().directives.0.clear(),
+            ExtendedType::Object(one) => {
+                let one = one.make_mut();
+                one.directives.0.clear();
+                one.fields.values_mut().for_each(|field| forget_of_field(field, is_known));
+            }
+            ExtendedType::Interface(one) => {
+                let one = one.make_mut();
+                one.directives.0.clear();
+                one.fields.values_mut().for_each(|field| forget_of_field(field, is_known));
+            }
+            ExtendedType::Enum(one) => {
+                let one = one.make_mut();
+                one.directives.0.clear();
+                for value in one.values.values_mut().filter(|value| !value.directives.is_empty()) {
+                    value.make_mut().directives.0.retain(|one| is_known(&one.name));
+                }
+            }
+            ExtendedType::InputObject(one) => {
+                let one = one.make_mut();
+                one.directives.0.retain(|one| is_known(&one.name));
+                for field in one.fields.values_mut().filter(|field| !field.directives.is_empty()) {
+                    field.make_mut().directives.0.retain(|one| is_known(&one.name));
+                }
+            }
+        }
+    }
+    let one_of = Name::new_static_unchecked("oneOf");
+    schema.directive_definitions.entry(one_of.clone()).or_insert_with(|| {
+        Node::new(DirectiveDefinition {
+            description: None,
+            name: one_of,
+            arguments: Vec::new(),
+            repeatable: false,
+            locations: vec![DirectiveLocation::InputObject],
+        })
+    });
+}
+
+fn forget_of_field(field: &mut Component<FieldDefinition>, is_known: impl Fn(&Name) -> bool) {
+    let is_clean = field.directives.is_empty()
+        && field.arguments.iter().all(|argument| argument.directives.is_empty());
+    if is_clean {
+        return;
+    }
+    let field = field.make_mut();
+    field.directives.0.retain(|one| is_known(&one.name));
+    for argument in field.arguments.iter_mut().filter(|one| !one.directives.is_empty()) {
+        argument.make_mut().directives.0.retain(|one| is_known(&one.name));
+    }
+}

@@ -1,0 +1,112 @@
+//! A schema in its own language, and the places of things in it.
+
+use apollo_compiler::{
+    Node, Schema,
+    ast::Document,
+    diagnostic::{Diagnostic, ToCliReport as _},
+    parser::{Parser, SourceSpan},
+    schema::ExtendedType,
+    validation::DiagnosticData,
+};
+
+use super::super::problems::Problems;
+
+/// Takes what parses; the rest is listed.
+pub(super) fn parse(text: &str, problems: &mut Problems) -> Schema {
+    let document = match Parser::new().parse_ast(text, "schema.graphql") {
+        Ok(document) => document,
+        Err(broken) => {
+            for diagnostic in broken.errors.iter() {
+                problems.push(line(&diagnostic), diagnostic.error);
+            }
+            broken.partial
+        }
+    };
+    // Parts of a federated schema extend types that another part defines.
+    let builder = Schema::builder()
+        .adopt_orphan_extensions()
+        .ignore_builtin_redefinitions()
+        .add_ast(&document);
+    match builder.build() {
+        Ok(schema) => schema,
+        Err(broken) => {
+            for diagnostic in broken.errors.iter() {
+                let place =
+                    diagnostic.error.location().and_then(|span| in_document(&document, span));
+                problems.push(place.unwrap_or_else(|| line(&diagnostic)), diagnostic.error);
+            }
+            broken.partial
+        }
+    }
+}
+
+/// Where a finding about a built schema is: `Type.field`, `Type`, or a line.
+pub(super) fn place(schema: &Schema, diagnostic: &Diagnostic<'_, DiagnosticData>) -> String {
+    let Some(span) = diagnostic.error.location() else { return "schema".to_owned() };
+    let enclosing = schema.types.values().find(|one| is_inside(one.location(), span));
+    let Some(enclosing) = enclosing else { return line(diagnostic) };
+    let field = match enclosing {
+        ExtendedType::Object(object) => name_at(object.fields.values().map(|one| &one.node), span),
+        ExtendedType::Interface(one) => name_at(one.fields.values().map(|one| &one.node), span),
+        ExtendedType::InputObject(one) => name_at(one.fields.values().map(|one| &one.node), span),
+        _ => None,
+    };
+    coordinate(enclosing.name(), field)
+}
+
+/// Where a finding about a parsed document is.
+fn in_document(document: &Document, span: SourceSpan) -> Option<String> {
+    use apollo_compiler::ast::Definition;
+    let definition = document.definitions.iter().find(|one| is_inside(one.location(), span))?;
+    let field = match definition {
+        Definition::ObjectTypeDefinition(one) => name_at(&one.fields, span),
+        Definition::ObjectTypeExtension(one) => name_at(&one.fields, span),
+        Definition::InterfaceTypeDefinition(one) => name_at(&one.fields, span),
+        Definition::InterfaceTypeExtension(one) => name_at(&one.fields, span),
+        Definition::InputObjectTypeDefinition(one) => name_at(&one.fields, span),
+        Definition::InputObjectTypeExtension(one) => name_at(&one.fields, span),
+        _ => None,
+    };
+    Some(coordinate(definition.name()?, field))
+}
+
+fn name_at<'a, T: Named + 'a>(
+    nodes: impl IntoIterator<Item = &'a Node<T>>,
+    span: SourceSpan,
+) -> Option<&'a str> {
+    nodes.into_iter().find(|node| is_inside(node.location(), span)).map(|node| node.its_name())
+}
+
+fn coordinate(name: &str, field: Option<&str>) -> String {
+    field.map_or_else(|| name.to_owned(), |field| format!("{name}.{field}"))
+}
+
+fn is_inside(outer: Option<SourceSpan>, span: SourceSpan) -> bool {
+    outer.is_some_and(|outer| {
+        outer.file_id() == span.file_id()
+            && outer.offset() <= span.offset()
+            && span.end_offset() <= outer.end_offset()
+    })
+}
+
+fn line(diagnostic: &Diagnostic<'_, DiagnosticData>) -> String {
+    let range = diagnostic.line_column_range();
+    range.map_or_else(|| "schema".to_owned(), |range| format!("line {}", range.start.line))
+}
+
+/// Fields and input fields, which share no type.
+trait Named {
+    fn its_name(&self) -> &str;
+}
+
+impl Named for apollo_compiler::ast::FieldDefinition {
+    fn its_name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Named for apollo_compiler::ast::InputValueDefinition {
+    fn its_name(&self) -> &str {
+        &self.name
+    }
+}

@@ -1,0 +1,274 @@
+//! Chooses what to ask of a type when nobody has said it: every plain field, then the same of the objects below it.
+//!
+//! The choice is made level by level, plain fields first, and ends at a number of fields, so no schema can make it
+//! explode. What stands at the last level without plain fields of its own is asked for its `__typename`; an object that
+//! finds no room is left out. Either way the document is valid.
+
+mod fragments;
+
+use std::{collections::HashMap, fmt::Write as _};
+
+use apollo_compiler::{
+    Name,
+    ast::{FieldDefinition, Type},
+};
+
+use self::fragments::{FragmentNames, fragment_types};
+use super::schema::ApiSchema;
+
+/// How many fields one document asks for at most.
+pub(super) const MOST_FIELDS: usize = 250;
+
+/// What each object of a level may ask for, even when there are many of them.
+const LEAST_SHARE: usize = 6;
+
+/// How much of a list is asked for where the list can be cut. Many servers refuse to answer without.
+const PAGE: &str = "(first: 10)";
+
+/// Names that APIs give to what tells one thing from another.
+const TELLING: [&str; 14] = [
+    "id",
+    "name",
+    "title",
+    "number",
+    "key",
+    "slug",
+    "login",
+    "code",
+    "value",
+    "state",
+    "status",
+    "url",
+    "description",
+    "createdAt",
+];
+
+/// How far a selection goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SelectionRules {
+    /// How many levels of objects.
+    pub(super) depth: u8,
+    pub(super) include_deprecated: bool,
+}
+
+/// Writes selections; remembers what it found out about abstract types.
+#[derive(Debug)]
+pub(super) struct Selector<'a> {
+    schema: &'a ApiSchema,
+    rules: SelectionRules,
+    names: HashMap<Name, FragmentNames>,
+}
+
+/// A selection being put together: branches by number, the first is the whole.
+struct Tree {
+    branches: Vec<Branch>,
+    room: usize,
+}
+
+#[derive(Default)]
+struct Branch {
+    /// What stands before the brace.
+    head: String,
+    leaves: Vec<String>,
+    /// Objects and fragments below, by number.
+    below: Vec<usize>,
+}
+
+/// A branch whose fields have yet to be chosen.
+struct Open {
+    branch: usize,
+    ty: Name,
+}
+
+impl<'a> Selector<'a> {
+    pub(super) fn new(schema: &'a ApiSchema, rules: SelectionRules) -> Self {
+        Self { schema, rules, names: HashMap::new() }
+    }
+
+    /// The selection for a type with its braces; empty for types that have no fields.
+    pub(super) fn select(&mut self, ty: &Name) -> String {
+        if self.schema.is_leaf(ty) {
+            return String::new();
+        }
+        let mut tree = Tree { branches: vec![Branch::default()], room: MOST_FIELDS };
+        let mut level = vec![Open { branch: 0, ty: ty.clone() }];
+        for depth in 1..=self.rules.depth {
+            let mut next = Vec::new();
+            let mut waiting = level.len();
+            for open in level {
+                // The field itself and its `__typename`.
+                if tree.room < 2 {
+                    break;
+                }
+                let share = (tree.room / waiting).max(LEAST_SHARE).min(tree.room);
+                waiting -= 1;
+                let before = tree.room;
+                tree.leaf(open.branch, "__typename".to_owned());
+                tree.room -= 1;
+                self.choose_leaves(&open, share.saturating_sub(2), &mut tree);
+                if depth < self.rules.depth {
+                    self.open_objects(&open, &mut tree, &mut next);
+                }
+                debug_assert!(tree.room < before);
+            }
+            level = next;
+        }
+        tree.render(0)
+    }
+
+    /// Asks a type for its plain fields, and its possible types for theirs.
+    fn choose_leaves(&mut self, open: &Open, share: usize, tree: &mut Tree) {
+        let mut left = share;
+        let mut own: Vec<&FieldDefinition> =
+            self.fields(&open.ty).filter(|field| self.schema.is_leaf(named(field))).collect();
+        own.sort_by_key(|field| rank(field));
+        for field in own {
+            if left == 0 {
+                return;
+            }
+            left -= 1;
+            tree.leaf(open.branch, written(None, field));
+        }
+        let types = fragment_types(self.schema, &open.ty);
+        let mut waiting = types.len();
+        for ty in types {
+            let mut part = left / waiting.max(1);
+            waiting -= 1;
+            let branch = tree.branch(open.branch, format!("... on {ty}"));
+            let mut leaves = self.fragment_fields(&open.ty, ty);
+            leaves.retain(|(_, field)| self.schema.is_leaf(named(field)));
+            leaves.sort_by_key(|(_, field)| rank(field));
+            for (alias, field) in leaves {
+                if part == 0 {
+                    break;
+                }
+                part -= 1;
+                left -= 1;
+                tree.leaf(branch, written(alias.as_deref(), field));
+            }
+        }
+    }
+
+    /// Adds the objects below a type, to be asked on the next level.
+    fn open_objects(&mut self, open: &Open, tree: &mut Tree, next: &mut Vec<Open>) {
+        let own: Vec<&FieldDefinition> =
+            self.fields(&open.ty).filter(|field| !self.schema.is_leaf(named(field))).collect();
+        let has_nodes = own.iter().any(|field| field.name == "nodes");
+        for field in own {
+            // The edges of a connection hold its nodes once more.
+            if has_nodes && field.name == "edges" {
+                continue;
+            }
+            if next.len() >= MOST_FIELDS {
+                return;
+            }
+            let branch = tree.branch(open.branch, written(None, field));
+            next.push(Open { branch, ty: named(field).clone() });
+        }
+        let parts: Vec<usize> = tree.fragments_of(open.branch);
+        let types = fragment_types(self.schema, &open.ty);
+        for (part, ty) in parts.into_iter().zip(types) {
+            for (alias, field) in self.fragment_fields(&open.ty, ty) {
+                if next.len() >= MOST_FIELDS {
+                    return;
+                }
+                if !self.schema.is_leaf(named(field)) {
+                    let branch = tree.branch(part, written(alias.as_deref(), field));
+                    next.push(Open { branch, ty: named(field).clone() });
+                }
+            }
+        }
+    }
+
+    /// What a possible type of an abstract one has beyond that, with the names to ask for it under.
+    fn fragment_fields(
+        &mut self,
+        of: &Name,
+        ty: &Name,
+    ) -> Vec<(Option<String>, &'a FieldDefinition)> {
+        let (schema, rules) = (self.schema, self.rules);
+        let names = self
+            .names
+            .entry(of.clone())
+            .or_insert_with(|| FragmentNames::new(schema, of, |field| is_chosen(field, rules)));
+        let chosen = schema.fields(ty).filter(|field| is_chosen(field, rules));
+        chosen
+            .filter(|field| !names.is_shared(&field.name))
+            .map(|field| (names.alias(ty, &field.name), field))
+            .collect()
+    }
+
+    fn fields(&self, ty: &Name) -> impl Iterator<Item = &'a FieldDefinition> + use<'a> {
+        let rules = self.rules;
+        self.schema.fields(ty).filter(move |field| is_chosen(field, rules))
+    }
+}
+
+impl Tree {
+    fn leaf(&mut self, branch: usize, text: String) {
+        self.room = self.room.saturating_sub(1);
+        if let Some(branch) = self.branches.get_mut(branch) {
+            branch.leaves.push(text);
+        }
+    }
+
+    fn branch(&mut self, above: usize, head: String) -> usize {
+        let number = self.branches.len();
+        self.branches.push(Branch { head, ..Branch::default() });
+        if let Some(above) = self.branches.get_mut(above) {
+            above.below.push(number);
+        }
+        number
+    }
+
+    fn fragments_of(&self, branch: usize) -> Vec<usize> {
+        let is_fragment = |number: &&usize| {
+            self.branches.get(**number).is_some_and(|branch| branch.head.starts_with("... on "))
+        };
+        let below = self.branches.get(branch).map(|branch| branch.below.as_slice());
+        below.unwrap_or_default().iter().filter(is_fragment).copied().collect()
+    }
+
+    /// The text of a branch with its braces; empty when nothing was chosen in it.
+    fn render(&self, branch: usize) -> String {
+        let Some(branch) = self.branches.get(branch) else { return String::new() };
+        let mut inside = branch.leaves.join(" ");
+        for number in &branch.below {
+            let text = self.render(*number);
+            if let (false, Some(below)) = (text.is_empty(), self.branches.get(*number)) {
+                let space = if inside.is_empty() { "" } else { " " };
+                // Writing into a string cannot fail.
+                _ = write!(inside, "{space}{} {text}", below.head);
+            }
+        }
+        if inside.is_empty() { inside } else { format!("{{ {inside} }}") }
+    }
+}
+
+/// A field that can be asked without knowing anything: it needs no argument.
+fn is_chosen(field: &FieldDefinition, rules: SelectionRules) -> bool {
+    let is_current = rules.include_deprecated || !field.directives.has("deprecated");
+    is_current && !field.arguments.iter().any(|argument| argument.is_required())
+}
+
+/// Where a field stands among its like when there is no room for all: what tells one thing from another first.
+fn rank(field: &FieldDefinition) -> usize {
+    TELLING.iter().position(|name| field.name == *name).unwrap_or(TELLING.len())
+}
+
+fn written(alias: Option<&str>, field: &FieldDefinition) -> String {
+    let alias = alias.map(|alias| format!("{alias}: ")).unwrap_or_default();
+    format!("{alias}{}{}", field.name, page(field))
+}
+
+fn page(field: &FieldDefinition) -> &'static str {
+    let first = field.arguments.iter().find(|argument| argument.name == "first");
+    let can_be_cut = first.is_some_and(|first| {
+        matches!(&*first.ty, Type::Named(name) if name == "Int") && first.default_value.is_none()
+    });
+    if can_be_cut { PAGE } else { "" }
+}
+
+fn named(field: &FieldDefinition) -> &Name {
+    field.ty.inner_named_type()
+}

@@ -1,0 +1,22 @@
+//! Descriptions at a length that a list of tools can bear.
+
+/// The longest description of a single argument, field or value.
+const LONGEST: usize = 600;
+
+/// A description without its line breaks, cut between characters.
+pub(super) fn shortened(text: &str) -> String {
+    let mut words = String::with_capacity(text.len().min(LONGEST + 4));
+    for word in text.split_whitespace() {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        let room = LONGEST.saturating_sub(words.len());
+        if word.len() > room {
+            words.extend(word.chars().take(room / 4));
+            words.push('…');
+            break;
+        }
+        words.push_str(word);
+    }
+    words
+}

@@ -1,0 +1,119 @@
+//! Where the requests of one endpoint may go.
+//!
+//! What a file says holds for everything that is contacted because of it: its own addresses, those its documents name, and
+//! those a redirect names. One exception: an address on this machine that stands in the file itself is the file saying so,
+//! and that origin is open.
+
+use capdeck_auth::{GuardedClients, OutOfReach, Reach};
+use capdeck_definition::{CapabilityId, HttpBlock, Network as Networks};
+use reqwest::Client;
+use url::{Origin, Url};
+
+use crate::{CallError, ErrorCode};
+
+/// The part of the network that is open to one endpoint.
+#[derive(Debug)]
+pub(super) struct Network {
+    id: CapabilityId,
+    clients: GuardedClients,
+    reach: Reach,
+    /// Origins on this machine that stand in the file itself.
+    local: Vec<Origin>,
+}
+
+impl Network {
+    pub(super) fn new(id: &CapabilityId, block: &impl HttpBlock, clients: &GuardedClients) -> Self {
+        let reach = match block.outgoing().network {
+            Networks::Public => Reach::Public,
+            Networks::Private => Reach::Inside,
+        };
+        let local = block.addresses().into_iter().filter(|address| is_local(address));
+        let local = local.filter_map(|address| Some(Url::parse(address).ok()?.origin())).collect();
+        Self { id: id.clone(), clients: clients.clone(), reach, local }
+    }
+
+    /// The client for a request to this address, or why none may be made.
+    pub(super) fn client(&self, url: &Url) -> Result<Client, CallError> {
+        let is_local = self.local.contains(&url.origin());
+        self.client_within(if is_local { Reach::Loopback } else { self.reach }, url)
+    }
+
+    /// The same for an address that only a remote has named.
+    pub(super) fn client_elsewhere(&self, url: &Url) -> Result<Client, CallError> {
+        self.client_within(self.reach, url)
+    }
+
+    fn client_within(&self, reach: Reach, url: &Url) -> Result<Client, CallError> {
+        reach.check(url).map_err(|reason| self.refusal(&reason))?;
+        self.clients.get(reach).map_err(|error| {
+            CallError::new(ErrorCode::InternalError, "the HTTP client cannot be built")
+                .detail(error)
+        })
+    }
+
+    /// An address that is not contacted, in words.
+    pub(super) fn refusal(&self, reason: &OutOfReach) -> CallError {
+        let id = &self.id;
+        let message = format!("`{id}` names an address that is not contacted: {reason}");
+        let error = CallError::new(ErrorCode::Denied, message);
+        match reason {
+            OutOfReach::Inside { .. } => error.hint(format!(
+                "if the service is yours, add `network: private` to the definition of `{id}`"
+            )),
+            OutOfReach::NotProtected | OutOfReach::NotWeb | OutOfReach::NoHost => {
+                error.hint("an https address is needed")
+            }
+            OutOfReach::UserInfo => error.hint("put credentials under `auth`"),
+            OutOfReach::Never { .. } => error.hint("no setting opens this address"),
+        }
+    }
+}
+
+/// True when this machine is written out. Other spellings of its address are what somebody hides it behind.
+fn is_local(address: &str) -> bool {
+    let address = address.to_ascii_lowercase();
+    let rest = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"));
+    ["localhost", "127.0.0.1", "[::1]"].into_iter().any(|host| {
+        let after = rest.and_then(|rest| rest.strip_prefix(host));
+        after.is_some_and(|after| after.is_empty() || after.starts_with([':', '/', '?', '#']))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_local;
+
+    #[test]
+    fn only_a_plainly_written_address_says_that_this_machine_is_meant() {
+        for plain in [
+            "http://localhost",
+            "http://localhost:8080/v1",
+            "HTTPS://LocalHost/",
+            "http://127.0.0.1?x",
+            "http://[::1]:1#x",
+        ] {
+            assert!(is_local(plain), "{plain}");
+        }
+        for hidden in [
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://0177.0.0.1/",
+            "http://127.1/",
+            "http://127.0.0.2/",
+            "http://127.0.0.1.example.com/",
+            "http://localhost.example.com/",
+            "http://localhost.",
+            "http://x.localhost/",
+            "http://x@localhost/",
+            "http://localhost@evil.example/",
+            "http://localhost\\@evil.example/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://[0:0:0:0:0:0:0:1]/",
+            "http:/localhost",
+            " http://localhost",
+            "ftp://localhost",
+        ] {
+            assert!(!is_local(hidden), "{hidden}");
+        }
+    }
+}

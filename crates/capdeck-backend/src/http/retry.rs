@@ -1,0 +1,145 @@
+//! Whether and when a request is sent again.
+//!
+//! A request is repeated when nothing of it was sent, or when sending it twice does what sending it once does. The server's
+//! own wish (`Retry-After`) comes before ours; a wait that would not end before the deadline is not begun.
+
+use std::{error::Error, io, time::Duration};
+
+use capdeck_auth::OutOfReach;
+use reqwest::{
+    Response, StatusCode,
+    header::{HeaderMap, RETRY_AFTER},
+};
+
+/// The pause before the first repetition; each further one is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// The longest pause of our own choice.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Where in the life of a request it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Before anything was sent.
+    Connecting,
+    /// Later, so that the server may have acted on it.
+    Exchanging,
+    /// In a way that another attempt would not change.
+    Settled,
+}
+
+/// The pause after which an answered request is worth sending again; `None` when the answer stands.
+pub(super) fn after_answer(
+    is_idempotent: bool,
+    response: &Response,
+    attempt: u32,
+) -> Option<Duration> {
+    let passes = matches!(
+        response.status(),
+        StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    );
+    (is_idempotent && passes).then(|| pause(attempt).max(wish(response.headers())))
+}
+
+/// The pause after which a request without an answer is worth sending again.
+pub(super) fn after_failure(
+    is_idempotent: bool,
+    error: &reqwest::Error,
+    attempt: u32,
+) -> Option<Duration> {
+    let is_worth_it = match stage(error) {
+        Stage::Connecting => true,
+        Stage::Exchanging => is_idempotent,
+        Stage::Settled => false,
+    };
+    is_worth_it.then(|| pause(attempt))
+}
+
+/// The error of a kind among the causes of another.
+pub(super) fn cause<Kind: Error + 'static>(error: &reqwest::Error) -> Option<&Kind> {
+    let mut source = error.source();
+    while let Some(inner) = source {
+        if let Some(found) = inner.downcast_ref() {
+            return Some(found);
+        }
+        // An I/O error hides what it was made from.
+        let wrapped = inner.downcast_ref().and_then(io::Error::get_ref);
+        if let Some(found) = wrapped.and_then(|wrapped| wrapped.downcast_ref()) {
+            return Some(found);
+        }
+        source = inner.source();
+    }
+    None
+}
+
+fn stage(error: &reqwest::Error) -> Stage {
+    let is_refused = cause::<OutOfReach>(error).is_some();
+    let is_untrusted = cause::<rustls::Error>(error).is_some();
+    let is_cut = cause::<hyper::Error>(error).is_some_and(|error| {
+        error.is_incomplete_message() || error.is_canceled() || error.is_closed()
+    });
+    if is_refused || is_untrusted {
+        Stage::Settled
+    } else if error.is_connect() {
+        Stage::Connecting
+    } else if is_cut || cause::<io::Error>(error).is_some() {
+        Stage::Exchanging
+    } else {
+        Stage::Settled
+    }
+}
+
+/// Twice as long each time, and never the same for two callers who failed together.
+fn pause(attempt: u32) -> Duration {
+    let whole =
+        FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(LONGEST_PAUSE);
+    let share = getrandom::u32().map_or(1.0, |random| f64::from(random) / f64::from(u32::MAX));
+    whole.mul_f64(0.5 + share / 2.0)
+}
+
+/// What the server asks for: seconds, or a date.
+fn wish(headers: &HeaderMap) -> Duration {
+    let text = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let date = || {
+        httpdate::parse_http_date(text.trim())
+            .ok()?
+            .duration_since(std::time::SystemTime::now())
+            .ok()
+    };
+    match text.trim().parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => date().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn pauses_grow_and_differ() {
+        for (attempt, whole) in [(1, 200), (2, 400), (3, 800), (5, 3200), (6, 5000), (40, 5000)] {
+            let whole = Duration::from_millis(whole);
+            let pauses: Vec<Duration> = (0..50).map(|_| pause(attempt)).collect();
+            assert!(pauses.iter().all(|pause| (whole / 2..=whole).contains(pause)), "{pauses:?}");
+            assert!(pauses.iter().any(|pause| *pause != pauses[0]));
+        }
+    }
+
+    #[test]
+    fn a_servers_wish_is_seconds_or_a_date() {
+        let wish = |text: &str| wish(&HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]));
+        assert_eq!(wish("7"), Duration::from_secs(7));
+        assert_eq!(wish(" 0 "), Duration::ZERO);
+        let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(90));
+        assert!((85..=90).contains(&wish(&date).as_secs()), "{date}");
+        for odd in ["", "soon", "-3", "1.5", "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 99 Nov"] {
+            assert_eq!(wish(odd), Duration::ZERO, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! APIs that an OpenAPI or Swagger document describes.
+//!
+//! `import` walks the document once and makes each operation a tool and a plan; the document is dropped then. A call
+//! only looks at its plan (`request`). Nothing here is strict about a document: one operation, reference or schema that
+//! makes no sense is told as a problem, and the rest works.
+
+mod body;
+mod document;
+mod file_input;
+mod file_schema;
+mod filter;
+mod form;
+mod form_fields;
+mod import;
+mod input;
+mod large_stack;
+mod media;
+mod names;
+mod operation;
+mod output;
+mod parameter;
+mod path;
+mod problems;
+mod request;
+mod schemas;
+mod security;
+mod server;
+mod style;
+mod swagger2;
+mod syntax;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use capdeck_catalog::Discovery;
+use capdeck_definition::{Auth, OpenApiEndpoint};
+use parking_lot::Mutex;
+use serde_json::{Map, Value, value::RawValue};
+use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use self::{
+    document::{Document, Surrounding},
+    file_input::FilePlaces,
+    filter::Filter,
+    import::{Imported, Rules, import},
+    large_stack::on_large_stack,
+    security::Offer,
+    server::ServerRules,
+};
+use crate::{
+    CallError, ErrorCode,
+    arguments::no_such_tool,
+    connect::Prepared,
+    described::{Api, DescribedApi, DocumentPlace, Reader, read_document},
+    http::{DEFAULT_INLINE, Delivery, Endpoint, Pace, parse_base},
+};
+
+/// The largest description that is read.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Reads the description of one capability.
+#[derive(Debug)]
+pub(crate) struct OpenApiReader {
+    place: DocumentPlace,
+    /// Where references to other files may lead; only for a description that is a file itself.
+    surrounding: Option<Surrounding>,
+    rules: Rules,
+    project: Option<PathBuf>,
+    /// The last text and what it was read as. Most of the time nothing has changed.
+    last: Mutex<Option<([u8; 32], Arc<OpenApi>)>>,
+}
+
+/// A description that has been read.
+#[derive(Debug)]
+struct OpenApi {
+    imported: Imported,
+    project: Option<PathBuf>,
+}
+
+/// Opens the connection of an OpenAPI capability. Nothing is read yet, unless a sign-in needs to know its server.
+pub(crate) async fn connect(
+    mut prepared: Prepared<OpenApiEndpoint>,
+    base_dir: &Path,
+    cancel: &CancellationToken,
+) -> Result<DescribedApi<OpenApiReader>, CallError> {
+    let scrubber = prepared.log_scrubber.clone();
+    let block = prepared.block.clone();
+    let reader = OpenApiReader::new(&prepared, base_dir);
+    let reader = reader.map_err(|error| error.scrubbed(&scrubber))?;
+    let server = match block.auth {
+        Auth::OAuth2(_) | Auth::Oidc(_) => {
+            let of_block = block.clone();
+            let server = tokio::task::spawn_blocking(move || resource(&of_block));
+            server.await.ok().flatten()
+        }
+        Auth::None {} | Auth::Bearer { .. } | Auth::Headers { .. } => None,
+    };
+    let endpoint =
+        Endpoint::new(&mut prepared, &block.auth, server, block.request_timeout_ms, cancel);
+    Ok(DescribedApi::new(reader, endpoint, block.operation_cache_ttl_ms))
+}
+
+/// Whether the addresses and the file of a definition can be used, without reading anything.
+pub(crate) fn check(prepared: &Prepared<OpenApiEndpoint>) -> Result<(), CallError> {
+    let reader = OpenApiReader::new(prepared, Path::new(""))?;
+    match &reader.place {
+        DocumentPlace::File(path) if !path.is_file() => {
+            let message = format!("the description `{}` is not there", path.display());
+            Err(CallError::new(ErrorCode::ConfigInvalid, message)
+                .hint("check `specPath`; it is relative to the file that names it"))
+        }
+        DocumentPlace::File(_) | DocumentPlace::Url(_) => Ok(()),
+    }
+}
+
+/// What a sign-in is for: the base URL, else the server that a description on this machine names, else the place of
+/// the description.
+pub(crate) fn resource(block: &OpenApiEndpoint) -> Option<Url> {
+    if let Some(base) = &block.base_url {
+        return Url::parse(base).ok();
+    }
+    if let Some(spec_url) = &block.spec_url {
+        return Url::parse(spec_url).ok();
+    }
+    let bytes = std::fs::read(block.spec_path.as_ref()?).ok()?;
+    let rules = ServerRules { base: None, spec_url: None, has_credentials: true };
+    let root = || Document::read(&bytes, None).and_then(|document| rules.root(&document));
+    on_large_stack(root).ok()?.ok()
+}
+
+impl OpenApiReader {
+    fn new(prepared: &Prepared<OpenApiEndpoint>, base_dir: &Path) -> Result<Self, CallError> {
+        let block = &prepared.block;
+        let base = block.base_url.as_deref().map(parse_base).transpose()?;
+        let (place, surrounding) = match (&block.spec_path, &block.spec_url) {
+            (Some(path), _) => {
+                let file = PathBuf::from(path);
+                let folder = base_dir.to_path_buf();
+                (DocumentPlace::File(file.clone()), Some(Surrounding { file, folder }))
+            }
+            (None, Some(url)) => (DocumentPlace::Url(parse_spec_url(url)?), None),
+            (None, None) => {
+                return Err(CallError::new(
+                    ErrorCode::ConfigInvalid,
+                    "there is neither `specPath` nor `specUrl`",
+                ));
+            }
+        };
+        let spec_url = match &place {
+            DocumentPlace::Url(url) => Some(url.clone()),
+            DocumentPlace::File(_) => None,
+        };
+        let offer = Offer::new(&block.auth);
+        let has_credentials = offer != Offer::Nothing;
+        Ok(Self {
+            place,
+            surrounding,
+            rules: Rules {
+                servers: ServerRules { base, spec_url, has_credentials },
+                filter: Filter::new(block),
+                offer,
+            },
+            project: prepared.surroundings.project.clone(),
+            last: Mutex::new(None),
+        })
+    }
+
+    /// Credentials go along when the description is on the API's own server.
+    fn is_trusted(&self) -> bool {
+        let ServerRules { base, spec_url, .. } = &self.rules.servers;
+        match (base, spec_url) {
+            (Some(base), Some(spec_url)) => base.origin() == spec_url.origin(),
+            // Without a base URL only the description's own origin is called with credentials.
+            (None, Some(_)) => true,
+            (_, None) => false,
+        }
+    }
+}
+
+#[async_trait]
+impl Reader for OpenApiReader {
+    async fn read(&self, endpoint: &Endpoint) -> Result<Arc<dyn Api>, CallError> {
+        let bytes = read_document(endpoint, &self.place, self.is_trusted(), MOST_BYTES).await?;
+        let digest: [u8; 32] = Sha256::digest(&bytes).into();
+        if let Some((known, api)) = &*self.last.lock()
+            && *known == digest
+        {
+            return Ok(Arc::<OpenApi>::clone(api));
+        }
+        let (rules, surrounding) = (self.rules.clone(), self.surrounding.clone());
+        let read = move || on_large_stack(|| read(&bytes, surrounding.as_ref(), &rules));
+        let reading = tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other);
+        let reading = reading.flatten().map_err(|error| {
+            CallError::new(ErrorCode::InternalError, "reading the description failed").detail(error)
+        })?;
+        let (imported, is_alone) = reading.map_err(|reason| unusable(&self.place, &reason))?;
+        let api = Arc::new(OpenApi { imported, project: self.project.clone() });
+        // Other files may change without this one.
+        *self.last.lock() = is_alone.then(|| (digest, Arc::clone(&api)));
+        Ok(api)
+    }
+}
+
+#[async_trait]
+impl Api for OpenApi {
+    fn discovery(&self) -> Discovery {
+        Discovery {
+            tools: self.imported.tools.clone(),
+            problems: self.imported.problems.clone(),
+            ..Discovery::default()
+        }
+    }
+
+    async fn call(
+        &self,
+        endpoint: &Endpoint,
+        tool: &str,
+        arguments: Map<String, Value>,
+        _pace: &Pace,
+    ) -> Result<Box<RawValue>, CallError> {
+        let operations = &self.imported.operations;
+        let operation =
+            operations.get(tool).ok_or_else(|| no_such_tool(tool, operations.keys()))?;
+        let files =
+            FilePlaces { artifacts: endpoint.artifacts(), project: self.project.as_deref() };
+        let request = request::build(operation, &arguments, files)?;
+        endpoint.exchange(request, Delivery::Inline { limit: DEFAULT_INLINE }).await
+    }
+}
+
+/// Reads and imports; also tells whether the description is one file.
+fn read(
+    bytes: &Bytes,
+    surrounding: Option<&Surrounding>,
+    rules: &Rules,
+) -> Result<(Imported, bool), String> {
+    let document = Document::read(bytes, surrounding)?;
+    Ok((import(&document, rules)?, document.is_alone()))
+}
+
+fn unusable(place: &DocumentPlace, reason: &str) -> CallError {
+    let place = match place {
+        DocumentPlace::File(path) => path.display().to_string(),
+        DocumentPlace::Url(url) => format!("{}{}", url.origin().ascii_serialization(), url.path()),
+    };
+    let hint = if reason.contains("server") || reason.contains("`host`") {
+        "set `baseUrl` to the address of the API"
+    } else {
+        "check the document; it has to be OpenAPI 3.x or Swagger 2.0, in JSON or YAML"
+    };
+    CallError::new(
+        ErrorCode::ConfigInvalid,
+        format!("the description `{place}` cannot be used: {reason}"),
+    )
+    .hint(hint)
+}
+
+/// A description may come from where an API may be, and its address may have a query.
+fn parse_spec_url(text: &str) -> Result<Url, CallError> {
+    let address = text.split(['?', '#']).next().unwrap_or_default();
+    let refuse = |reason: &str| {
+        CallError::new(ErrorCode::ConfigInvalid, format!("`specUrl` cannot be used: {reason}"))
+            .hint("give an https URL without user name")
+    };
+    parse_base(address)
+        .map_err(|error| refuse(error.message.trim_start_matches("`baseUrl` cannot be used: ")))?;
+    Url::parse(text).map_err(|error| refuse(&error.to_string()))
+}

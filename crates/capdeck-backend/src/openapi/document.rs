@@ -1,0 +1,259 @@
+//! A description and the files it refers to, read whole, and the way from a `$ref` to what it means.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use super::syntax;
+
+/// How many references may lead to each other before one leads to a value.
+const MOST_HOPS: usize = 64;
+
+/// How many other files a description may be spread over, and how large they may be together.
+const MOST_FILES: usize = 256;
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// One description, its references resolvable.
+#[derive(Debug)]
+pub(super) struct Document {
+    pub(super) version: Version,
+    files: Vec<Value>,
+    /// What a reference's file part leads to, for each file it stands in. Errors are told where a reference is followed.
+    links: HashMap<(usize, String), Result<usize, String>>,
+}
+
+/// Which of the three formats a description is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    Swagger2,
+    OpenApi30,
+    /// 3.1 and later.
+    OpenApi31,
+}
+
+/// A value in one of the files.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Node<'a> {
+    pub(super) value: &'a Value,
+    file: usize,
+}
+
+/// The files a description may refer to.
+#[derive(Debug, Clone)]
+pub(super) struct Surrounding {
+    /// Where the description itself is.
+    pub(super) file: PathBuf,
+    /// The folder that no reference may leave.
+    pub(super) folder: PathBuf,
+}
+
+impl Document {
+    /// Reads a description. Files it refers to are read only with a `surrounding`.
+    pub(super) fn read(bytes: &[u8], surrounding: Option<&Surrounding>) -> Result<Self, String> {
+        let root = syntax::parse(bytes)?;
+        let version = version(&root)?;
+        let mut document = Self { version, files: vec![root], links: HashMap::new() };
+        document.link(surrounding);
+        Ok(document)
+    }
+
+    /// The description itself.
+    pub(super) fn root(&self) -> Node<'_> {
+        // There is always a first file.
+        Node { value: self.files.first().unwrap_or(&Value::Null), file: 0 }
+    }
+
+    /// True when it refers to no other file.
+    pub(super) fn is_alone(&self) -> bool {
+        self.links.is_empty()
+    }
+
+    /// Follows references until there is something else. What is no reference is returned as it is.
+    pub(super) fn follow<'a>(&'a self, node: Node<'a>) -> Result<Node<'a>, String> {
+        let mut current = node;
+        for _hop in 0..MOST_HOPS {
+            let Some(reference) = current.reference() else { return Ok(current) };
+            current = self.target(current.file, reference)?;
+        }
+        Err(format!("the reference `{}` leads in a circle", node.reference().unwrap_or_default()))
+    }
+
+    /// What one reference leads to, which may be a reference again.
+    fn target<'a>(&'a self, file: usize, reference: &str) -> Result<Node<'a>, String> {
+        let (place, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let file = if place.is_empty() {
+            file
+        } else {
+            match self.links.get(&(file, place.to_owned())) {
+                Some(Ok(file)) => *file,
+                Some(Err(reason)) => return Err(reason.clone()),
+                None => return Err(refused(place, "a description from the web stands alone")),
+            }
+        };
+        let missing = || format!("the reference `{reference}` leads to nothing");
+        let root = self.files.get(file).ok_or_else(missing)?;
+        let pointer = percent_decode_str(fragment).decode_utf8().map_err(|_invalid| missing())?;
+        Ok(Node { value: root.pointer(&pointer).ok_or_else(missing)?, file })
+    }
+
+    /// Reads the files that references name, and those that they name in turn.
+    fn link(&mut self, surrounding: Option<&Surrounding>) {
+        let Some(surrounding) = surrounding else { return };
+        let main = surrounding.file.canonicalize().unwrap_or_else(|_| surrounding.file.clone());
+        let mut paths = vec![main];
+        let mut bytes_left = MOST_BYTES;
+        let mut file = 0;
+        while let (Some(root), Some(path)) = (self.files.get(file), paths.get(file).cloned()) {
+            let mut places = Vec::new();
+            collect_places(root, &mut places);
+            for place in places {
+                let link = locate(&place, &path, &surrounding.folder).and_then(|target| {
+                    if let Some(known) = paths.iter().position(|path| *path == target) {
+                        return Ok(known);
+                    }
+                    let value = load(&place, &target, self.files.len(), &mut bytes_left)?;
+                    self.files.push(value);
+                    paths.push(target);
+                    Ok(self.files.len() - 1)
+                });
+                self.links.insert((file, place), link);
+            }
+            file += 1;
+        }
+    }
+}
+
+impl<'a> Node<'a> {
+    /// The member of an object.
+    pub(super) fn get(self, key: &str) -> Option<Self> {
+        self.value.get(key).map(|value| self.with(value))
+    }
+
+    /// A value of the same file.
+    pub(super) fn with(self, value: &'a Value) -> Self {
+        Self { value, ..self }
+    }
+
+    /// The items, when this is an array.
+    pub(super) fn items(self) -> impl Iterator<Item = Self> {
+        self.value.as_array().into_iter().flatten().map(move |value| self.with(value))
+    }
+
+    /// The members, when this is an object.
+    pub(super) fn members(self) -> impl Iterator<Item = (&'a str, Self)> {
+        let members = self.value.as_object().into_iter().flatten();
+        members.map(move |(key, value)| (key.as_str(), self.with(value)))
+    }
+
+    /// A text member, trimmed. `None` when it is empty.
+    pub(super) fn text(self, key: &str) -> Option<&'a str> {
+        let text = self.value.get(key)?.as_str()?.trim();
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// True when the member is `true`.
+    pub(super) fn is_true(self, key: &str) -> bool {
+        self.value.get(key).and_then(Value::as_bool) == Some(true)
+    }
+
+    /// The reference this is, if it is one.
+    pub(super) fn reference(self) -> Option<&'a str> {
+        self.value.get("$ref")?.as_str()
+    }
+
+    /// Tells values apart by where they stand, not by what they say.
+    pub(super) fn identity(self) -> usize {
+        std::ptr::from_ref(self.value).addr()
+    }
+}
+
+fn version(root: &Value) -> Result<Version, String> {
+    // YAML reads an unquoted `2.0` as a number.
+    let text = |key: &str| match root.get(key) {
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(Value::Number(number)) => Some(number.to_string()),
+        _ => None,
+    };
+    let swagger = text("swagger");
+    let told = text("openapi").or_else(|| swagger.clone());
+    match told.as_deref() {
+        Some(text) if text.starts_with("2.") || text == "2" => Ok(Version::Swagger2),
+        Some(text) if text == "3" || text == "3.0" || text.starts_with("3.0.") => {
+            Ok(Version::OpenApi30)
+        }
+        Some(text) if text.starts_with("3.") => Ok(Version::OpenApi31),
+        Some(text) => Err(format!(
+            "it is written in version `{text}` of the format; versions 2.0 and 3.x are known"
+        )),
+        None => {
+            Err("it is no OpenAPI description: it has neither `openapi` nor `swagger`".to_owned())
+        }
+    }
+}
+
+/// The file parts of all references in a value.
+fn collect_places(root: &Value, places: &mut Vec<String>) {
+    let mut pending = vec![root];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Array(items) => pending.extend(items),
+            Value::Object(members) => {
+                if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+                    let place = reference.split_once('#').map_or(reference, |(place, _)| place);
+                    if !place.is_empty() && !places.iter().any(|known| known == place) {
+                        places.push(place.to_owned());
+                    }
+                }
+                pending.extend(members.values());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The file a reference names, without links, inside the folder.
+fn locate(place: &str, from: &Path, folder: &Path) -> Result<PathBuf, String> {
+    if place.contains("://") {
+        return Err(refused(place, "only files in the definition's folder are read"));
+    }
+    let decoded = percent_decode_str(place).decode_utf8_lossy().into_owned();
+    let relative = Path::new(&decoded);
+    let climbs = relative.components().any(|part| matches!(part, Component::ParentDir));
+    if relative.is_absolute() || climbs {
+        return Err(refused(place, "absolute paths and `..` are not followed"));
+    }
+    let outside = || refused(place, "it is outside of the definition's folder");
+    let folder = folder.canonicalize().map_err(|_missing| outside())?;
+    let path = from.parent().unwrap_or(from).join(relative);
+    let path = path
+        .canonicalize()
+        .map_err(|error| format!("the reference to `{place}` leads to nothing: {error}"))?;
+    // Links were followed before the check: one inside the folder may lead out of it.
+    if path.starts_with(&folder) { Ok(path) } else { Err(outside()) }
+}
+
+fn load(place: &str, path: &Path, files: usize, bytes_left: &mut u64) -> Result<Value, String> {
+    let unreadable =
+        |error: String| format!("the file `{place}` that is referred to cannot be read: {error}");
+    if files > MOST_FILES {
+        return Err(unreadable(format!("the description has more than {MOST_FILES} files")));
+    }
+    let facts = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
+    if !facts.is_file() {
+        return Err(unreadable("it is no file".to_owned()));
+    }
+    *bytes_left = bytes_left.checked_sub(facts.len()).ok_or_else(|| {
+        unreadable(format!("all files together exceed {} MiB", MOST_BYTES / (1024 * 1024)))
+    })?;
+    let bytes = fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    syntax::parse(&bytes).map_err(unreadable)
+}
+
+fn refused(place: &str, reason: &str) -> String {
+    format!("the reference to `{place}` is not followed: {reason}")
+}

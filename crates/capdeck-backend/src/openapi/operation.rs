@@ -1,0 +1,222 @@
+//! One operation of a description: the tool that agents see, and the plan that a call follows.
+
+use std::sync::Arc;
+
+use capdeck_auth::is_transport_header;
+use capdeck_catalog::{RawObject, Tool};
+use reqwest::{
+    Method,
+    header::{HeaderName, HeaderValue},
+};
+use serde_json::{Map, Value, json, value::RawValue};
+use url::Url;
+
+use super::{
+    body::{self, Bodies, BodyPlan},
+    document::{Document, Node, Version},
+    input,
+    names::describe,
+    output,
+    parameter::{self, Described, Entry, Location, Parameter},
+    path::PathTemplate,
+    problems::Problems,
+    schemas::Schemas,
+    swagger2,
+};
+
+/// What a call needs to know.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) method: Method,
+    pub(super) server: Arc<Url>,
+    pub(super) path: PathTemplate,
+    pub(super) parameters: Vec<Parameter>,
+    /// Sent unless the caller gives another value.
+    pub(super) default_headers: Vec<(HeaderName, HeaderValue)>,
+    pub(super) bodies: Vec<BodyPlan>,
+}
+
+/// Where an operation stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spot<'a> {
+    pub(super) method: &'a str,
+    pub(super) path: &'a str,
+    pub(super) path_item: Node<'a>,
+    pub(super) node: Node<'a>,
+}
+
+/// What all operations of a description share while it is read.
+pub(super) struct Import<'a> {
+    pub(super) document: &'a Document,
+    pub(super) schemas: Schemas<'a>,
+    pub(super) problems: Problems,
+    /// Names of headers that carry the definition's credentials, in lower case.
+    pub(super) auth_headers: Vec<String>,
+}
+
+impl Spot<'_> {
+    /// `GET /users/{id}`, which no other operation is.
+    pub(super) fn place(&self) -> String {
+        format!("{} {}", self.method.to_ascii_uppercase(), self.path)
+    }
+}
+
+/// Reads an operation. The error says why it cannot be called.
+pub(super) fn read<'a>(
+    import: &mut Import<'a>,
+    spot: Spot<'a>,
+    name: &str,
+    server: Arc<Url>,
+) -> Result<(Tool, Operation), String> {
+    let place = spot.place();
+    let path = PathTemplate::parse(spot.path)?;
+    let method = Method::from_bytes(spot.method.to_ascii_uppercase().as_bytes())
+        .map_err(|error| error.to_string())?;
+    let Collected { mut parameters, body, form_fields } = collect(import, spot, &place);
+    fit_to_path(&mut parameters, &path, import.document.root());
+    let default_headers = take_default_headers(import, &mut parameters);
+    let bodies = match spot.node.get("requestBody").filter(|_| !is_swagger(import.document)) {
+        Some(body) => {
+            body::read(import.document, body, &place, &mut import.schemas, &mut import.problems)?
+        }
+        None if is_swagger(import.document) => {
+            swagger2::read_body(import, spot.node, body, &form_fields, &place)?
+        }
+        None => Bodies::default(),
+    };
+    let input_schema = input::schema(import, &parameters, &bodies, &place);
+    let output_schema =
+        output::read(import.document, spot.node, &place, &mut import.schemas, &mut import.problems);
+    let tool = build_tool(name, spot, &method, input_schema, output_schema)
+        .ok_or("it cannot be described")?;
+    let operation = Operation {
+        method,
+        server,
+        path,
+        parameters: parameters.into_iter().map(|one| one.parameter).collect(),
+        default_headers,
+        bodies: bodies.plans,
+    };
+    Ok((tool, operation))
+}
+
+fn is_swagger(document: &Document) -> bool {
+    document.version == Version::Swagger2
+}
+
+/// The entries of both `parameters` lists.
+#[derive(Default)]
+struct Collected<'a> {
+    parameters: Vec<Described<'a>>,
+    body: Option<Node<'a>>,
+    form_fields: Vec<Node<'a>>,
+}
+
+/// An operation's own parameters replace those of its path by name and place. A broken one is left out.
+fn collect<'a>(import: &mut Import<'a>, spot: Spot<'a>, place: &str) -> Collected<'a> {
+    let mut collected = Collected::default();
+    let lists = [spot.path_item.get("parameters"), spot.node.get("parameters")];
+    for entry in lists.into_iter().flatten().flat_map(Node::items) {
+        match parameter::read(import.document, entry) {
+            Ok(Entry::Parameter(described)) => {
+                let is_same = |known: &Described<'_>| {
+                    known.parameter.name == described.parameter.name
+                        && known.parameter.location == described.parameter.location
+                };
+                match collected.parameters.iter_mut().find(|known| is_same(known)) {
+                    Some(known) => *known = described,
+                    None => collected.parameters.push(described),
+                }
+            }
+            Ok(Entry::Body(node)) => collected.body = Some(node),
+            Ok(Entry::FormField(node)) => {
+                collected.form_fields.retain(|known| known.text("name") != node.text("name"));
+                collected.form_fields.push(node);
+            }
+            Err(reason) => import.problems.add(place, format!("{reason}; it is left out")),
+        }
+    }
+    collected
+}
+
+/// Path parameters that the path has no hole for go; holes that nobody described take any value.
+fn fit_to_path<'a>(parameters: &mut Vec<Described<'a>>, path: &PathTemplate, root: Node<'a>) {
+    let holes = path.holes();
+    let is_path = |one: &Described<'_>| one.parameter.location == Location::Path;
+    parameters.retain(|one| !is_path(one) || holes.contains(&one.parameter.name.as_str()));
+    for hole in holes {
+        if !parameters.iter().any(|one| is_path(one) && one.parameter.name == hole) {
+            parameters.push(Described {
+                parameter: Parameter::in_path(hole),
+                is_required: true,
+                schema: None,
+                node: root.with(&Value::Null),
+            });
+        }
+    }
+}
+
+/// Header parameters with a default are sent by themselves. Those that are the transport's or the sign-in's own
+/// cannot be given by a caller at all.
+fn take_default_headers(
+    import: &mut Import<'_>,
+    parameters: &mut Vec<Described<'_>>,
+) -> Vec<(HeaderName, HeaderValue)> {
+    let document = import.document;
+    let mut defaults = Vec::new();
+    parameters.retain(|described| {
+        if described.parameter.location != Location::Header {
+            return true;
+        }
+        let name = described.parameter.name.to_ascii_lowercase();
+        let is_ours = import.auth_headers.contains(&name);
+        let is_forbidden = is_ours || is_transport_header(&name);
+        let schema = described.schema.and_then(|schema| document.follow(schema).ok());
+        let default = schema.and_then(|schema| schema.value.get("default"));
+        let text = default.and_then(crate::arguments::scalar_text);
+        if let Some(text) = text.filter(|_| !is_forbidden || name == "accept")
+            && let (Ok(name), Ok(value)) =
+                (HeaderName::try_from(&name), HeaderValue::try_from(text))
+        {
+            defaults.push((name, value));
+        }
+        !is_forbidden
+    });
+    defaults
+}
+
+fn build_tool(
+    name: &str,
+    spot: Spot<'_>,
+    method: &Method,
+    input_schema: String,
+    output_schema: Option<String>,
+) -> Option<Tool> {
+    let (title, description) = describe(spot);
+    let mut raw = RawObject::new();
+    let mut insert = |key: &str, value: Value| {
+        let value = serde_json::value::to_raw_value(&value).ok();
+        raw.extend(value.map(|value| (key.to_owned(), value)));
+    };
+    insert("name", name.into());
+    if let Some(title) = title {
+        insert("title", title.into());
+    }
+    insert("description", description.into());
+    insert("annotations", annotations(method));
+    raw.insert("inputSchema".to_owned(), RawValue::from_string(input_schema).ok()?);
+    if let Some(schema) = output_schema {
+        raw.insert("outputSchema".to_owned(), RawValue::from_string(schema).ok()?);
+    }
+    Tool::new(raw)
+}
+
+fn annotations(method: &Method) -> Value {
+    let is_read_only = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let is_idempotent = is_read_only || matches!(*method, Method::PUT | Method::DELETE);
+    Value::Object(Map::from_iter([
+        ("readOnlyHint".to_owned(), json!(is_read_only)),
+        ("destructiveHint".to_owned(), json!(*method == Method::DELETE)),
+        ("idempotentHint".to_owned(), json!(is_idempotent)),
+    ]))
+}

@@ -1,0 +1,114 @@
+//! The output schema of an operation: the body of its good answers, in the shape that call results have.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    document::{Document, Node, Version},
+    media::{is_json, is_text},
+    problems::Problems,
+    schemas::{Direction, Schema, Schemas},
+};
+
+/// The output schema as text. `None` when the description does not say what comes back.
+pub(super) fn read<'a>(
+    document: &'a Document,
+    operation: Node<'a>,
+    place: &str,
+    schemas: &mut Schemas<'a>,
+    problems: &mut Problems,
+) -> Option<String> {
+    let responses = operation.get("responses")?;
+    let is_good = |status: &str| status.len() == 3 && status.starts_with('2');
+    let mut good: Vec<Node<'a>> = responses
+        .members()
+        .filter(|(status, _)| is_good(status))
+        .map(|(_, response)| response)
+        .collect();
+    if good.is_empty() {
+        good.extend(responses.get("default"));
+    }
+    let mut bodies: Vec<Schema> = Vec::new();
+    for response in good {
+        let response = match document.follow(response) {
+            Ok(response) => response,
+            Err(reason) => {
+                problems.add(place, format!("{reason}; that answer is not described"));
+                continue;
+            }
+        };
+        let body = match body_schema(document, operation, response) {
+            Some(Body::Schema(node)) => schemas.convert(node, Direction::Response, place, problems),
+            Some(Body::Text) => Schema { value: json!({"type": "string"}), needs: Vec::new() },
+            None => continue,
+        };
+        let is_known = bodies.iter().any(|known| known.value == body.value);
+        if !is_known {
+            bodies.push(body);
+        }
+    }
+    let needs: Vec<_> = bodies.iter().flat_map(|body| body.needs.iter().copied()).collect();
+    let mut values: Vec<Value> = bodies.into_iter().map(|body| body.value).collect();
+    let body = match values.len() {
+        0 => return None,
+        1 => values.pop()?,
+        _ => json!({"anyOf": values}),
+    };
+    Some(schemas.assemble(&wrap(body), &needs))
+}
+
+enum Body<'a> {
+    Schema(Node<'a>),
+    Text,
+}
+
+/// The JSON body of an answer, else its text. Other answers are artifacts and have no schema.
+fn body_schema<'a>(
+    document: &'a Document,
+    operation: Node<'a>,
+    response: Node<'a>,
+) -> Option<Body<'a>> {
+    if document.version == Version::Swagger2 {
+        let schema = response.get("schema")?;
+        let produces = operation.get("produces").or_else(|| document.root().get("produces"));
+        let types: Vec<&str> =
+            produces.into_iter().flat_map(Node::items).filter_map(|it| it.value.as_str()).collect();
+        let is_file = document.follow(schema).is_ok_and(|it| it.text("type") == Some("file"));
+        let gives_json = types.is_empty() || types.iter().any(|it| is_json(it) || *it == "*/*");
+        return (gives_json && !is_file).then_some(Body::Schema(schema));
+    }
+    let content = response.get("content")?;
+    let json =
+        content.members().find(|(media_type, _)| is_json(media_type) || *media_type == "*/*");
+    if let Some((_, media)) = json {
+        return document.follow(media).ok()?.get("schema").map(Body::Schema);
+    }
+    content.members().any(|(media_type, _)| is_text(media_type)).then_some(Body::Text)
+}
+
+/// Around the body stands what every HTTP result has. A body that is not inline is an artifact instead.
+fn wrap(body: Value) -> Map<String, Value> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "status": {"type": "integer"},
+            "statusText": {"type": "string"},
+            "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+            "kind": {"enum": ["inline", "local-artifact", "remote-reference"]},
+            "elapsedMs": {"type": "integer"},
+            "uri": {"type": "string"},
+            "filename": {"type": "string"},
+            "mimeType": {"type": "string"},
+            "byteLength": {"type": "integer"},
+            "sha256": {"type": "string"},
+        },
+        "required": ["status", "statusText", "headers", "kind"],
+        "anyOf": [
+            {"properties": {"kind": {"const": "inline"}, "body": body}},
+            {"properties": {"kind": {"enum": ["local-artifact", "remote-reference"]}}, "required": ["uri"]},
+        ],
+    });
+    match schema {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,155 @@
+//! The path of an operation as a template: fixed text with holes for parameters.
+
+use serde_json::{Map, Value};
+
+use super::{
+    parameter::{Location, Parameter, Spelling},
+    style::encode,
+};
+use crate::{CallError, ErrorCode};
+
+/// A path, and the query that some descriptions write behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PathTemplate {
+    pieces: Vec<Piece>,
+    query: Option<Vec<Piece>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Hole(String),
+}
+
+impl PathTemplate {
+    /// Reads a key of `paths`. What follows a `#` only tells operations apart and is not sent.
+    pub(super) fn parse(path: &str) -> Result<Self, String> {
+        let path = path.split('#').next().unwrap_or_default();
+        let (path, query) = path.split_once('?').map_or((path, None), |(a, b)| (a, Some(b)));
+        if !path.starts_with('/') {
+            return Err("the path does not start with `/`".to_owned());
+        }
+        Ok(Self { pieces: pieces(path), query: query.map(pieces) })
+    }
+
+    /// The names of all holes, each once.
+    pub(super) fn holes(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for piece in self.pieces.iter().chain(self.query.iter().flatten()) {
+            if let Piece::Hole(name) = piece
+                && !names.contains(&name.as_str())
+            {
+                names.push(name.as_str());
+            }
+        }
+        names
+    }
+
+    /// The path and the query, filled in.
+    pub(super) fn fill(
+        &self,
+        parameters: &[Parameter],
+        values: &Map<String, Value>,
+    ) -> Result<(String, Option<String>), CallError> {
+        let fill_all = |pieces: &[Piece]| {
+            pieces
+                .iter()
+                .map(|piece| match piece {
+                    Piece::Text(text) => Ok(text.clone()),
+                    Piece::Hole(name) => fill_hole(name, parameters, values),
+                })
+                .collect::<Result<String, CallError>>()
+        };
+        let query = self.query.as_deref().map(fill_all).transpose()?;
+        Ok((fill_all(&self.pieces)?, query))
+    }
+}
+
+fn fill_hole(
+    name: &str,
+    parameters: &[Parameter],
+    values: &Map<String, Value>,
+) -> Result<String, CallError> {
+    let value = values.get(name).filter(|value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    });
+    let value = value.ok_or_else(|| {
+        CallError::new(
+            ErrorCode::RequestInvalid,
+            format!("`path.{name}` is part of the path and must not be empty"),
+        )
+        .hint(format!("call the tool with a value for `path.{name}`"))
+    })?;
+    let spelling = parameters
+        .iter()
+        .find(|parameter| parameter.location == Location::Path && parameter.name == name)
+        .map(|parameter| parameter.spelling);
+    Ok(match spelling {
+        Some(Spelling::Styled(format)) => format.path_text(name, value),
+        Some(Spelling::Json) | None => encode(&value.to_string()),
+    })
+}
+
+fn pieces(text: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((name, after)) = after.split_once('}') else { break };
+        if !before.is_empty() {
+            pieces.push(Piece::Text(before.to_owned()));
+        }
+        // Some authors borrow the marks of URI templates; the name is the same without them.
+        let name = name.trim().trim_start_matches('+').trim_end_matches('*');
+        pieces.push(Piece::Hole(name.to_owned()));
+        rest = after;
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest.to_owned()));
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fill(path: &str, values: Value) -> Result<(String, Option<String>), String> {
+        let template = PathTemplate::parse(path)?;
+        let parameters: Vec<Parameter> =
+            template.holes().into_iter().map(Parameter::in_path).collect();
+        template.fill(&parameters, values.as_object().unwrap()).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn holes_are_filled_and_values_stay_inside() {
+        for (path, values, expected) in [
+            ("/users", json!({}), "/users"),
+            ("/users/{id}", json!({"id": 5}), "/users/5"),
+            ("/{a}/x.{b}", json!({"a": "m/n", "b": "?#"}), "/m%2Fn/x.%3F%23"),
+            ("/items({key})", json!({"key": "k"}), "/items(k)"),
+            ("/files/{+path}", json!({"path": "a b"}), "/files/a%20b"),
+            ("/tags/{tags*}", json!({"tags": ["x", "y"]}), "/tags/x,y"),
+            ("/open/{brace", json!({}), "/open/{brace"),
+            ("/#action=x", json!({}), "/"),
+        ] {
+            assert_eq!(fill(path, values).unwrap(), (expected.to_owned(), None), "{path}");
+        }
+        let filled = fill("/do?action={what}&v=1", json!({"what": "a&b"})).unwrap();
+        assert_eq!(filled, ("/do".to_owned(), Some("action=a%26b&v=1".to_owned())));
+    }
+
+    #[test]
+    fn an_empty_value_is_refused() {
+        for values in [json!({}), json!({"id": null}), json!({"id": ""}), json!({"id": []})] {
+            let told = fill("/users/{id}", values).unwrap_err();
+            assert_eq!(told, "`path.id` is part of the path and must not be empty");
+        }
+        assert_eq!(fill("users", json!({})).unwrap_err(), "the path does not start with `/`");
+    }
+}

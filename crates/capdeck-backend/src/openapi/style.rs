@@ -1,0 +1,304 @@
+//! Parameter values as text, in every style that OpenAPI knows.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode_byte, utf8_percent_encode};
+use serde_json::{Map, Value};
+
+use crate::arguments::scalar_text;
+
+/// How the parts of a value are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Simple,
+    Label,
+    Matrix,
+    Form,
+    SpaceDelimited,
+    PipeDelimited,
+    /// Swagger 2 only: `collectionFormat: tsv`.
+    TabDelimited,
+    DeepObject,
+}
+
+/// A style and its two switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Format {
+    pub(super) style: Style,
+    pub(super) explode: bool,
+    pub(super) allow_reserved: bool,
+}
+
+/// Everything but what RFC 3986 calls unreserved.
+const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Characters that `allowReserved` leaves alone. `&`, `#` and `+` would change what the query says.
+const RESERVED: &[u8] = b":/?[]@!$'()*,;=";
+
+impl Format {
+    /// The pairs of a query, a form or a cookie header, both sides encoded.
+    pub(super) fn pairs(self, name: &str, value: &Value) -> Vec<(String, String)> {
+        let key = encode(name);
+        match value {
+            Value::Null => Vec::new(),
+            Value::Array(items) => self.array_pairs(name, key, items),
+            Value::Object(members) => self.object_pairs(name, key, members),
+            Value::String(_) | Value::Number(_) | Value::Bool(_) => {
+                vec![(key, self.encode(&text(value)))]
+            }
+        }
+    }
+
+    fn array_pairs(self, name: &str, key: String, items: &[Value]) -> Vec<(String, String)> {
+        if items.is_empty() {
+            return Vec::new();
+        }
+        if self.style == Style::DeepObject {
+            let mut pairs = Vec::new();
+            deep(name, &Value::Array(items.to_vec()), self, &mut pairs);
+            return pairs;
+        }
+        let items = items.iter().map(|item| self.encode(&text(item)));
+        if self.explode {
+            return items.map(|item| (key.clone(), item)).collect();
+        }
+        vec![(key, join(items, self.delimiter()))]
+    }
+
+    fn object_pairs(
+        self,
+        name: &str,
+        key: String,
+        members: &Map<String, Value>,
+    ) -> Vec<(String, String)> {
+        if members.is_empty() {
+            return Vec::new();
+        }
+        if self.style == Style::DeepObject {
+            let mut pairs = Vec::new();
+            deep(name, &Value::Object(members.clone()), self, &mut pairs);
+            return pairs;
+        }
+        let given = members.iter().filter(|(_, value)| !value.is_null());
+        let encoded = given.map(|(member, value)| (encode(member), self.encode(&text(value))));
+        if self.explode {
+            return encoded.collect();
+        }
+        let flat = encoded.flat_map(|(member, value)| [member, value]);
+        vec![(key, join(flat, self.delimiter()))]
+    }
+
+    /// The text that stands for a parameter in a path.
+    pub(super) fn path_text(self, name: &str, value: &Value) -> String {
+        let key = encode(name);
+        let (prefix, separator) = match self.style {
+            Style::Label => (".", if self.explode { "." } else { "," }),
+            Style::Matrix => (";", if self.explode { ";" } else { "," }),
+            _ => ("", ","),
+        };
+        let matrix_key = |value: String| match (self.style, value.is_empty()) {
+            (Style::Matrix, true) => key.clone(),
+            (Style::Matrix, false) => format!("{key}={value}"),
+            _ => value,
+        };
+        let whole = match value {
+            Value::Array(items) => {
+                let items = items.iter().map(|item| encode(&text(item)));
+                if self.explode {
+                    join(items.map(matrix_key), separator)
+                } else {
+                    matrix_key(join(items, separator))
+                }
+            }
+            Value::Object(members) => {
+                let members =
+                    members.iter().map(|(name, value)| (encode(name), encode(&text(value))));
+                if self.explode {
+                    join(members.map(|(name, value)| format!("{name}={value}")), separator)
+                } else {
+                    matrix_key(join(members.flat_map(|(name, value)| [name, value]), separator))
+                }
+            }
+            scalar => matrix_key(encode(&text(scalar))),
+        };
+        format!("{prefix}{whole}")
+    }
+
+    /// The value of a header, which is not encoded.
+    pub(super) fn header_text(self, value: &Value) -> String {
+        match value {
+            Value::Array(items) => join(items.iter().map(text), ","),
+            Value::Object(members) if self.explode => {
+                join(members.iter().map(|(name, value)| format!("{name}={}", text(value))), ",")
+            }
+            Value::Object(members) => {
+                join(members.iter().flat_map(|(name, value)| [name.clone(), text(value)]), ",")
+            }
+            scalar => text(scalar),
+        }
+    }
+
+    fn delimiter(self) -> &'static str {
+        match self.style {
+            Style::SpaceDelimited => "%20",
+            Style::PipeDelimited => "%7C",
+            Style::TabDelimited => "%09",
+            _ => ",",
+        }
+    }
+
+    fn encode(self, text: &str) -> String {
+        if self.allow_reserved { encode_leaving_reserved(text) } else { encode(text) }
+    }
+}
+
+/// `name[member]=value`, to any depth. A list of plain values repeats `name[]`, others are counted.
+fn deep(name: &str, value: &Value, format: Format, pairs: &mut Vec<(String, String)>) {
+    match value {
+        Value::Null => {}
+        Value::Object(members) => {
+            for (member, value) in members {
+                deep(&format!("{name}[{member}]"), value, format, pairs);
+            }
+        }
+        Value::Array(items) => {
+            let is_plain = items.iter().all(|item| scalar_text(item).is_some());
+            for (index, item) in items.iter().enumerate() {
+                let name = if is_plain { format!("{name}[]") } else { format!("{name}[{index}]") };
+                deep(&name, item, format, pairs);
+            }
+        }
+        scalar => pairs.push((encode(name), format.encode(&text(scalar)))),
+    }
+}
+
+/// A part of a value as text. What is no plain value has no spelling in OpenAPI and is written as JSON.
+pub(super) fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        other => scalar_text(other).unwrap_or_else(|| other.to_string()),
+    }
+}
+
+/// A text as one component of a URL.
+pub(super) fn encode(text: &str) -> String {
+    utf8_percent_encode(text, COMPONENT).to_string()
+}
+
+/// As above, but reserved characters and what is encoded already stay as they are.
+fn encode_leaving_reserved(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let is_hexadecimal = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_hexdigit);
+    let mut encoded = String::with_capacity(text.len());
+    for (index, byte) in bytes.iter().copied().enumerate() {
+        let is_encoded = byte == b'%' && is_hexadecimal(index + 1) && is_hexadecimal(index + 2);
+        if byte.is_ascii_alphanumeric()
+            || b"-_.~".contains(&byte)
+            || RESERVED.contains(&byte)
+            || is_encoded
+        {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(percent_encode_byte(byte));
+        }
+    }
+    encoded
+}
+
+fn join(parts: impl Iterator<Item = String>, separator: &str) -> String {
+    parts.collect::<Vec<_>>().join(separator)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn format(style: Style, explode: bool) -> Format {
+        Format { style, explode, allow_reserved: false }
+    }
+
+    fn query(format: Format, value: &Value) -> String {
+        let pairs = format.pairs("color", value);
+        join(pairs.into_iter().map(|(name, value)| format!("{name}={value}")), "&")
+    }
+
+    /// The table of examples in the OpenAPI specification, and what it leaves open.
+    #[test]
+    fn every_style_in_a_query() {
+        let array = json!(["blue", "black", "a,b c"]);
+        let object = json!({"R": 100, "G": "x&y"});
+        for (style, explode, value, expected) in [
+            (Style::Form, true, &json!("blue"), "color=blue"),
+            (Style::Form, true, &json!(""), "color="),
+            (Style::Form, true, &json!(null), ""),
+            (Style::Form, true, &json!(2.0), "color=2"),
+            (Style::Form, true, &array, "color=blue&color=black&color=a%2Cb%20c"),
+            (Style::Form, false, &array, "color=blue,black,a%2Cb%20c"),
+            (Style::Form, true, &object, "R=100&G=x%26y"),
+            (Style::Form, false, &object, "color=R,100,G,x%26y"),
+            (Style::Form, true, &json!([]), ""),
+            (Style::Form, false, &json!({}), ""),
+            (Style::Form, true, &json!([{"a": 1}]), "color=%7B%22a%22%3A1%7D"),
+            (Style::SpaceDelimited, false, &json!(["a", "b"]), "color=a%20b"),
+            (Style::SpaceDelimited, true, &json!(["a", "b"]), "color=a&color=b"),
+            (Style::SpaceDelimited, false, &object, "color=R%20100%20G%20x%26y"),
+            (Style::PipeDelimited, false, &json!(["a", "b"]), "color=a%7Cb"),
+            (Style::PipeDelimited, false, &object, "color=R%7C100%7CG%7Cx%26y"),
+            (Style::TabDelimited, false, &json!(["a", "b"]), "color=a%09b"),
+            (Style::DeepObject, true, &object, "color%5BR%5D=100&color%5BG%5D=x%26y"),
+            (Style::DeepObject, true, &json!(["a", "b"]), "color%5B%5D=a&color%5B%5D=b"),
+            (
+                Style::DeepObject,
+                true,
+                &json!({"a": {"b": [1]}, "c": [{"d": 2}], "n": null}),
+                "color%5Ba%5D%5Bb%5D%5B%5D=1&color%5Bc%5D%5B0%5D%5Bd%5D=2",
+            ),
+        ] {
+            assert_eq!(
+                query(format(style, explode), value),
+                expected,
+                "{style:?} {explode} {value}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_style_in_a_path() {
+        let array = json!(["blue", "a/b"]);
+        let object = json!({"R": 100, "G": 200});
+        for (style, explode, value, expected) in [
+            (Style::Simple, false, &json!("a/b"), "a%2Fb"),
+            (Style::Simple, false, &array, "blue,a%2Fb"),
+            (Style::Simple, true, &array, "blue,a%2Fb"),
+            (Style::Simple, false, &object, "R,100,G,200"),
+            (Style::Simple, true, &object, "R=100,G=200"),
+            (Style::Label, false, &json!("blue"), ".blue"),
+            (Style::Label, false, &array, ".blue,a%2Fb"),
+            (Style::Label, true, &array, ".blue.a%2Fb"),
+            (Style::Label, false, &object, ".R,100,G,200"),
+            (Style::Label, true, &object, ".R=100.G=200"),
+            (Style::Matrix, false, &json!("blue"), ";color=blue"),
+            (Style::Matrix, false, &json!(""), ";color"),
+            (Style::Matrix, false, &array, ";color=blue,a%2Fb"),
+            (Style::Matrix, true, &array, ";color=blue;color=a%2Fb"),
+            (Style::Matrix, false, &object, ";color=R,100,G,200"),
+            (Style::Matrix, true, &object, ";R=100;G=200"),
+        ] {
+            let told = format(style, explode).path_text("color", value);
+            assert_eq!(told, expected, "{style:?} {explode} {value}");
+        }
+    }
+
+    #[test]
+    fn headers_are_plain_and_reserved_characters_can_stay() {
+        let simple = |explode, value: &Value| format(Style::Simple, explode).header_text(value);
+        assert_eq!(simple(false, &json!(["a b", 2])), "a b,2");
+        assert_eq!(simple(false, &json!({"R": 1, "G": true})), "R,1,G,true");
+        assert_eq!(simple(true, &json!({"R": 1, "G": true})), "R=1,G=true");
+        let reserved = Format { style: Style::Form, explode: true, allow_reserved: true };
+        assert_eq!(
+            query(reserved, &json!("/a/b?c=d&e#f+g %2f%zz")),
+            "color=/a/b?c=d%26e%23f%2Bg%20%2f%25zz"
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! `capdeck artifacts read URI`.
+
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use capdeck_host::{ArtifactReader, Session};
+use serde_json::{Value, json};
+
+use crate::{
+    context::Context,
+    errors::{ExitStatus, Failure},
+    runtime::with_operator,
+};
+
+/// How much is in memory at once.
+const CHUNK: u64 = 1 << 20;
+
+/// Write a large result, or a part of it, to stdout or to a file
+///
+/// With --json the answer is what a client gets that reads the resource: at most 1 MiB, text as text and the rest in base64.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  capdeck artifacts read capdeck://artifacts/reports/0190b5/all.csv -o all.csv
+  capdeck artifacts read capdeck://artifacts/reports/0190b5/all.csv --offset 1048576 --length 4096")]
+pub(crate) struct ReadArgs {
+    /// The URI that the result named.
+    #[arg(value_name = "URI")]
+    uri: String,
+    /// Start at this byte.
+    #[arg(long, value_name = "BYTES")]
+    offset: Option<u64>,
+    /// Read this many bytes at most.
+    #[arg(long, value_name = "BYTES")]
+    length: Option<u64>,
+    /// Write to this file, replacing it.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &ReadArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let ReadArgs { uri, offset, length, output } = args;
+    if uri.contains('?') && (offset.is_some() || length.is_some()) {
+        return Err(Failure::usage(
+            "the URI names a part already; leave out --offset and --length",
+        ));
+    }
+    let uri = match (offset, length) {
+        (None, None) => uri.clone(),
+        (offset, None) => format!("{uri}?offset={}", offset.unwrap_or(0)),
+        (offset, Some(length)) => format!("{uri}?offset={}&length={length}", offset.unwrap_or(0)),
+    };
+    let length = part_length(&uri);
+    with_operator(context, async |session, _| match output {
+        Some(file) => to_file(session, &uri, length, file, context).await,
+        None if context.printer.wants_json() => {
+            let read = session.read_artifact(&uri).await?;
+            let read: Value = serde_json::from_str(read.get()).unwrap_or_default();
+            context.printer.json(&read["contents"][0]);
+            Ok(())
+        }
+        None => to_stdout(session, &uri, length, context).await,
+    })?;
+    Ok(ExitStatus::Done)
+}
+
+/// The length that a URI asks for. One that is no number is refused when the artifact is opened.
+fn part_length(uri: &str) -> u64 {
+    let (_, query) = uri.split_once('?').unwrap_or_default();
+    let asked = query.split('&').find_map(|member| member.strip_prefix("length="));
+    asked.and_then(|length| length.parse().ok()).unwrap_or(u64::MAX)
+}
+
+async fn to_stdout(
+    session: &Session,
+    uri: &str,
+    length: u64,
+    context: &Context<'_>,
+) -> Result<(), Failure> {
+    let mut reader = session.open_artifact(uri).await?;
+    let printer = context.printer;
+    let mut chunks = Chunks { reader: &mut reader, left: length };
+    let mut is_first = true;
+    while let Some(chunk) = chunks.next()? {
+        if is_first && printer.stdout_is_terminal() && chunk.contains(&0) {
+            return Err(Failure::request("BINARY_OUTPUT", "this is no text")
+                .hint("write it to a file with -o FILE"));
+        }
+        is_first = false;
+        printer.bytes(&chunk);
+    }
+    Ok(())
+}
+
+async fn to_file(
+    session: &Session,
+    uri: &str,
+    length: u64,
+    path: &Path,
+    context: &Context<'_>,
+) -> Result<(), Failure> {
+    let mut reader = session.open_artifact(uri).await?;
+    let facts = reader.artifact().clone();
+    let failed = |error: std::io::Error| Failure::file("write", path, &error);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = tempfile::Builder::new()
+        .prefix(".capdeck-")
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .map_err(failed)?;
+    let mut chunks = Chunks { reader: &mut reader, left: length };
+    let mut written = 0;
+    while let Some(chunk) = chunks.next()? {
+        file.write_all(&chunk).map_err(failed)?;
+        written += chunk.len();
+    }
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    let printer = context.printer;
+    if printer.wants_json() {
+        let mut answer = json!(facts);
+        answer["file"] = json!(path);
+        answer["writtenBytes"] = json!(written);
+        printer.json(&answer);
+    } else {
+        printer.note(&format!("{written} bytes written to {}", path.display()));
+    }
+    Ok(())
+}
+
+struct Chunks<'a> {
+    reader: &'a mut ArtifactReader,
+    left: u64,
+}
+
+impl Chunks<'_> {
+    fn next(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+        let chunk = self
+            .reader
+            .next(self.left.min(CHUNK))
+            .map_err(|error| Failure::request("ARTIFACT_UNREADABLE", error.to_string()))?;
+        self.left -= chunk.len() as u64;
+        Ok((!chunk.is_empty()).then_some(chunk))
+    }
+}
