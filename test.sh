@@ -11,7 +11,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
-readonly E2E_SUITES="conformance clients bridges"
+readonly E2E_SUITES="conformance clients bridges apis"
+readonly API_PARTS="google graphql"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
 
@@ -74,6 +75,38 @@ suite_bridges() {
   "$DEPS/venv/bin/python" tests/bridges/run.py
 }
 
+# APIs described by documents, one part per kind of document.
+suite_apis() {
+  build_capdeck || return 1
+  local part status failed=0 ran=0 reasons=""
+  for part in $API_PARTS; do
+    status=0
+    "apis_$part" || status=$?
+    case "$status" in
+      0) ran=$((ran + 1)) ;;
+      77) reasons+="$part: $reason; " ;;
+      *) failed=1 ;;
+    esac
+  done
+  [ "$failed" -eq 0 ] || return 1
+  [ -z "$reasons" ] || echo "skipped: ${reasons%; }"
+  [ "$ran" -gt 0 ] || skip "${reasons%; }"
+}
+
+apis_google() {
+  has python3 || { skip "python3 is not installed"; return; }
+  locked fetch_discovery_documents || { skip "pip could not fetch the Discovery documents (see $DEPS/pip.log)"; return; }
+  cargo build --quiet --package capdeck-backend --example import-google || return 1
+  python3 tests/apis/google.py "$DEPS/discovery/googleapiclient/discovery_cache/documents" \
+    "$(target_folder)/debug/examples/import-google"
+}
+
+apis_graphql() {
+  install_node || return
+  locked fetch_apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
+  "$NODE" tests/apis/graphql.mjs
+}
+
 # Builds the binary and says where it is.
 build_capdeck() {
   cargo build --quiet --package capdeck-cli || return 1
@@ -130,6 +163,17 @@ fetch_node() {
   cksum <tests/node/package.json >"$DEPS/node/.made-from"
 }
 
+fetch_apis() {
+  is_current "$DEPS/apis" tests/apis/package.json && return 0
+  rm -rf "$DEPS/apis"
+  mkdir -p "$DEPS/apis"
+  cp tests/apis/package.json "$DEPS/apis/"
+  echo "installing Node packages into $DEPS/apis" >&2
+  npm install --prefix "$DEPS/apis" --no-package-lock --no-audit --no-fund --ignore-scripts \
+    >"$DEPS/npm-apis.log" 2>&1 </dev/null || return 1
+  cksum <tests/apis/package.json >"$DEPS/apis/.made-from"
+}
+
 install_python() {
   has python3 || { skip "python3 is not installed"; return; }
   python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null ||
@@ -149,6 +193,16 @@ fetch_python() {
     python3 -m venv "$folder" &&
       "$folder/bin/pip" install --disable-pip-version-check --quiet -r "$pins"
   } >"$DEPS/pip.log" 2>&1 </dev/null || return 1
+  cksum <"$pins" >"$folder/.made-from"
+}
+
+fetch_discovery_documents() {
+  local folder="$DEPS/discovery" pins=tests/apis/requirements.txt
+  is_current "$folder" "$pins" && return 0
+  rm -rf "$folder"
+  echo "installing Discovery documents into $folder" >&2
+  python3 -m pip install --disable-pip-version-check --quiet --no-deps --no-compile --target "$folder" -r "$pins" \
+    >"$DEPS/pip.log" 2>&1 </dev/null || return 1
   cksum <"$pins" >"$folder/.made-from"
 }
 

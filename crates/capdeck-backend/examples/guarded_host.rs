@@ -4,9 +4,9 @@
 //! then waits for ever. Kill the host with SIGKILL and both are gone a moment later.
 //! `guarded_host guard` is the guardian's side, started by the host.
 
-use std::{error::Error, path::PathBuf, sync::Arc, time::Duration};
+use std::{error::Error, path::PathBuf, time::Duration};
 
-use capdeck_auth::{Environment, KeySettings, SystemNames, Vault};
+use capdeck_auth::{Environment, KeySettings, Vault};
 use capdeck_backend::{
     CallContext, ConnectOptions, Connector, ConnectorSettings, GuardianCommand, ToolCall,
     run_guardian,
@@ -38,7 +38,6 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
             program: std::env::current_exe()?,
             args: vec!["guard".into()],
         }),
-        names: Arc::new(SystemNames),
         client_name: "guarded-host".to_owned(),
         client_version: "0.0.0".to_owned(),
     });

@@ -22,7 +22,9 @@ impl Connector {
                 problem.map(|problem| problem.scrubbed(&ready.log_scrubber)).into_iter().collect()
             }),
             Backend::GoogleDiscovery(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
-            Backend::GraphQl(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
+            Backend::GraphQl(api) => {
+                self.prepare(definition, api).map(|ready| crate::graphql::check(&ready))
+            }
             Backend::Caplets(set) => self.prepare(definition, set).map(|_ready| Vec::new()),
         };
         found.unwrap_or_else(|error| vec![error])

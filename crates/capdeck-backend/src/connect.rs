@@ -3,7 +3,8 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use capdeck_auth::{
-    Environment, Names, ResolveError, Scrubber, Secret, Unresolved, Vault, resolve_value,
+    Environment, Names, ResolveError, Scrubber, Secret, SystemNames, Unresolved, Vault,
+    resolve_value,
 };
 use capdeck_catalog::RawObject;
 use capdeck_definition::{Backend, CapabilityId, Definition};
@@ -36,8 +37,6 @@ pub struct ConnectorSettings {
     pub vault: Vault,
     /// How to start the process that ends children when the host is killed.
     pub guardian: Option<GuardianCommand>,
-    /// How the names of HTTP APIs are looked up.
-    pub names: Arc<dyn Names>,
     /// How the host introduces itself to MCP servers.
     pub client_name: String,
     /// Also part of the `User-Agent` of HTTP requests.
@@ -81,7 +80,12 @@ pub(crate) struct Prepared<T> {
 impl Connector {
     /// A connector; nothing is started or opened yet.
     pub fn new(settings: ConnectorSettings) -> Self {
-        Self { surroundings: Arc::new(Surroundings::new(settings)) }
+        Self::with_names(settings, Arc::new(SystemNames))
+    }
+
+    /// A connector that looks the names of HTTP APIs up in its own way.
+    pub fn with_names(settings: ConnectorSettings, names: Arc<dyn Names>) -> Self {
+        Self { surroundings: Arc::new(Surroundings::new(settings, names)) }
     }
 
     /// Opens a connection for a definition.

@@ -6,6 +6,7 @@
 mod answer;
 mod api;
 mod automatic;
+mod check;
 mod configured;
 mod document;
 mod input_schema;
@@ -25,4 +26,4 @@ mod selection;
 mod tests;
 mod text;
 
-pub(crate) use self::reader::GraphQlReader;
+pub(crate) use self::{check::check, reader::GraphQlReader};

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capdeck_auth::{LoginKind, OAuthError, OAuthSettings, Refusal, Scrubber, Secret, SignIn};
-use capdeck_definition::{Auth, Backend, CapabilityId, Definition, McpServer, OAuth};
+use capdeck_definition::{
+    Auth, Backend, CapabilityId, Definition, GoogleDiscoveryApi, McpServer, OAuth,
+};
 use capdeck_mcp::client::Credentials;
 use reqwest::{
     Response,
@@ -14,8 +16,15 @@ use serde_json::json;
 use url::Url;
 
 use crate::{
-    CallError, Connector, ErrorCode, google_discovery, openapi, surroundings::Surroundings,
+    CallError, Connector, ErrorCode, connect::Prepared, google_discovery, openapi,
+    surroundings::Surroundings,
 };
+
+/// Google's authorization server.
+const GOOGLE: &str = "https://accounts.google.com";
+
+/// Without these Google gives no refresh token, and the person has to sign in again every hour.
+const GOOGLE_PARAMETERS: &[(&str, &str)] = &[("access_type", "offline"), ("prompt", "consent")];
 
 /// How often one request to an API is sent again after it was refused.
 const MAX_RESENDS: u32 = 2;
@@ -45,24 +54,22 @@ impl Connector {
             Backend::Http(api) => {
                 let prepared = self.prepare(definition, api)?;
                 let url = parse(&prepared.id, "baseUrl", &prepared.block.base_url)?;
-                of_api(&prepared.id, &prepared.block.auth, url, &[], &prepared.surroundings)
+                of_api(&prepared.id, &prepared.block.auth, url, &prepared.surroundings)
             }
             Backend::GoogleDiscovery(api) => {
                 let prepared = self.prepare(definition, api)?;
-                let (id, auth) = (&prepared.id, &prepared.block.auth);
-                google_discovery::server(&prepared.block)?.and_then(|server| {
-                    of_api(id, auth, server, described_scopes, &prepared.surroundings)
-                })
+                google_discovery::server(&prepared.block)?
+                    .and_then(|server| of_google_api(&prepared, server, described_scopes))
             }
             Backend::GraphQl(api) => {
                 let prepared = self.prepare(definition, api)?;
                 let url = parse(&prepared.id, "endpointUrl", &prepared.block.endpoint_url)?;
-                of_api(&prepared.id, &prepared.block.auth, url, &[], &prepared.surroundings)
+                of_api(&prepared.id, &prepared.block.auth, url, &prepared.surroundings)
             }
             Backend::OpenApi(api) => {
                 let prepared = self.prepare(definition, api)?;
                 openapi::resource(&prepared.block).and_then(|url| {
-                    of_api(&prepared.id, &prepared.block.auth, url, &[], &prepared.surroundings)
+                    of_api(&prepared.id, &prepared.block.auth, url, &prepared.surroundings)
                 })
             }
             _ => None,
@@ -94,21 +101,31 @@ pub(crate) fn of_server(
     Ok(Some(CapabilitySignIn::new(id, settings, surroundings, server.auth.is_some())))
 }
 
-/// The sign-in of an HTTP API that declares one.
-pub(crate) fn of_api(
-    id: &CapabilityId,
-    auth: &Auth,
-    base: Url,
+/// The sign-in of an API that Google's own documents describe: at Google, whatever its address.
+fn of_google_api(
+    prepared: &Prepared<GoogleDiscoveryApi>,
+    server: Url,
     described_scopes: &[String],
-    surroundings: &Surroundings,
 ) -> Option<CapabilitySignIn> {
-    let mut settings = settings(auth, base)?;
+    let mut settings = settings(&prepared.block.auth, server)?;
+    settings.authorization_parameters = GOOGLE_PARAMETERS;
     if settings.scopes.is_empty() && !described_scopes.is_empty() {
         if settings.kind == LoginKind::Oidc {
             settings.scopes.extend(["openid", "profile", "email"].map(str::to_owned));
         }
         settings.scopes.extend_from_slice(described_scopes);
     }
+    Some(CapabilitySignIn::new(&prepared.id, settings, &prepared.surroundings, true))
+}
+
+/// The sign-in of an HTTP API that declares one.
+pub(crate) fn of_api(
+    id: &CapabilityId,
+    auth: &Auth,
+    base: Url,
+    surroundings: &Surroundings,
+) -> Option<CapabilitySignIn> {
+    let settings = settings(auth, base)?;
     Some(CapabilitySignIn::new(id, settings, surroundings, true))
 }
 
@@ -131,7 +148,9 @@ fn settings(auth: &Auth, server: Url) -> Option<OAuthSettings> {
         scopes,
         redirect_uri,
     } = block.clone();
+    let is_google = issuer.as_deref().is_some_and(|issuer| issuer.trim_end_matches('/') == GOOGLE);
     Some(OAuthSettings {
+        authorization_parameters: if is_google { GOOGLE_PARAMETERS } else { &[] },
         server,
         kind,
         authorization_url,

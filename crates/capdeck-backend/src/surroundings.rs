@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use capdeck_auth::{Environment, GuardedClients, Holder, Lookup, TokenStore, Vault};
+use capdeck_auth::{Environment, GuardedClients, Holder, Lookup, Names, TokenStore, Vault};
 
 use crate::{
     CallError, artifact::ArtifactStore, connect::ConnectorSettings, fault_sources::FaultSources,
@@ -31,14 +31,13 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    pub(crate) fn new(settings: ConnectorSettings) -> Self {
+    pub(crate) fn new(settings: ConnectorSettings, names: Arc<dyn Names>) -> Self {
         let ConnectorSettings {
             environment,
             project,
             artifacts_dir,
             vault,
             guardian,
-            names,
             client_name,
             client_version,
         } = settings;

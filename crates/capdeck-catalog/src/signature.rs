@@ -78,14 +78,17 @@ fn named(root: &Value, schema: &Value, name: &str, depth: usize) -> String {
         "object" => match object(schema, "properties") {
             Some(properties) if depth < DEEPEST && !properties.is_empty() => {
                 let required = schema.get("required").and_then(Value::as_array);
-                let members = properties.iter().map(|(member, schema)| {
+                let is_settable =
+                    |schema: &Value| schema.get("readOnly") != Some(&Value::Bool(true));
+                let settable = properties.iter().filter(|(_, schema)| is_settable(schema));
+                let members = settable.clone().map(|(member, schema)| {
                     let given =
                         required.is_some_and(|names| names.iter().any(|name| name == member));
                     let mark = if given { "" } else { "?" };
                     format!("{}{mark}: {}", key(member), kind(root, schema, depth + 1))
                 });
                 let shown: Vec<String> = members.take(MOST_ARGUMENTS).collect();
-                let more = if properties.len() > shown.len() { "; …" } else { "" };
+                let more = if settable.count() > shown.len() { "; …" } else { "" };
                 format!("{{ {}{more} }}", shown.join("; "))
             }
             _ => "object".to_owned(),
@@ -142,6 +145,11 @@ mod tests {
             json!({"properties": {"who": {"$ref": "#/$defs/Who"}}, "required": ["who"],
                    "$defs": {"Who": {"type": "object", "properties": {"name": {"type": ["string", "null"]}}, "required": ["name"]}}}),
             "tool(who: { name: string | null })",
+        );
+        check(
+            json!({"properties": {"file": {"type": "object", "properties": {
+                "name": {"type": "string"}, "id": {"readOnly": true}}}}}),
+            "tool(file?: { name?: string })",
         );
         check(
             json!({"properties": {"per-page": {"type": "integer"}}}),

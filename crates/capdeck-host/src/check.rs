@@ -36,9 +36,9 @@ impl Session {
             self.host.note_outcome(&definition.id, Some(&problem));
             return Err(problem);
         }
-        if !matches!(definition.backend, Backend::Mcp(_))
-            && let Some(declared) = &capability.discovery
-        {
+        let is_declared =
+            matches!(definition.backend, Backend::Http(_) | Backend::Cli(_) | Backend::Caplets(_));
+        if is_declared && let Some(declared) = &capability.discovery {
             return Ok(declared.clone());
         }
         self.host.0.shared.forgive(&definition.id);

@@ -6,7 +6,6 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use capdeck_auth::SystemNames;
 use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, NoListener,
 };
@@ -66,7 +65,6 @@ impl Host {
             artifacts_dir: settings.state_dir.join("artifacts"),
             vault: settings.vault.clone(),
             guardian: settings.guardian.clone(),
-            names: Arc::new(SystemNames),
             client_name: "capdeck".to_owned(),
             client_version: settings.version.clone(),
         });

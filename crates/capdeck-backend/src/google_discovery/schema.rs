@@ -33,8 +33,8 @@ pub(super) type Flaws = BTreeSet<(String, String)>;
 pub(super) struct SchemaWriter<'d> {
     schemas: &'d Map<String, Value>,
     direction: Direction,
-    /// Some members are required by some methods only.
-    method: &'d str,
+    /// Some members are required by some methods only. `None` requires nothing.
+    method: Option<&'d str>,
     uses: HashMap<&'d str, usize>,
     /// Types that still have to be written to `$defs`.
     pending: Vec<&'d str>,
@@ -53,12 +53,17 @@ impl<'d> SchemaWriter<'d> {
         Self {
             schemas,
             direction,
-            method,
+            method: Some(method),
             uses: HashMap::new(),
             pending: Vec::new(),
             definitions: Map::new(),
             place: vec![method],
         }
+    }
+
+    /// Leaves every member optional.
+    pub(super) fn without_required(self) -> Self {
+        Self { method: None, ..self }
     }
 
     /// Counts the uses of every type below this schema.
@@ -208,7 +213,8 @@ impl<'d> SchemaWriter<'d> {
             };
             self.place.pop();
             properties.insert(name.clone(), converted);
-            if self.direction == Direction::Input && is_required(property, self.method) {
+            let is_required = self.method.is_some_and(|method| is_required(property, method));
+            if is_required && self.direction == Direction::Input {
                 required.push(Value::from(name.as_str()));
             }
         }

@@ -16,7 +16,7 @@ fn small() -> Value {
             "prettyPrint": {"type": "boolean", "location": "query", "default": "true"},
         },
         "schemas": {"Thing": {"type": "object", "properties": {
-            "name": {"type": "string", "annotations": {"required": ["things.insert"]}}}}},
+            "name": {"type": "string", "annotations": {"required": ["things.insert", "things.make"]}}}}},
         "resources": {"things": {"methods": {
             "list": {"id": "things.list", "httpMethod": "GET", "path": "things", "description": "Lists.",
                 "parameters": {"label": {"type": "string", "repeated": true}},
@@ -28,6 +28,7 @@ fn small() -> Value {
                 "scopes": ["https://www.googleapis.com/auth/things"],
                 "mediaUpload": {"accept": ["image/*"], "maxSize": "1024", "protocols": {
                     "simple": {"path": "/upload/things", "multipart": true}}}},
+            "make": {"id": "things.make", "httpMethod": "POST", "path": "things", "request": {"$ref": "Thing"}},
             "emptyTrash": {"id": "things.emptyTrash", "httpMethod": "POST", "path": "things/trash"},
             "unnamed": {"httpMethod": "DELETE", "path": "things"},
         }}},
@@ -53,7 +54,14 @@ fn every_method_is_a_tool() {
     let names: Vec<&str> = import.discovery.tools.iter().map(|tool| tool.name()).collect();
     assert_eq!(
         names,
-        ["thing.things.unnamed", "things.emptyTrash", "things.get", "things.insert", "things.list"]
+        [
+            "thing.things.unnamed",
+            "things.emptyTrash",
+            "things.get",
+            "things.insert",
+            "things.list",
+            "things.make"
+        ]
     );
     assert_eq!(import.discovery.problems, []);
     assert_eq!(
@@ -89,7 +97,12 @@ fn every_method_is_a_tool() {
         json!({"type": "string"})
     );
     let insert = tool(&import, "things.insert");
-    assert_eq!(insert["inputSchema"]["required"], json!(["body"]));
+    // What the body must have may come as media instead.
+    assert_eq!(insert["inputSchema"]["required"], Value::Null);
+    assert_eq!(insert["inputSchema"]["properties"]["body"]["required"], Value::Null);
+    let make = tool(&import, "things.make");
+    assert_eq!(make["inputSchema"]["required"], json!(["body"]));
+    assert_eq!(make["inputSchema"]["properties"]["body"]["required"], json!(["name"]));
     let media = insert["inputSchema"]["properties"]["media"]["description"].as_str().unwrap();
     assert!(media.ends_with("Accepted: image/*."), "{media}");
 }
@@ -139,7 +152,7 @@ fn a_broken_method_is_listed_and_the_rest_works() {
         ]
     );
     // Two methods of one id are told apart by their place.
-    assert_eq!(import.discovery.tools.len(), 6);
+    assert_eq!(import.discovery.tools.len(), 7);
     assert!(import.methods.contains_key("thing.things.list2"));
 }
 

@@ -60,6 +60,10 @@ fn input_schema(
     let (mut properties, mut required) = (Map::new(), Vec::new());
     // Parameters refer to no types, and the one schema that does is the body.
     let mut writer = SchemaWriter::new(schemas, Direction::Input, &method.name);
+    if method.upload.is_some() {
+        // What a body must have may come as media instead.
+        writer = writer.without_required();
+    }
     let groups =
         [("path", Location::Path), ("query", Location::Query), ("header", Location::Header)];
     for (group, location) in groups {
@@ -82,7 +86,7 @@ fn input_schema(
     if let Some(request) = described.get("request") {
         writer.count(request);
         properties.insert("body".to_owned(), writer.write(request, flaws));
-        if needs_body(request, schemas, &method.name) {
+        if method.upload.is_none() && needs_body(request, schemas, &method.name) {
             required.push("body".into());
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use capdeck_auth::Scrubber;
-use capdeck_catalog::Discovery;
+use capdeck_catalog::{Discovery, ImportProblem};
 use capdeck_definition::GraphQlEndpoint;
 use serde_json::{Map, Value, json, value::RawValue};
 use url::Url;
@@ -89,7 +89,12 @@ impl GraphQlApi {
             }
         }
         let mut discovery = declared_discovery(declared, scrubber)?;
-        discovery.problems = problems.into_list();
+        // A document may refer to a variable, too, and its findings name what stands in it.
+        let scrubbed = |problem: ImportProblem| ImportProblem {
+            place: scrubber.text(&problem.place).into_owned(),
+            reason: scrubber.text(&problem.reason).into_owned(),
+        };
+        discovery.problems = problems.into_list().into_iter().map(scrubbed).collect();
         let documents = offers.into_iter().map(|offer| {
             let Operation { document, name, .. } = offer.operation;
             (offer.name, CallableDocument { text: document, operation: name })

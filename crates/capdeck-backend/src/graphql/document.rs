@@ -15,13 +15,16 @@ use super::schema::ApiSchema;
 const MOST_TOKENS: usize = 20_000;
 const DEEPEST: usize = 100;
 
-/// How many findings a message holds.
+/// How many findings are looked up, and how many a message holds.
+const MOST_FINDINGS: usize = 20;
 const MOST_SHOWN: usize = 5;
 
 /// What is wrong with a document, in the order of its lines.
 #[derive(Debug)]
 pub(super) struct BadDocument {
+    /// The first of them.
     pub(super) findings: Vec<Finding>,
+    total: usize,
 }
 
 /// One thing that is wrong, and where. Lines and columns begin at one.
@@ -46,7 +49,7 @@ pub(super) fn check_document(
 impl BadDocument {
     /// A document with nothing wrong but this.
     pub(super) fn because(message: impl Into<String>) -> Self {
-        Self { findings: vec![Finding { place: None, message: message.into() }] }
+        Self { findings: vec![Finding { place: None, message: message.into() }], total: 1 }
     }
 
     fn new(errors: &DiagnosticList) -> Self {
@@ -56,7 +59,8 @@ impl BadDocument {
                 .map(|range| (range.start.line, range.start.column)),
             message: diagnostic.error.to_string(),
         };
-        Self { findings: errors.iter().map(finding).collect() }
+        let findings = errors.iter().take(MOST_FINDINGS).map(finding).collect();
+        Self { findings, total: errors.len() }
     }
 }
 
@@ -66,7 +70,7 @@ impl fmt::Display for BadDocument {
             let separator = if number > 0 { "; " } else { "" };
             write!(formatter, "{separator}{finding}")?;
         }
-        match self.findings.len().saturating_sub(MOST_SHOWN) {
+        match self.total.saturating_sub(MOST_SHOWN) {
             0 => Ok(()),
             more => write!(formatter, "; and {more} more"),
         }

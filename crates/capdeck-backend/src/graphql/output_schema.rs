@@ -29,7 +29,8 @@ pub(super) fn output_schema(
     document: &ExecutableDocument,
 ) -> Map<String, Value> {
     let mut writer = Writer { schema, document, room: MOST_PROPERTIES };
-    let data = writer.object(&[&operation.selection_set], 0);
+    let whole = Part { set: &operation.selection_set, is_always_there: true };
+    let data = writer.object(&[whole], 0);
     wrapped(data.into())
 }
 
@@ -38,7 +39,8 @@ pub(super) fn open_output_schema() -> Map<String, Value> {
     wrapped(json!({"type": "object", "additionalProperties": true}))
 }
 
-/// What surrounds `data`. A long answer is cut, and then its body is text.
+/// What surrounds `data`. A long answer is cut, and then its body is text. Nothing is required out here: clients hold a
+/// result that tells of a failure to the same schema.
 fn wrapped(mut data: Value) -> Map<String, Value> {
     if let Some(ty) = data.get_mut("type") {
         *ty = json!(["object", "null"]);
@@ -57,7 +59,6 @@ fn wrapped(mut data: Value) -> Map<String, Value> {
                 },
             },
         },
-        "required": ["status"],
     });
     if let Value::Object(members) = schema { members } else { Map::new() }
 }
@@ -68,27 +69,52 @@ struct Writer<'a> {
     room: usize,
 }
 
-/// A member of an answer, from every place of the document that asks for it.
-struct Member<'a> {
-    fields: Vec<&'a Field>,
-    /// False when a condition may leave it out.
+/// One of the selections that an object of the answer comes from.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    set: &'a SelectionSet,
+    /// False when the object may be there without it.
     is_always_there: bool,
 }
 
-/// What has been found of one object so far.
+/// What one selection asks for under each name.
+type Members<'a> = IndexMap<&'a Name, Member<'a>>;
+
+/// A member of an answer, from every place of the document that asks for it.
+#[derive(Default)]
+struct Member<'a> {
+    fields: Vec<&'a Field>,
+    is_always_there: bool,
+    parts: Vec<Part<'a>>,
+}
+
+/// What has been found of one selection so far.
 struct Gathered<'m, 'a> {
-    members: &'m mut IndexMap<&'a Name, Member<'a>>,
+    members: &'m mut Members<'a>,
     /// The fragments that have been read, and whether they always apply.
     seen: &'m mut HashMap<&'a Name, bool>,
 }
 
 impl<'a> Writer<'a> {
-    fn object(&mut self, sets: &[&'a SelectionSet], depth: usize) -> Map<String, Value> {
-        let mut members: IndexMap<&Name, Member<'a>> = IndexMap::default();
-        let mut seen = HashMap::new();
-        for set in sets {
-            let gathered = Gathered { members: &mut members, seen: &mut seen };
-            self.collect(set, &set.ty, true, depth, gathered);
+    /// The schema of an object that some of these parts have asked for.
+    fn object(&mut self, parts: &[Part<'a>], depth: usize) -> Map<String, Value> {
+        let mut members = Members::default();
+        // A member is there for sure if a part that always applies has it, or if all parts have it.
+        let mut counts: HashMap<&Name, usize> = HashMap::new();
+        for part in parts {
+            let mut own = Members::default();
+            let gathered = Gathered { members: &mut own, seen: &mut HashMap::new() };
+            self.collect(part.set, &part.set.ty, true, depth, gathered);
+            for (name, found) in own {
+                let member = members.entry(name).or_default();
+                member.is_always_there |= found.is_always_there && part.is_always_there;
+                *counts.entry(name).or_default() += usize::from(found.is_always_there);
+                member.fields.extend(found.fields);
+                member.parts.extend(found.parts.iter().map(|inner| Part {
+                    set: inner.set,
+                    is_always_there: inner.is_always_there && part.is_always_there,
+                }));
+            }
         }
         let mut properties = Map::new();
         let mut required: Vec<String> = Vec::new();
@@ -99,7 +125,7 @@ impl<'a> Writer<'a> {
                 break;
             }
             self.room -= 1;
-            if member.is_always_there {
+            if member.is_always_there || counts.get(name) == Some(&parts.len()) {
                 required.push(name.to_string());
             }
             properties.insert(name.to_string(), self.member(&member, depth).into());
@@ -122,11 +148,7 @@ impl<'a> Writer<'a> {
         let named = match self.schema.get(ty.inner_named_type()) {
             Some(ExtendedType::Scalar(one)) => output_scalar(&one.name),
             Some(ExtendedType::Enum(_)) => output_scalar("String"),
-            Some(_) => {
-                let sets: Vec<&SelectionSet> =
-                    member.fields.iter().map(|field| &field.selection_set).collect();
-                self.object(&sets, depth + 1)
-            }
+            Some(_) => self.object(&member.parts, depth + 1),
             None => Map::new(),
         };
         // Fields under one name agree on their shape, but for abstract types that differ in nothing but the name.
@@ -152,11 +174,10 @@ impl<'a> Writer<'a> {
             let is_always_there = is_always_there && !is_conditional;
             match selection {
                 Selection::Field(field) => {
-                    let member = members
-                        .entry(field.response_key())
-                        .or_insert(Member { fields: Vec::new(), is_always_there: false });
+                    let member = members.entry(field.response_key()).or_default();
                     member.fields.push(field);
                     member.is_always_there |= is_always_there;
+                    member.parts.push(Part { set: &field.selection_set, is_always_there });
                 }
                 Selection::InlineFragment(fragment) => {
                     let fits = self.always_fits(parent, fragment.type_condition.as_ref());

@@ -17,8 +17,13 @@ pub(super) struct Problems {
 impl Problems {
     /// Adds one: where it is, and why it was left out.
     pub(super) fn push(&mut self, place: impl fmt::Display, reason: impl fmt::Display) {
+        self.push_with(|| (place.to_string(), reason.to_string()));
+    }
+
+    /// The same for places that take a while to find: nobody looks once the list is full.
+    pub(super) fn push_with(&mut self, describe: impl FnOnce() -> (String, String)) {
         if self.listed.len() < MOST {
-            let (place, reason) = (place.to_string(), reason.to_string());
+            let (place, reason) = describe();
             self.listed.push(ImportProblem { place, reason });
         } else {
             self.unlisted += 1;

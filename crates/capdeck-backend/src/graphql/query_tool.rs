@@ -131,7 +131,6 @@ impl QueryTool {
         let findings: Vec<Value> = error
             .findings
             .iter()
-            .take(20)
             .map(|finding| match finding.place {
                 Some((line, column)) => {
                     json!({"line": line, "column": column, "message": finding.message})

@@ -148,7 +148,7 @@ impl From<SchemaError> for CallError {
 }
 
 /// Reads a URL after interpolation and holds it to the rules a file is held to.
-fn endpoint_url(text: &str, field: &str) -> Result<Url, CallError> {
+pub(super) fn endpoint_url(text: &str, field: &str) -> Result<Url, CallError> {
     let refuse = |reason: &str| {
         CallError::new(ErrorCode::ConfigInvalid, format!("`{field}` cannot be used: {reason}"))
             .hint("give an https URL")

@@ -63,8 +63,10 @@ impl ApiSchema {
             Err(broken) => {
                 let schema = broken.partial;
                 for diagnostic in broken.errors.iter() {
-                    let place = sdl::place(&schema, &diagnostic);
-                    found.push(place, format!("{} (kept as it is)", diagnostic.error));
+                    found.push_with(|| {
+                        let reason = format!("{} (kept as it is)", diagnostic.error);
+                        (sdl::place(&schema, &diagnostic), reason)
+                    });
                 }
                 Valid::assume_valid(schema)
             }

@@ -83,9 +83,8 @@ impl Endpoint {
             turns: Turns::new(&prepared.id, outgoing),
             retries: outgoing.retries,
         };
-        let sign_in = server.and_then(|server| {
-            sign_in::of_api(&prepared.id, auth, server, &[], &prepared.surroundings)
-        });
+        let sign_in = server
+            .and_then(|server| sign_in::of_api(&prepared.id, auth, server, &prepared.surroundings));
         Self {
             id: prepared.id.clone(),
             credentials,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     http::{respond, serve},
-    support::{Deck, call, context},
+    support::{Deck, call, context, definition},
 };
 
 const SCHEMA: &str = r"
@@ -305,6 +305,42 @@ async fn a_free_mutation_needs_the_word_of_the_file() {
         call(&connection, "query", arguments, &context(Duration::from_secs(20))).await.unwrap();
     assert_eq!(result["isError"], false);
     assert_eq!(asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_secret_in_a_document_is_in_no_finding() {
+    let deck = Deck::new(&[("API_TOKEN", "canary_of_this_test")]);
+    let path = deck.folder.path().join("schema.graphql");
+    std::fs::write(&path, SCHEMA).unwrap();
+    let block = json!({
+        "kind": "graphql", "endpointUrl": "https://api.example", "schemaPath": path.to_str().unwrap(),
+        "auth": {"type": "none"},
+        "operations": {"bad": {"document": "{ ${API_TOKEN} }"}, "good": {"document": "{ hello }"}},
+    });
+    let discovery = discover(&deck.connect(block).await.unwrap()).await;
+    assert_eq!(names(&discovery), ["good"]);
+    let told = serde_json::to_string(&discovery).unwrap();
+    assert!(told.contains("does not have a field") && !told.contains("canary"), "{told}");
+}
+
+#[tokio::test]
+async fn what_is_missing_is_told_without_connecting() {
+    let (deck, block) = with_schema("http://127.0.0.1:9", json!({}));
+    assert_eq!(deck.connector.check(&definition(block.clone())).len(), 0);
+    let mut broken = block;
+    broken["endpointUrl"] = "http://api.example".into();
+    broken["schemaPath"] = "/does/not/exist.graphql".into();
+    broken["operations"] =
+        json!({"a": {"documentPath": "/nor/this.graphql"}, "b": {"document": "{ hello }"}});
+    let found = deck.connector.check(&definition(broken));
+    let messages: Vec<&str> = found.iter().map(|problem| problem.message.as_str()).collect();
+    let [endpoint, schema, document] = messages.as_slice() else { panic!("{messages:?}") };
+    assert!(endpoint.starts_with("`endpointUrl` cannot be used"), "{endpoint}");
+    assert!(
+        schema.starts_with("the schema, `/does/not/exist.graphql`, cannot be read"),
+        "{schema}"
+    );
+    assert!(document.starts_with("the document of `a`, `/nor/this.graphql`"), "{document}");
 }
 
 #[tokio::test]

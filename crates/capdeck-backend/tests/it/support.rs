@@ -44,16 +44,16 @@ impl Deck {
         let environment: Environment =
             std::iter::once(path).chain(variables.iter().copied()).collect();
         let vault = Vault::new(folder.path(), KeySettings::default());
-        let connector = Connector::new(ConnectorSettings {
+        let settings = ConnectorSettings {
             environment,
             project: project.map(Path::to_path_buf),
             artifacts_dir: folder.path().join("artifacts"),
             vault: vault.clone(),
             guardian: None,
-            names,
             client_name: "capdeck".to_owned(),
             client_version: "0.0.0-test".to_owned(),
-        });
+        };
+        let connector = Connector::with_names(settings, names);
         Self { folder, vault, connector }
     }
 

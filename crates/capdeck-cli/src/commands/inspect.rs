@@ -107,6 +107,9 @@ fn to_json(capability: &Capability) -> Value {
     if let Some(known) = capability.discovery.as_ref().filter(|known| !known.scopes.is_empty()) {
         shown.insert("scopes".to_owned(), json!(known.scopes));
     }
+    if let Some(known) = capability.discovery.as_ref().filter(|known| !known.problems.is_empty()) {
+        shown.insert("leftOut".to_owned(), json!(known.problems));
+    }
     shown.insert("pins".to_owned(), json!(capability.pins));
     let hidden = with_hidden_text(capability);
     if !hidden.is_empty() {
@@ -158,6 +161,10 @@ fn to_text(capability: &Capability, palette: Palette) -> String {
             fact("tools", &format!("{} ({})", names.len(), names.join(", ")));
             if !known.scopes.is_empty() {
                 fact("scopes", &one_line(&known.scopes.join(" ")));
+            }
+            if !known.problems.is_empty() {
+                let (count, id) = (known.problems.len(), &definition.id);
+                fact("left out", &format!("{count} of its description; see: capdeck why {id}"));
             }
             fact("tokens", &format!("{} at most, when listed directly", item.tokens.unwrap_or(0)));
             let hidden = with_hidden_text(capability);

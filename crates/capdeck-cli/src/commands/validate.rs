@@ -1,14 +1,17 @@
 //! `capdeck validate [PATH…]`: definition files, checked the way a compiler checks.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
-use capdeck_definition::{Deck, Diagnostic, Severity, check_paths};
+use capdeck_catalog::{Capability, Catalog, ImportProblem};
+use capdeck_definition::{CapabilityId, Deck, Diagnostic, Severity, check_paths};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::{
     context::Context,
     errors::{ExitStatus, Failure},
     frames::Frames,
+    plain_text::one_line,
 };
 
 /// Check definition files
@@ -24,12 +27,19 @@ pub(crate) struct ValidateArgs {
 pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let ValidateArgs { paths } = args;
     let printer = context.printer;
-    let deck = match paths.as_slice() {
-        [] => Deck::clone(&context.open_host()?.deck()),
-        paths => check_paths(paths),
+    let (deck, left_out) = match paths.as_slice() {
+        [] => {
+            let host = context.open_host()?;
+            (Deck::clone(&host.deck()), left_out(&host.catalog()))
+        }
+        paths => (check_paths(paths), Vec::new()),
     };
     if printer.wants_json() {
-        printer.json(&json!({ "items": deck.diagnostics }));
+        let mut shown = json!({ "items": deck.diagnostics });
+        if !left_out.is_empty() {
+            shown["leftOut"] = json!(left_out);
+        }
+        printer.json(&shown);
     } else {
         let mut frames = Frames::default();
         let shown: Vec<String> = deck
@@ -38,10 +48,32 @@ pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<ExitStat
             .map(|diagnostic| frames.render(diagnostic, printer.palette()))
             .collect();
         printer.data(&shown.join("\n"));
+        for LeftOut { id, problem } in &left_out {
+            printer
+                .warn(&one_line(&format!("{id}: left out {}: {}", problem.place, problem.reason)));
+        }
         printer.note(&summary(&deck));
     }
     let has_error = deck.diagnostics.iter().any(|found| found.severity == Severity::Error);
     Ok(if has_error { ExitStatus::RequestFailed } else { ExitStatus::Done })
+}
+
+/// A part of a capability's description that could not be made into a tool.
+#[derive(Debug, Serialize)]
+struct LeftOut {
+    id: CapabilityId,
+    #[serde(flatten)]
+    problem: ImportProblem,
+}
+
+/// Everything left out of the descriptions that have been read so far.
+fn left_out(catalog: &Catalog) -> Vec<LeftOut> {
+    let of = |capability: &Arc<Capability>| {
+        let id = capability.definition.id.clone();
+        let problems = capability.discovery.iter().flat_map(|known| known.problems.clone());
+        problems.map(|problem| LeftOut { id: id.clone(), problem }).collect::<Vec<_>>()
+    };
+    catalog.capabilities().flat_map(of).collect()
 }
 
 fn summary(deck: &Deck) -> String {

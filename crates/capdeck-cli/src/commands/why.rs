@@ -1,6 +1,8 @@
 //! `capdeck why ID [TOOL]`: where it comes from, and why agents do or do not see it.
 
-use capdeck_catalog::{Because, Capability, Catalog, Clearance, Ruling, Subject, Tool};
+use capdeck_catalog::{
+    Because, Capability, Catalog, Clearance, ImportProblem, Ruling, Subject, Tool,
+};
 use capdeck_definition::{Effect, Exposure, Layer};
 use capdeck_host::{CallError, ErrorCode, Host, PinReview, Route, View, ViewPolicy};
 use serde_json::{Value, json};
@@ -42,6 +44,8 @@ struct Account {
     tool: Option<Value>,
     /// What a person should look at in its definitions.
     pins: Vec<String>,
+    /// What its description holds that could not be made into a tool.
+    left_out: Vec<ImportProblem>,
     last_failure: Option<(String, String)>,
 }
 
@@ -76,6 +80,7 @@ fn account(host: &Host, id: &str, tool: Option<&str>, client: &str) -> Result<Ac
             seen: None,
             tool: None,
             pins: Vec::new(),
+            left_out: Vec::new(),
             last_failure: None,
         });
     }
@@ -95,6 +100,7 @@ fn account(host: &Host, id: &str, tool: Option<&str>, client: &str) -> Result<Ac
         seen: view.catalog().get(id).and_then(|_| seen(&view, &capability)),
         tool,
         pins: pin_notes(&review),
+        left_out: capability.discovery.iter().flat_map(|known| known.problems.clone()).collect(),
         last_failure: failure.map(|failure| (failure.at.to_string(), failure.message)),
     })
 }
@@ -257,6 +263,9 @@ impl Account {
         if !self.pins.is_empty() {
             put("pins", json!(self.pins));
         }
+        if !self.left_out.is_empty() {
+            put("leftOut", json!(self.left_out));
+        }
         if let Some((at, message)) = &self.last_failure {
             put("lastFailure", json!({ "at": at, "message": message }));
         }
@@ -322,6 +331,9 @@ impl Account {
         }
         if !self.pins.is_empty() {
             line("", &format!("look at it with: capdeck pins diff {}", item.id));
+        }
+        for problem in &self.left_out {
+            line("left out", &one_line(&format!("{}: {}", problem.place, problem.reason)));
         }
         if let Some((at, message)) = &self.last_failure {
             line("last failure", &format!("{at}: {}", one_line(message)));

@@ -14,6 +14,7 @@ mod audit;
 mod chaos;
 mod client;
 mod deck;
+mod described_sets;
 mod direct;
 mod discovery;
 mod failures;

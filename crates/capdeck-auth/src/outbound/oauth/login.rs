@@ -98,7 +98,10 @@ impl SignIn {
                 query.append_pair("scope", &scopes.join(" "));
             }
             // OpenID Connect gives no refresh token without asking the person for it.
-            if scopes.iter().any(|scope| scope == "offline_access") {
+            let more = settings.authorization_parameters;
+            query.extend_pairs(more);
+            let has_prompt = more.iter().any(|(name, _)| *name == "prompt");
+            if !has_prompt && scopes.iter().any(|scope| scope == "offline_access") {
                 query.append_pair("prompt", "consent");
             }
         }

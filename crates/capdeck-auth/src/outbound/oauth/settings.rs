@@ -22,6 +22,8 @@ pub struct OAuthSettings {
     pub client_secret: Option<Secret>,
     pub scopes: Vec<String>,
     pub redirect_uri: Option<String>,
+    /// What else the authorization server wants to be told when the person signs in.
+    pub authorization_parameters: &'static [(&'static str, &'static str)],
 }
 
 /// What a sign-in is for.
@@ -49,6 +51,7 @@ impl OAuthSettings {
             client_secret: None,
             scopes: Vec::new(),
             redirect_uri: None,
+            authorization_parameters: &[],
         }
     }
 }

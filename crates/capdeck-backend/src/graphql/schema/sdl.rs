@@ -17,7 +17,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Schema {
         Ok(document) => document,
         Err(broken) => {
             for diagnostic in broken.errors.iter() {
-                problems.push(line(&diagnostic), diagnostic.error);
+                problems.push_with(|| (line(&diagnostic), diagnostic.error.to_string()));
             }
             broken.partial
         }
@@ -31,9 +31,12 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Schema {
         Ok(schema) => schema,
         Err(broken) => {
             for diagnostic in broken.errors.iter() {
-                let place =
-                    diagnostic.error.location().and_then(|span| in_document(&document, span));
-                problems.push(place.unwrap_or_else(|| line(&diagnostic)), diagnostic.error);
+                problems.push_with(|| {
+                    let span = diagnostic.error.location();
+                    let place = span.and_then(|span| in_document(&document, span));
+                    let place = place.unwrap_or_else(|| line(&diagnostic));
+                    (place, diagnostic.error.to_string())
+                });
             }
             broken.partial
         }

@@ -180,3 +180,25 @@ fn problems_beyond_number_are_counted() {
     assert_eq!(found.len(), 501);
     assert_eq!(found.last().unwrap().1, "1500 more problems are not listed");
 }
+
+#[test]
+fn nesting_beyond_measure_ends_without_harm() {
+    let lists =
+        |depth: usize, inside: &str| format!("{}{inside}{}", "[".repeat(depth), "]".repeat(depth));
+    for depth in [100, 450, 20_000] {
+        for schema in [
+            format!("type Query {{ fine: Int }} type Deep {{ deep: {} }}", lists(depth, "Int")),
+            format!("type Query {{ fine(a: Int = {}): Int }}", lists(depth, "1")),
+            format!("type Query {{ fine: Int }} {}", "{".repeat(depth)),
+        ] {
+            // Whether it is taken or refused is the parser's choice; that this returns is the point.
+            if let Ok(api) = try_api(&schema, json!({"queryTool": true})) {
+                assert!(names(&api).contains(&"query".to_owned()));
+            }
+        }
+        let document = format!("{}{}", "{ fine".repeat(depth), "}".repeat(depth));
+        let operations = json!({"deep": {"document": document}});
+        let api = api("type Query { fine: Query }", json!({"operations": operations}));
+        assert_eq!((names(&api).len(), problems(&api).len()), (0, 1));
+    }
+}

@@ -140,7 +140,6 @@ fn the_output_schema_follows_the_selection() {
                             "name": {"type": ["string", "null"]},
                             "state": {"type": "string"},
                         },
-                        "required": ["name", "state"],
                     },
                 },
                 "required": ["id"],
@@ -149,4 +148,25 @@ fn the_output_schema_follows_the_selection() {
         "required": ["me", "node"],
     });
     assert_eq!(*data, expected);
+}
+
+#[test]
+fn what_only_some_fragments_ask_for_is_promised_by_none() {
+    let schema = r"
+        type Query { any: Any }
+        union Any = A | B
+        type A { more: More! }
+        type B { more: More! }
+        type More { x: Int!  y: Int!  z: Int! }
+    ";
+    let text = "{ any { ... on A { more { x y } } ... on B { more { x z } } } }";
+    let api = api(schema, json!({"operations": {"any": {"document": text}}}));
+    let output = &tool(&api.discovery(), "any")["outputSchema"];
+    let more =
+        output.pointer("/properties/body/properties/data/properties/any/properties/more").unwrap();
+    assert_eq!(more["properties"].as_object().unwrap().len(), 3);
+    assert_eq!(more["required"], json!(["x"]));
+    let check = jsonschema::validator_for(output).unwrap();
+    assert!(check.is_valid(&json!({"body": {"data": {"any": {"more": {"x": 1, "z": 2}}}}})));
+    assert!(!check.is_valid(&json!({"body": {"data": {"any": {"more": {"z": 2}}}}})));
 }
