@@ -242,10 +242,22 @@ async def unable(face):
         else:
             same(result.get("isError"), True, "isError of a tool that could not ask")
             told = result["content"][0]["text"]
-        if not told.strip() or "no answer" in told:
-            raise Problem(f"the call does not say why it failed: {short(told)}")
+        check_refusal(face, told)
     finally:
         await session.close()
+
+
+def check_refusal(face, told):
+    """What failed and what to do, in the words of the host or of the modern era; without a view a server says it in its own."""
+    if face.view is None:
+        missing = [] if told.strip() and "no answer" not in told else ["why it failed"]
+    elif "needs a client that declares `elicitation.form`" in told:
+        missing = []
+    else:
+        missing = [] if "`ask_form` of `" in told and "(`elicitation`)" in told else ["what failed"]
+        missing += [] if "turn on elicitation" in told and f"capdeck call {face.id} ask_form" in told else ["what to do"]
+    if missing:
+        raise Problem(f"the call does not say {' and '.join(missing)}: {short(told)}")
 
 
 async def until(face, tool, matches):

@@ -25,7 +25,6 @@ class Feature:
     notes: dict = field(default_factory=dict)
 
 
-AT_ONCE = "the two sides share no kind of task: the tool runs at once"
 OWN_STREAM = "told on the session's stream, as handshake revisions do"
 LISTENING = "told on the client's `subscriptions/listen`"
 STREAMS = {LL: OWN_STREAM, LM: OWN_STREAM, ML: LISTENING, MM: LISTENING}
@@ -66,17 +65,15 @@ FEATURES = [
     Feature(
         "tasks of 2025-11-25",
         checks.task,
-        instead={bridge: (checks.no_task, AT_ONCE) for bridge in (LM, ML)}
-        | {MM: (None, "this revision has the tasks extension instead")},
+        instead={bridge: (None, "modern clients have the tasks extension instead") for bridge in (ML, MM)},
         lacking=NO_CORE_TASKS,
-        notes={LL: "tested with the SDKs that have an interface for it: Python 1 and TypeScript 1"},
+        notes={bridge: "tested with the SDKs that have an interface for it: Python 1 and TypeScript 1" for bridge in (LL, LM)},
     ),
     Feature(
         "tasks extension",
         checks.task,
-        instead={bridge: (checks.no_task, AT_ONCE) for bridge in (LM, ML)}
-        | {LL: (None, "these revisions have tasks of their own instead")},
-        notes={MM: "the SDKs leave this extension to their users; the tests bring it along"},
+        instead={bridge: (None, "legacy clients have tasks of their own instead") for bridge in (LL, LM)},
+        notes={bridge: "the SDKs leave this extension to their users; the tests bring it along" for bridge in (ML, MM)},
     ),
 ]
 
@@ -92,6 +89,6 @@ def check_for(feature, client, server, face):
     where = bridge(client, server)
     if where in feature.instead:
         return feature.instead[where][0]
-    if where == LL and client.sdk in feature.lacking:
-        return None
+    if client.sdk in feature.lacking:
+        return checks.no_task
     return feature.check

@@ -114,6 +114,13 @@ impl Capdeck {
         StdioClient::start(serving.command)
     }
 
+    /// Starts `capdeck serve` with these arguments, and leaves its pipes to the test.
+    pub fn serve_unread(self, arguments: &[&str]) -> Child {
+        let mut serving = self.arg("serve").args(arguments);
+        let command = serving.command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stderr(Stdio::inherit()).spawn().unwrap()
+    }
+
     /// Starts `capdeck up --port 0` and waits until it says where it listens.
     pub fn up(self, arguments: &[&str]) -> RunningHost {
         let mut serving = self.args(["up", "--port", "0", "--json"]).args(arguments);

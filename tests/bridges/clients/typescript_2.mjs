@@ -84,11 +84,12 @@ export class Connection {
     const created = await this.request('tools/call', { name, arguments: {} });
     if (created.resultType !== 'task') return { states: [], result: created };
     const states = [created.status];
-    while (states.at(-1) === 'working') {
+    // A server may be done before it has said that it began, so the first look comes in any case.
+    do {
       const task = await this.request('tasks/get', { taskId: created.taskId });
       states.push(task.status);
       if (task.status === 'completed') return { states, result: task.result };
-    }
+    } while (states.at(-1) === 'working');
     throw new Error(`the task ended as ${states.at(-1)}`);
   }
 

@@ -1,6 +1,12 @@
 //! `capdeck serve`: MCP on stdio.
 
-use std::process::Command;
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    process::{Child, Command},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use capdeck_test::{FakePlan, TestDirs};
 use serde_json::{Value, json};
@@ -86,4 +92,70 @@ fn a_signal_ends_it_cleanly() {
         assert_eq!(status.code(), Some(0), "{signal}");
         assert!(!std::path::Path::new(&format!("/proc/{server}")).exists(), "the server is gone");
     }
+}
+
+/// Longer than anything here may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What the process held at most, in MiB.
+fn peak_memory(child: &Child) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() / 1024
+}
+
+/// Waits until the audit trail has this many calls: what a call gave is known then, read or not.
+fn wait_for_calls(dirs: &TestDirs, count: usize) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let days = dirs.state().join("audit").read_dir().into_iter().flatten();
+        let lines = days.filter_map(|day| std::fs::read_to_string(day.unwrap().path()).ok());
+        if lines.map(|text| text.lines().count()).sum::<usize>() >= count {
+            return;
+        }
+        assert!(Instant::now() < deadline, "waited too long for {count} calls");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_client_that_does_not_read_costs_little_and_does_not_hold_up_the_end() {
+    let dirs = TestDirs::new();
+    dirs.write_config(&json!({"mcpServers": {"fake": FakePlan::default().deck_entry()}}));
+    let mut child = capdeck(&dirs).serve_unread(&["--only", "fake"]);
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut send = |id: u64, method: &str, params: Value| {
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        writeln!(stdin, "{message}").unwrap();
+    };
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "deaf", "version": "1"}});
+    send(1, "initialize", hello);
+    stdout.read_line(&mut String::new()).unwrap();
+    send(2, "logging/setLevel", json!({"level": "debug"}));
+    stdout.read_line(&mut String::new()).unwrap();
+    let before = peak_memory(&child);
+
+    // From here on nobody reads: 40 MB of log messages, and some answers.
+    let flood = json!({"name": "flood", "arguments": {"count": 2000, "bytes": 20_000}});
+    send(3, "tools/call", flood);
+    for id in 4..40 {
+        let big = json!({"name": "big_result", "arguments": {"bytes": 20_000}});
+        send(id, "tools/call", big);
+    }
+    wait_for_calls(&dirs, 37);
+    let grown = peak_memory(&child) - before;
+    assert!(grown < 25, "it holds {grown} MiB for a client that does not read");
+
+    drop(stdin);
+    let (sender, ended) = mpsc::channel();
+    let mut ending = child;
+    thread::spawn(move || sender.send(ending.wait().unwrap()).ok());
+    let status = ended.recv_timeout(PATIENCE).expect("it ends though nobody reads");
+    assert_eq!(status.code(), Some(0));
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    let whole: Vec<&str> = rest.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect();
+    assert!(whole.iter().all(|line| serde_json::from_str::<Value>(line).is_ok()));
 }
