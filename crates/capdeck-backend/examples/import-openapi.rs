@@ -5,11 +5,10 @@ use std::{
     error::Error,
     fs,
     path::PathBuf,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
-use capdeck_auth::{KeySettings, SystemNames, Vault};
+use capdeck_auth::{KeySettings, Vault};
 use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings};
 use capdeck_definition::{
     Backend, CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source,
@@ -25,7 +24,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         artifacts_dir: PathBuf::new(),
         vault: Vault::new(&PathBuf::new(), KeySettings::default()),
         guardian: None,
-        names: Arc::new(SystemNames),
+        documents_dir: PathBuf::new(),
         client_name: "capdeck".to_owned(),
         client_version: env!("CARGO_PKG_VERSION").to_owned(),
     });
