@@ -4,6 +4,7 @@
 //! into an [`Api`]. Reading is done on first use and again when the tools are asked for later than `operationCacheTtlMs`;
 //! a call never waits for a second reading.
 
+mod answer_schema;
 mod document;
 mod document_cache;
 
@@ -20,6 +21,7 @@ use serde_json::{Map, Value, value::RawValue};
 use tokio::sync::Mutex;
 
 pub(crate) use self::{
+    answer_schema::answer_schema,
     document::{DocumentPlace, read_body, read_document},
     document_cache::DocumentCache,
 };

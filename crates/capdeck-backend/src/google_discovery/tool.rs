@@ -6,6 +6,7 @@ use super::{
     method::{Location, Method, Parameters},
     schema::{Direction, Flaws, SchemaWriter, is_required},
 };
+use crate::described::answer_schema;
 
 /// Writes the MCP definition of a method. What of it cannot be read is added to `flaws`.
 pub(super) fn definition(
@@ -153,30 +154,9 @@ fn media_schema(method: &Method) -> Value {
     })
 }
 
-/// The result of a call around the body. Nothing but the status is promised: an API may answer with an error, or with
-/// more than fits.
+/// The result of a call around the body.
 fn output_schema(body: Value, definitions: Map<String, Value>) -> Map<String, Value> {
-    let text = || json!({"type": "string"});
-    let mut schema = Map::from_iter([
-        ("type".to_owned(), json!("object")),
-        (
-            "properties".to_owned(),
-            json!({
-                "status": {"type": "integer"},
-                "statusText": text(),
-                "headers": {"type": "object"},
-                "kind": text(),
-                "body": {"anyOf": [body, text()]},
-                "uri": text(),
-                "filename": text(),
-                "mimeType": text(),
-                "byteLength": {"type": "integer"},
-                "sha256": text(),
-                "elapsedMs": {"type": "integer"},
-            }),
-        ),
-        ("required".to_owned(), json!(["status"])),
-    ]);
+    let mut schema = answer_schema(body);
     if !definitions.is_empty() {
         schema.insert("$defs".to_owned(), definitions.into());
     }

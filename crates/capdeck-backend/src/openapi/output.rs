@@ -1,6 +1,6 @@
 //! The output schema of an operation: the body of its good answers, in the shape that call results have.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     document::{Document, Node, Version},
@@ -8,6 +8,7 @@ use super::{
     problems::Problems,
     schemas::{Direction, Schema, Schemas},
 };
+use crate::described::answer_schema;
 
 /// The output schema as text. `None` when the description does not say what comes back.
 pub(super) fn read<'a>(
@@ -53,7 +54,7 @@ pub(super) fn read<'a>(
         1 => values.pop()?,
         _ => json!({"anyOf": values}),
     };
-    Some(schemas.assemble(&wrap(body), &needs))
+    Some(schemas.assemble(&answer_schema(body), &needs))
 }
 
 enum Body<'a> {
@@ -83,32 +84,4 @@ fn body_schema<'a>(
         return document.follow(media).ok()?.get("schema").map(Body::Schema);
     }
     content.members().any(|(media_type, _)| is_text(media_type)).then_some(Body::Text)
-}
-
-/// Around the body stands what every HTTP result has. A body that is not inline is an artifact instead.
-fn wrap(body: Value) -> Map<String, Value> {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "status": {"type": "integer"},
-            "statusText": {"type": "string"},
-            "headers": {"type": "object", "additionalProperties": {"type": "string"}},
-            "kind": {"enum": ["inline", "local-artifact", "remote-reference"]},
-            "elapsedMs": {"type": "integer"},
-            "uri": {"type": "string"},
-            "filename": {"type": "string"},
-            "mimeType": {"type": "string"},
-            "byteLength": {"type": "integer"},
-            "sha256": {"type": "string"},
-        },
-        "required": ["status", "statusText", "headers", "kind"],
-        "anyOf": [
-            {"properties": {"kind": {"const": "inline"}, "body": body}},
-            {"properties": {"kind": {"enum": ["local-artifact", "remote-reference"]}}, "required": ["uri"]},
-        ],
-    });
-    match schema {
-        Value::Object(members) => members,
-        _ => Map::new(),
-    }
 }
