@@ -93,7 +93,7 @@ fn every_method_is_a_tool() {
     assert_eq!(get["inputSchema"]["required"], json!(["path"]));
     assert!(get["inputSchema"]["properties"]["filename"].is_object());
     assert_eq!(
-        get["outputSchema"]["properties"]["body"]["anyOf"][0]["properties"]["name"],
+        get["outputSchema"]["anyOf"][0]["properties"]["body"]["properties"]["name"],
         json!({"type": "string"})
     );
     let insert = tool(&import, "things.insert");
