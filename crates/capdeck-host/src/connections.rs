@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Host, HostEvent,
+    Host, HostEvent, TaskForm,
     audience::Audience,
     discover::relist,
     host::HostState,
@@ -43,8 +43,8 @@ pub(crate) struct OwnConnections {
 /// What happens to things a server says outside a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notices {
-    /// The client sees one server as it is: everything is passed on.
-    PassOn,
+    /// The client sees one server as it is: everything is passed on, but for tasks in a form it does not know.
+    PassOn(TaskForm),
     /// The client sees a deck: lists go through the catalog, resources have other names.
     Follow,
 }
@@ -213,7 +213,12 @@ impl Listener for ServerListener {
                     && params.as_ref().is_some_and(|params| {
                         host.core_task_changed(&self.definition.id, session, params)
                     }) => {}
-            Reach::One { client, notices: Notices::PassOn, .. } => client.notified(method, params),
+            // Of a task that is not known yet, a client with the other form of tasks hears nothing.
+            Reach::One { notices: Notices::PassOn(form), .. }
+                if method == CORE_NOTICE && *form != TaskForm::Core => {}
+            Reach::One { client, notices: Notices::PassOn(_), .. } => {
+                client.notified(method, params);
+            }
             Reach::Everyone if method == EXTENSION_NOTICE => {
                 host.extension_task_changed(&self.definition.id, params.unwrap_or_default());
             }

@@ -77,7 +77,7 @@ impl Host {
                 pool,
                 session: id.clone(),
                 client: listener,
-                notices: if transparent { Notices::PassOn } else { Notices::Follow },
+                notices: if transparent { Notices::PassOn(tasks) } else { Notices::Follow },
             }
         });
         Arc::new(Session {

@@ -130,7 +130,15 @@ async fn questions_of_a_core_task_wait_for_a_modern_client() {
     let peer = Peer::new(&host, TaskForm::Extension, "local");
     let made = peer.call("multi_input", json!({}), json!({})).await.unwrap();
     let id = &made["taskId"];
-    let asking = peer.until(id, "input_required").await;
+    // The two questions arrive one after the other; an answer to one that is not there yet is nobody's.
+    let asking = loop {
+        let asking = peer.until(id, "input_required").await;
+        if asking["inputRequests"].get("second_name").is_some()
+            && asking["inputRequests"].get("first_name").is_some()
+        {
+            break asking;
+        }
+    };
     let first = &asking["inputRequests"]["first_name"];
     assert_eq!(first["method"], "elicitation/create");
     assert!(first["params"].get("_meta").is_none(), "{first}");
