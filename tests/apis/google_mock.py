@@ -127,13 +127,16 @@ class Mock:
         if not self.knows_client(form, headers):
             return said(401, {"error": "invalid_client"})
         if form["grant_type"] == "refresh_token":
-            scope = self.refresh_tokens.get(form["refresh_token"])
-            if scope is None:
+            renewed = form["refresh_token"]
+            if renewed not in self.refresh_tokens:
                 return said(400, {"error": "invalid_grant"})
             self.renewals += 1
             # The token before is over at once: whoever still uses it is found out.
-            self.tokens = {token: kept for token, kept in self.tokens.items() if kept != scope}
-            return said(200, self.grant(scope))
+            scope, before = self.refresh_tokens[renewed]
+            del self.tokens[before]
+            granted = self.grant(scope)
+            self.refresh_tokens[renewed] = (scope, granted["access_token"])
+            return said(200, granted)
         asked = self.codes.pop(form.get("code"), None)
         digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
@@ -144,7 +147,7 @@ class Mock:
         # Google gives a refresh token only to those who ask for one.
         if asked.get("access_type") == "offline" and asked.get("prompt") == "consent":
             granted["refresh_token"] = f"canary-refresh-{secrets.token_urlsafe()}"
-            self.refresh_tokens[granted["refresh_token"]] = scope
+            self.refresh_tokens[granted["refresh_token"]] = (scope, granted["access_token"])
         return said(200, granted)
 
     def knows_client(self, form, headers):

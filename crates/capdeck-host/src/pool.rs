@@ -99,8 +99,10 @@ impl ConnectionPool {
             known_revision: known_revision(),
             cancel: self.cancel.child_token(),
         };
+        // On the heap: else every call that finds a connection would carry room for opening one.
+        let connecting = Box::pin(self.connector.connect(definition, options));
         let outcome = tokio::select! {
-            outcome = self.connector.connect(definition, options) => outcome,
+            outcome = connecting => outcome,
             () = cancel.cancelled() => return Err(cancelled()),
         };
         match outcome {

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_backend::{CallContext, CallError, ErrorCode, ToolCall};
+use capdeck_backend::{CallContext, CallError, ErrorCode, ErrorKind, ToolCall};
 use capdeck_catalog::{Capability, RawObject, Tool};
 use capdeck_definition::Backend;
 use serde_json::{
@@ -19,7 +19,7 @@ use super::{
     table::NewTask,
     translated::{At, Translated},
 };
-use crate::{Session, pool::Lease, raw};
+use crate::{Session, patience::answer_time, pool::Lease, raw};
 
 /// How often a task is looked at that the host waits for.
 const USUAL_PAUSE: Duration = Duration::from_secs(1);
@@ -28,6 +28,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// How long the end of a task that asks a person may take.
 const PERSON_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+
+/// How many timeouts of its server the host waits for a task. A person may be part of it, so never less than above.
+const MOST_TIMEOUTS: u32 = 10;
 
 /// How long a server may take to hear that nobody waits for its task any more.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -165,7 +168,11 @@ impl Session {
         let Some(seen) = shape::created(&result).as_ref().and_then(Seen::of) else {
             return Ok(result);
         };
-        Translated::new(seen.id).result(&At { session: self, capability, context }).await
+        let task = Translated::new(seen.id);
+        let at = At { session: self, capability, context };
+        let farewell = CallContext::detached(FAREWELL);
+        let leaving = At { session: self, capability, context: &farewell };
+        wait_for(calling, task.result(&at), async { drop(task.cancel(&leaving).await) }).await
     }
 
     /// Remembers whose task it is.
@@ -206,29 +213,65 @@ async fn await_core_server(
     }
     call.rest.extend(raw::object([("task", json!({}))]));
     let result = lease.call_tool(call, context).await?;
-    let Some(mut seen) = shape::created(&result).as_ref().and_then(Seen::of) else {
+    let Some(seen) = shape::created(&result).as_ref().and_then(Seen::of) else {
         return Ok(result);
     };
-    let params = || Some(raw::object([("taskId", json!(seen.id))]));
+    let params = raw::object([("taskId", json!(seen.id))]);
+    let leaving = async {
+        let farewell = CallContext::detached(FAREWELL);
+        drop(lease.request("tasks/cancel", Some(params.clone()), &farewell).await);
+    };
+    wait_for(calling, core_result(calling, seen, &params), leaving).await
+}
+
+/// Looks at a core task until it is over or asks something, and gives its result.
+async fn core_result(
+    calling: &Calling<'_>,
+    mut seen: Seen,
+    params: &RawObject,
+) -> Result<Box<RawValue>, CallError> {
+    let Calling { lease, context, .. } = calling;
     loop {
         if seen.is_over() || seen.status == "input_required" {
             let patient = CallContext { timeout: Some(PERSON_TIMEOUT), ..(*context).clone() };
-            let result = lease.request("tasks/result", params(), &patient).await;
+            let result = lease.request("tasks/result", Some(params.clone()), &patient).await;
             return result.map(shape::without_relation);
         }
         let pause = seen.poll.unwrap_or(USUAL_PAUSE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = context.cancel.cancelled() => {
-                let farewell = CallContext::detached(FAREWELL);
-                drop(lease.request("tasks/cancel", params(), &farewell).await);
-                return Err(CallError::new(ErrorCode::Cancelled, "the call was cancelled"));
-            }
-        }
-        let state = lease.request("tasks/get", params(), context).await?;
+        tokio::time::sleep(pause).await;
+        let state = lease.request("tasks/get", Some(params.clone()), context).await?;
         let state: RawObject =
             serde_json::from_str(state.get()).map_err(|_| errors::no_task_in_answer())?;
         let now = Seen::of(&state).ok_or_else(errors::no_task_in_answer)?;
         seen.status = now.status;
     }
+}
+
+/// Waits for a task in the place of a client that knows none, as long as for any call that reports progress. When nobody
+/// waits any more, the server hears of it.
+async fn wait_for(
+    calling: &Calling<'_>,
+    result: impl Future<Output = Result<Box<RawValue>, CallError>>,
+    leaving: impl Future<Output = ()>,
+) -> Result<Box<RawValue>, CallError> {
+    let Calling { capability, context, .. } = calling;
+    let backend = &capability.definition.backend;
+    let timeout = context.timeout.unwrap_or_else(|| answer_time(backend));
+    let longest = timeout.saturating_mul(MOST_TIMEOUTS).max(PERSON_TIMEOUT);
+    let error = tokio::select! {
+        result = result => match result {
+            Err(error) if error.kind() == ErrorKind::Cancelled => error,
+            result => return result,
+        },
+        () = context.cancel.cancelled() => {
+            CallError::new(ErrorCode::Cancelled, "the call was cancelled")
+        }
+        () = tokio::time::sleep(longest) => CallError::new(
+            ErrorCode::ToolCallTimeout,
+            format!("the task was not done within {} s", longest.as_secs()),
+        )
+        .hint("raise `callTimeoutMs`, or call the tool from a client that knows tasks"),
+    };
+    leaving.await;
+    Err(error)
 }

@@ -101,10 +101,10 @@ impl DeckSession {
         match self.session.call_listed(&name, request, &context).await {
             Ok(Some(result)) => Ok(result),
             Ok(None) => Err(RpcError::invalid_params(format!("there is no tool `{name}`"))),
-            Err(error) if error.kind() == ErrorKind::Cancelled => {
-                Err(failure::as_rpc_error(&error, era))
-            }
-            Err(error) if era == Era::Modern && failure::wants_address(&error) => {
+            // What the client itself has to act on is no result for its model.
+            Err(error)
+                if error.kind() == ErrorKind::Cancelled || failure::wants_address(&error) =>
+            {
                 Err(failure::as_rpc_error(&error, era))
             }
             Err(error) => failure::as_tool_result(&error),

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json, value::RawValue};
 /// MCP's code for a resource that does not exist, up to revision 2025-11-25.
 const RESOURCE_NOT_FOUND: i64 = -32002;
 
-/// MCP's code for a request that waits for the person to open an address, in revision 2025-11-25 only. The server half
-/// asks a modern client for the same by `input_required`.
+/// MCP's code for a request that waits for the person to open an address, in revision 2025-11-25 only. Legacy clients know
+/// it; the server half asks a modern client for the same by `input_required`.
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 /// A failed tool call as a tool result, which is what a model can read and act on.

@@ -227,11 +227,18 @@ fn an_address_to_open_first_is_a_question_in_every_view() {
         let asked = client.request("tools/call", call.clone());
         let question = &asked["result"]["inputRequests"]["visit-1"]["params"];
         assert_eq!(question["url"], "https://sign-in.test/start", "{path} {exposure:?}: {asked}");
+        let legacy_call = call.clone();
         let mut again = call;
         again["inputResponses"] = json!({"visit-1": {"action": "accept"}});
         again["requestState"] = asked["result"]["requestState"].clone();
         let answer = client.request("tools/call", again);
         assert_eq!(text_of(&answer), "signed in", "{path} {exposure:?}");
+        let served = Setting::of(&plan).exposure(exposure).serve();
+        let mut legacy = served.client(path);
+        legacy.initialize();
+        let error = &legacy.request("tools/call", legacy_call)["error"];
+        assert_eq!(error["code"], -32042, "{path} {exposure:?}: {error}");
+        assert_eq!(error["data"]["elicitations"][0]["elicitationId"], "e1", "{path} {exposure:?}");
     }
 }
 
