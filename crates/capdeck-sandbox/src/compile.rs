@@ -61,7 +61,9 @@ pub(crate) fn compile(code: &str, session: &Bindings) -> Result<Compiled, Vec<Di
     }
     let allocator = Allocator::default();
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
-    let parsed = Parser::new(&allocator, code, SourceType::ts()).with_options(options).parse();
+    let parsed = Parser::new(&allocator, code, SourceType::ts().with_module(true))
+        .with_options(options)
+        .parse();
     let mut program = parsed.program;
     let problems = syntax_problems(parsed.diagnostics.errors(), &lines);
     if !problems.is_empty() {

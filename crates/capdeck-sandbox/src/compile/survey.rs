@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use oxc::{
     ast::ast::{
-        BindingPattern, CallExpression, ComputedMemberExpression, ExportAllDeclaration,
-        ExportDefaultDeclaration, ExportNamedDeclaration, Expression, IdentifierReference,
-        ImportDeclaration, ImportExpression, ImportMeta, Program, StaticMemberExpression,
+        BindingPattern, CallExpression, ComputedMemberExpression, Expression, IdentifierReference,
+        ImportExpression, ImportMeta, Program, Statement, StaticMemberExpression,
         VariableDeclarator,
     },
     ast_visit::{Visit, walk},
@@ -42,6 +41,9 @@ pub(super) fn survey<'a>(
 ) -> Survey {
     let found = Survey { uses: Vec::new(), problems: Vec::new() };
     let mut reader = Reader { scoping, lines, session, aliases: HashMap::new(), found };
+    for statement in &program.body {
+        reader.look_at_module(statement);
+    }
     reader.visit_program(program);
     reader.found
 }
@@ -67,6 +69,24 @@ impl Reader<'_> {
             "IMPORT_UNAVAILABLE",
             "nothing can be imported in code mode: use the globals and `caplets`",
         );
+    }
+
+    /// A cell is no module: it neither imports nor exports. Namespaces inside it may.
+    fn look_at_module(&mut self, statement: &Statement<'_>) {
+        let message = match statement {
+            Statement::ImportDeclaration(_)
+            | Statement::TSImportEqualsDeclaration(_)
+            | Statement::ExportAllDeclaration(_)
+            | Statement::ExportFromDeclaration(_) => return self.no_import(statement.span()),
+            Statement::ExportDeclaration(_) | Statement::ExportNamedDeclaration(_) => {
+                "a cell exports nothing: leave out `export`; names at the top level stay for later cells"
+            }
+            Statement::ExportDefaultDeclaration(_) | Statement::TSExportAssignment(_) => {
+                "a cell exports nothing: write `return value`"
+            }
+            _ => return,
+        };
+        self.problem(statement.span(), "EXPORT_UNAVAILABLE", message);
     }
 
     fn symbol(&self, identifier: &IdentifierReference<'_>) -> Option<SymbolId> {
@@ -255,36 +275,11 @@ impl<'a> Visit<'a> for Reader<'_> {
         }
     }
 
-    fn visit_import_declaration(&mut self, import: &ImportDeclaration<'a>) {
-        self.no_import(import.span);
-    }
-
     fn visit_import_expression(&mut self, import: &ImportExpression<'a>) {
         self.no_import(import.span);
     }
 
     fn visit_import_meta(&mut self, meta: &ImportMeta) {
         self.no_import(meta.span);
-    }
-
-    fn visit_export_all_declaration(&mut self, export: &ExportAllDeclaration<'a>) {
-        self.no_import(export.span);
-    }
-
-    fn visit_export_named_declaration(&mut self, export: &ExportNamedDeclaration<'a>) {
-        self.problem(
-            export.span(),
-            "EXPORT_UNAVAILABLE",
-            "a cell exports nothing: leave out `export`; names at the top level stay for later cells",
-        );
-        walk::walk_export_named_declaration(self, export);
-    }
-
-    fn visit_export_default_declaration(&mut self, export: &ExportDefaultDeclaration<'a>) {
-        self.problem(
-            export.span,
-            "EXPORT_UNAVAILABLE",
-            "a cell exports nothing: write `return value`",
-        );
     }
 }

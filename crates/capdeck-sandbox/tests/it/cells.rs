@@ -102,3 +102,23 @@ fn brief(envelope: &Value) -> String {
 async fn language() {
     check("language.cells").await;
 }
+
+#[tokio::test]
+async fn sessions() {
+    check("sessions.cells").await;
+}
+
+#[tokio::test]
+async fn values() {
+    check("values.cells").await;
+}
+
+#[tokio::test]
+async fn calls() {
+    check("calls.cells").await;
+}
+
+#[tokio::test]
+async fn platform() {
+    check("platform.cells").await;
+}
