@@ -21,6 +21,8 @@ pub struct Limits {
     pub concurrent_calls: u32,
     /// JSON text of a returned value, and of the arguments of a call.
     pub value_bytes: usize,
+    /// JSON text of one answer; a longer one reaches the script as a failure that says so.
+    pub answer_bytes: usize,
     /// All log text of a run; what comes later is counted and dropped.
     pub log_bytes: usize,
     /// Timers waiting at the same time.
@@ -37,6 +39,7 @@ impl Default for Limits {
             calls: 1_000,
             concurrent_calls: 16,
             value_bytes: 4 << 20,
+            answer_bytes: 16 << 20,
             log_bytes: 256 << 10,
             timers: 10_000,
         }

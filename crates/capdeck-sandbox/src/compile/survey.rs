@@ -23,8 +23,9 @@ use crate::{
     protocol::{Member, Use},
 };
 
-/// Functions of `caplets` itself; the rest of its members are capabilities.
-const OWN_MEMBERS: [&str; 4] = ["search", "types", "artifacts", "debug"];
+/// Functions of `caplets` itself, and what every object is asked for; the rest of its members are capabilities.
+const OWN_MEMBERS: [&str; 7] =
+    ["search", "types", "artifacts", "debug", "then", "toJSON", "constructor"];
 
 /// What was found in a cell.
 pub(super) struct Survey {

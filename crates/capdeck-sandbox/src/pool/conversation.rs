@@ -15,7 +15,7 @@ use super::{
     worker_process::{Death, WorkerProcess},
 };
 use crate::{
-    call_out::{CallAnswer, CallOut, CallRequest},
+    call_out::{CallAnswer, CallFailure, CallOut, CallRequest},
     directory::Directory,
     envelope::{Diagnostic, ErrorCode, LogEntry, RunError},
     protocol::{Done, FromWorker, RunRequest, ToWorker, Use, WireAnswer},
@@ -173,7 +173,11 @@ impl<'a> Conversation<'a> {
         answer: CallAnswer,
     ) -> io::Result<()> {
         let CallAnswer { outcome, meta } = answer;
+        let most = self.run.limits.answer_bytes;
         let answer = match outcome {
+            Ok(data) if data.get().len() > most => {
+                WireAnswer::Failed { failure: too_large(data.get().len(), most), meta }
+            }
             Ok(data) => WireAnswer::Done { data, meta },
             Err(failure) => WireAnswer::Failed { failure, meta },
         };
@@ -257,5 +261,14 @@ impl<'a> Conversation<'a> {
 
     fn elapsed_ms(&self) -> f64 {
         self.started.elapsed().as_secs_f64() * 1000.0
+    }
+}
+
+fn too_large(bytes: usize, most: usize) -> CallFailure {
+    CallFailure {
+        code: "CONTENT_TOO_LARGE".to_owned(),
+        message: format!("the answer has {bytes} bytes, a script can take {most}"),
+        details: None,
+        hint: Some("ask for less: a smaller page, fewer fields, a narrower query".to_owned()),
     }
 }

@@ -22,9 +22,6 @@ use crate::{
     protocol::{FromWorker, RunRequest},
 };
 
-/// Log text longer than this is cut, and says so.
-const LONGEST_LOG_ENTRY: usize = 8 << 10;
-
 /// Log entries of a run, however short they are.
 const MOST_LOG_ENTRIES: usize = 2_000;
 
@@ -168,13 +165,7 @@ pub(super) struct LogBuffer {
 }
 
 impl LogBuffer {
-    pub(super) fn push(&mut self, level: String, mut message: String, most_bytes: usize) {
-        if message.len() > LONGEST_LOG_ENTRY {
-            let left_out = message.len() - LONGEST_LOG_ENTRY;
-            let end = message.floor_char_boundary(LONGEST_LOG_ENTRY);
-            message.truncate(end);
-            message.push_str(&format!("… ({left_out} more bytes)"));
-        }
+    pub(super) fn push(&mut self, level: String, message: String, most_bytes: usize) {
         if self.bytes + message.len() > most_bytes || self.entries == MOST_LOG_ENTRIES {
             self.dropped += 1;
             return;

@@ -4,4 +4,5 @@
 
 mod attacks;
 mod cells;
+mod pool;
 mod support;

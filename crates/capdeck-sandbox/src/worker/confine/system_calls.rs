@@ -7,11 +7,8 @@ use seccompiler::{
     SeccompRule, apply_filter_all_threads,
 };
 
-/// Harmless with any arguments: memory, time, waiting, the pipes, ending.
+/// Harmless with any arguments: memory, time, waiting, ending.
 const ALWAYS: &[i64] = &[
-    libc::SYS_read,
-    libc::SYS_write,
-    libc::SYS_writev,
     libc::SYS_close,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_poll,
@@ -45,27 +42,31 @@ pub(super) fn filter() -> bool {
 }
 
 fn program() -> Option<BpfProgram> {
-    let not_executable = || {
-        let condition = SeccompCondition::new(
-            2,
-            SeccompCmpArgLen::Dword,
-            SeccompCmpOp::MaskedEq(EXECUTABLE),
-            0,
-        );
-        SeccompRule::new(vec![condition.ok()?]).ok()
-    };
-    // Its own limit of computing time is raised before every run; nothing else about limits changes.
-    let own_cpu_limit = [(0, 0), (1, u64::from(libc::RLIMIT_CPU))].map(|(argument, value)| {
-        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value).ok()
-    });
-    let own_cpu_limit: Option<Vec<SeccompCondition>> = own_cpu_limit.into_iter().collect();
+    let equal = |argument, value| (argument, SeccompCmpOp::Eq, value);
+    let not_executable = (2, SeccompCmpOp::MaskedEq(EXECUTABLE), 0);
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         ALWAYS.iter().map(|call| (*call, Vec::new())).collect();
-    rules.insert(libc::SYS_mmap, vec![not_executable()?]);
-    rules.insert(libc::SYS_mprotect, vec![not_executable()?]);
-    rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(own_cpu_limit?).ok()?]);
+    // Descriptors that a careless parent left open are out of reach: only the three standard ones work.
+    rules.insert(libc::SYS_read, vec![rule(vec![equal(0, 0)])?]);
+    for call in [libc::SYS_write, libc::SYS_writev] {
+        rules.insert(call, vec![rule(vec![equal(0, 1)])?, rule(vec![equal(0, 2)])?]);
+    }
+    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
+        rules.insert(call, vec![rule(vec![not_executable.clone()])?]);
+    }
+    // Its own limit of computing time is raised before every run; nothing else about limits changes.
+    let own_cpu_limit = vec![equal(0, 0), equal(1, u64::from(libc::RLIMIT_CPU))];
+    rules.insert(libc::SYS_prlimit64, vec![rule(own_cpu_limit)?]);
     #[expect(clippy::cast_sign_loss, reason = "error numbers are positive")]
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     let filter = SeccompFilter::new(rules, refused, SeccompAction::Allow, ARCH.try_into().ok()?);
     filter.ok()?.try_into().ok()
+}
+
+/// A rule that holds when all of these do: number of the argument, comparison, value.
+fn rule(conditions: Vec<(u8, SeccompCmpOp, u64)>) -> Option<SeccompRule> {
+    let conditions = conditions.into_iter().map(|(argument, operator, value)| {
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value).ok()
+    });
+    SeccompRule::new(conditions.collect::<Option<Vec<_>>>()?).ok()
 }

@@ -165,14 +165,21 @@ function inspect(value, depth, above) {
   return name + list(Object.keys(value), '{', '}', (key) => `${/^[\w$]+$/.test(key) ? key : stringify(key)}: ${item(value[key])}`);
 }
 
+const longestText = 8192;
+
+function cut(text) {
+  const rest = text.length - longestText;
+  return (rest > 0 ? `${text.slice(0, longestText)}… (${rest} more characters)` : text).toWellFormed();
+}
+
 function format(parts) {
-  return parts.map((part) => {
+  return cut(parts.map((part) => {
     try {
       return inspect(part, 0, []);
     } catch {
       return '[a value that cannot be shown]';
     }
-  }).join(' ').toWellFormed();
+  }).join(' '));
 }
 
 // What was thrown, as JSON text with strings only.
@@ -186,22 +193,20 @@ function describe(thrown) {
     } else if (thrown instanceof Error || thrown instanceof DOMException) {
       told.kind = marks.get(thrown) ?? 'error';
       told.name = String(thrown.name);
-      told.message = String(thrown.message);
-      told.stack = String(thrown.stack ?? '');
+      told.message = cut(String(thrown.message));
+      told.stack = cut(String(thrown.stack ?? ''));
       if (told.kind === 'call') told.details = { code: thrown.code, ...thrown.details && { details: thrown.details }, capability: thrown.capability, ...thrown.tool && { tool: thrown.tool } };
       if (typeof thrown.hint === 'string') told.hint = thrown.hint;
       if (thrown instanceof AggregateError && isArray(thrown.errors)) told.message = `${told.message || 'several errors'}: ${format([thrown.errors])}`;
       if (thrown.cause !== undefined) told.cause = format([thrown.cause]).slice(0, 500);
     } else {
       told.message = format([thrown]);
-      const text = encode(thrown, 'value');
+      const text = typeof thrown === 'string' && thrown.length > 4096 ? undefined : encode(thrown, 'value');
       if (text !== undefined && text.length <= 4096) told.details = { thrown: parse(text) };
     }
   } catch {
     told.message ||= 'a value that cannot be shown';
   }
-  told.message = told.message.toWellFormed();
-  told.stack = told.stack.toWellFormed();
   return stringify(told);
 }
 
