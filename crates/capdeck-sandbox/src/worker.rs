@@ -42,6 +42,8 @@ fn serve() -> io::Result<()> {
             Some(ToWorker::Run(request)) => {
                 let done = engine.run_cell(&request)?;
                 shared.channel().send(&FromWorker::Done(Box::new(done)))?;
+                // The answer does not wait for the tidying up.
+                engine.restore();
             }
             // An answer that came too late for its run.
             Some(_) => {}

@@ -104,9 +104,10 @@ impl Engine {
         let Compiled { code, positions, declares, gives_last_value, .. } = compiled;
         let context = self.context.clone();
         let ended = context.with(|ctx| {
-            if !self.prepare(&ctx, request).map_err(|error| self.failure(&ctx, error))? {
+            if !self.intact {
                 return Err(Failure::Tampered);
             }
+            self.prepare(&ctx, request).map_err(|error| self.failure(&ctx, error))?;
             let number = self.cells.add(positions);
             for (name, kind) in &declares {
                 self.names.declare(name.clone(), *kind);
@@ -184,20 +185,11 @@ impl Engine {
         }
     }
 
-    /// Gives the session its globals back, and the prelude what this run may see.
-    fn prepare<'js>(&self, ctx: &Ctx<'js>, request: &RunRequest) -> Result<bool, CaughtError<'js>> {
-        let intact = if self.cells.is_empty() {
-            true
-        } else {
-            let names: Vec<&str> = self.names.names().collect();
-            let names = serde_json::to_string(&names).unwrap_or_default();
-            let restore: Function<'_> = self.hooks.get(ctx, "restore").catch(ctx)?;
-            restore.call((names,)).catch(ctx)?
-        };
+    /// Tells the prelude what this run may see.
+    fn prepare<'js>(&self, ctx: &Ctx<'js>, request: &RunRequest) -> Result<(), CaughtError<'js>> {
         let begin: Function<'_> = self.hooks.get(ctx, "begin").catch(ctx)?;
         let largest = request.limits.value_bytes;
-        begin.call::<_, ()>((request.capabilities.as_str(), largest)).catch(ctx)?;
-        Ok(intact)
+        begin.call((request.capabilities.as_str(), largest)).catch(ctx)
     }
 
     fn value_of<'js>(

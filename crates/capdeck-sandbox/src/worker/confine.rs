@@ -9,9 +9,11 @@ mod system_calls;
 
 use std::{fs, time::Duration};
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::{
+    process::{Resource, Rlimit, setrlimit},
+    time::{ClockId, clock_gettime},
+};
 
-use super::meter::cpu_time;
 use crate::protocol::Isolation;
 
 /// Puts up what this system offers. The process may use this much more address space than it does now.
@@ -27,7 +29,8 @@ pub(super) fn confine(address_space: u64) -> Isolation {
 /// Lets the kernel end the process when a run computes far longer than it may, should nobody else do it:
 /// some built-in functions cannot be interrupted, and the host may be gone.
 pub(super) fn back_stop(cpu: Duration) {
-    let seconds = (cpu_time() + cpu).as_secs() + 2;
+    let used = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default();
+    let seconds = (used + cpu).as_secs() + 2;
     let _unlimited = setrlimit(Resource::Cpu, Rlimit { current: Some(seconds), maximum: None });
 }
 

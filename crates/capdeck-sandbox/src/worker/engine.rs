@@ -1,8 +1,8 @@
 //! The JavaScript engine of one session: its globals, its names, its earlier cells.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, rc::Rc, time::Duration};
 
-use rquickjs::{Context, Ctx, Function, Object, Persistent, Result, Runtime, Value};
+use rquickjs::{CatchResultExt, Context, Ctx, Function, Object, Persistent, Result, Runtime, Value};
 
 use super::{natives, shared::Shared};
 use crate::compile::{Bindings, Positions};
@@ -22,6 +22,9 @@ const PRELUDE: &str = concat!(
 /// Cells whose places are remembered for error messages.
 const REMEMBERED_CELLS: usize = 64;
 
+/// Restoring takes a millisecond, unless a script has put traps in its way.
+const RESTORING: Duration = Duration::from_secs(1);
+
 /// Unhandled rejections that are told of.
 const MOST_REJECTIONS: usize = 20;
 
@@ -34,6 +37,8 @@ pub(super) struct Engine {
     pub(super) shared: Shared,
     pub(super) names: Bindings,
     pub(super) cells: Cells,
+    /// Whether built-in objects are as they were at the start.
+    pub(super) intact: bool,
 }
 
 /// Functions of the prelude that the loop calls.
@@ -97,10 +102,6 @@ impl Cells {
         self.count
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     pub(super) fn positions(&self, number: usize) -> Option<&Positions> {
         self.kept.iter().find(|(kept, _)| *kept == number).map(|(_, positions)| positions)
     }
@@ -133,6 +134,19 @@ impl Engine {
             shared: shared.clone(),
             names: Bindings::default(),
             cells: Cells::default(),
+            intact: true,
         })
+    }
+
+    /// Puts built-in objects back as they were, and remembers when that was not possible.
+    pub(super) fn restore(&mut self) {
+        self.shared.meter.start(RESTORING, RESTORING);
+        let names: Vec<&str> = self.names.names().collect();
+        let names = serde_json::to_string(&names).unwrap_or_default();
+        let restored = self.context.with(|ctx| {
+            let restore = self.hooks.get(&ctx, "restore");
+            restore.and_then(|restore| restore.call::<_, bool>((names,))).catch(&ctx).unwrap_or(false)
+        });
+        self.intact &= restored;
     }
 }

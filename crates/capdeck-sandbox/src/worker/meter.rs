@@ -72,8 +72,8 @@ impl Meter {
     }
 }
 
-/// Computing time of this process so far.
-pub(super) fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::try_from(time).unwrap_or_default()
+/// Computing time of the engine's thread, which does all the computing. The process's own clock is coarse once
+/// the kernel limits it.
+fn cpu_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

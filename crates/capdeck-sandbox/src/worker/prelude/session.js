@@ -21,28 +21,27 @@ function remember() {
   while (queue.length) {
     const object = queue.pop();
     if (object === null || (typeof object !== 'object' && typeof object !== 'function') || object === caplets || found.has(object)) continue;
-    const table = new Map();
-    found.set(object, { table, prototype: getPrototypeOf(object), extensible: Object.isExtensible(object) });
+    const keys = ownKeys(object);
+    const properties = keys.map((key) => getOwnPropertyDescriptor(object, key));
+    found.set(object, { object, keys, properties, prototype: getPrototypeOf(object), extensible: Object.isExtensible(object) });
     queue.push(getPrototypeOf(object));
-    for (const key of ownKeys(object)) {
-      const property = getOwnPropertyDescriptor(object, key);
-      table.set(key, property);
-      queue.push(property.value, property.get, property.set);
-    }
+    for (const property of properties) queue.push(property.value, property.get, property.set);
   }
-  return found;
+  return [...found.values()];
 }
 
-const same = (now, then) => now !== undefined && Object.is(now.value, then.value) && now.get === then.get && now.set === then.set
-  && now.writable === then.writable && now.configurable === then.configurable;
 // Captured, because the very methods used here are among what is put back.
-const mapGet = Map.prototype.get;
-const mapHas = Map.prototype.has;
-const mapForEach = Map.prototype.forEach;
-const { isExtensible } = Object;
+const { is, isExtensible } = Object;
 const { deleteProperty } = Reflect;
 const defineQuietly = Reflect.defineProperty;
 const setPrototypeQuietly = Reflect.setPrototypeOf;
+
+// Reading a plain property is much cheaper than asking for its descriptor, and tells what matters.
+function isUnchanged(object, key, then) {
+  if ('value' in then) return is(object[key], then.value);
+  const now = getOwnPropertyDescriptor(object, key);
+  return now !== undefined && now.get === then.get && now.set === then.set;
+}
 
 // Undoes what a cell did to built-ins, except to names the session declared itself. False when that is not possible.
 function restore(declaredText) {
@@ -50,20 +49,28 @@ function restore(declaredText) {
   const own = create(null);
   for (let index = 0; index < declared.length; index += 1) own[declared[index]] = true;
   let whole = true;
-  apply(mapForEach, snapshot, [({ table, prototype, extensible }, object) => {
+  for (let at = 0; at < snapshot.length; at += 1) {
+    const { object, keys, properties, prototype, extensible } = snapshot[at];
     if (extensible && !isExtensible(object)) whole = false;
     if (getPrototypeOf(object) !== prototype && !setPrototypeQuietly(object, prototype)) whole = false;
-    if (object !== global) {
-      const keys = ownKeys(object);
-      for (let index = 0; index < keys.length; index += 1) {
-        if (!apply(mapHas, table, [keys[index]]) && !deleteProperty(object, keys[index])) whole = false;
-      }
+    for (let index = 0; index < keys.length; index += 1) {
+      const key = keys[index];
+      if (object === global && own[key]) continue;
+      if (!isUnchanged(object, key, properties[index]) && !defineQuietly(object, key, properties[index])) whole = false;
     }
-    apply(mapForEach, table, [(then, key) => {
-      if (object === global && own[key]) return;
-      if (!same(getOwnPropertyDescriptor(object, key), then) && !defineQuietly(object, key, then)) whole = false;
-    }]);
-  }]);
+    const now = object === global ? keys : ownKeys(object);
+    if (now.length !== keys.length) whole = removeAdded(object, keys, now) && whole;
+  }
+  return whole;
+}
+
+function removeAdded(object, keys, now) {
+  let whole = true;
+  for (let index = 0; index < now.length; index += 1) {
+    let known = false;
+    for (let other = 0; other < keys.length; other += 1) known ||= keys[other] === now[index];
+    if (!known && !deleteProperty(object, now[index])) whole = false;
+  }
   return whole;
 }
 
