@@ -3,7 +3,11 @@
 //! The worker is this program itself, started with the argument `worker`. Other arguments
 //! are cells to time instead, in one session.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measuring program, not the product")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a measuring program, not the product"
+)]
 
 use std::{
     env, fs,
@@ -54,9 +58,8 @@ fn main() {
         return;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let figures = runtime.block_on(async {
-        if words.is_empty() { measure().await } else { time(&words).await }
-    });
+    let figures = runtime
+        .block_on(async { if words.is_empty() { measure().await } else { time(&words).await } });
     println!("{}", serde_json::to_string_pretty(&figures).unwrap());
 }
 
@@ -94,10 +97,20 @@ async fn time(cells: &[String]) -> Value {
 async fn measure() -> Value {
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
     let one = "return await caplets.echo.echo({ a: 1 })";
-    let sequential = |n: usize| format!("var n = 0; for (let i = 0; i < {n}; i += 1) n += (await caplets.echo.echo({{ i }})).args.i; return n");
-    let parallel = |n: usize| format!("return (await Promise.all(Array.from({{ length: {n} }}, (_, i) => caplets.echo.echo({{ i }})))).length");
+    let sequential = |n: usize| {
+        format!(
+            "var n = 0; for (let i = 0; i < {n}; i += 1) n += (await caplets.echo.echo({{ i }})).args.i; return n"
+        )
+    };
+    let parallel = |n: usize| {
+        format!(
+            "return (await Promise.all(Array.from({{ length: {n} }}, (_, i) => caplets.echo.echo({{ i }})))).length"
+        )
+    };
+    let isolation = pool(1).warm().await.unwrap();
     json!({
         "profile": profile,
+        "walls": serde_json::to_value(isolation).unwrap(),
         "milliseconds": {
             "cold empty run, process included": cold("return 1").await,
             "cold one call, process included": cold(one).await,
@@ -119,7 +132,8 @@ async fn measure() -> Value {
 /// Middle, best and nearly worst of some durations.
 fn spread(mut times: Vec<Duration>) -> Value {
     times.sort();
-    let at = |part: usize| times.get((times.len() - 1) * part / 100).unwrap().as_secs_f64() * 1000.0;
+    let at =
+        |part: usize| times.get((times.len() - 1) * part / 100).unwrap().as_secs_f64() * 1000.0;
     let round = |time: f64| (time * 1000.0).round() / 1000.0;
     json!({ "p50": round(at(50)), "best": round(at(0)), "p95": round(at(95)), "n": times.len() })
 }

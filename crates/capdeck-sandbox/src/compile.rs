@@ -23,11 +23,11 @@ use oxc::{
     transformer::{TransformOptions, Transformer},
 };
 
+use self::positions::Lines;
 pub(crate) use self::{
     bindings::{Bindings, Kind},
     positions::Positions,
 };
-use self::positions::Lines;
 use crate::{
     envelope::{Diagnostic, Location, Severity},
     protocol::Use,

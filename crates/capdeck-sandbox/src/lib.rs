@@ -7,6 +7,7 @@
 
 mod call_out;
 mod compile;
+mod declarations;
 mod directory;
 mod envelope;
 mod limits;
@@ -18,6 +19,7 @@ mod settings;
 mod worker;
 
 pub use call_out::{CallAnswer, CallFailure, CallOut, CallRequest, Method};
+pub use declarations::{CapabilityLine, ToolShape, tool_text, tool_types};
 pub use directory::Directory;
 pub use envelope::{
     Diagnostic, Envelope, ErrorCode, Location, LogEntry, Logs, Meta, RunError, SessionStatus,

@@ -25,9 +25,7 @@ use self::{
 use crate::{
     call_out::CallOut,
     directory::Directory,
-    envelope::{
-        Diagnostic, Envelope, ErrorCode, Logs, Meta, RunError, SessionStatus, Severity,
-    },
+    envelope::{Diagnostic, Envelope, ErrorCode, Logs, Meta, RunError, SessionStatus, Severity},
     protocol::Isolation,
     report::RunReport,
     run::{Run, SessionChoice, SessionId},
@@ -105,12 +103,7 @@ impl SandboxPool {
     }
 
     /// Runs one cell. Every failure is in the envelope.
-    pub async fn run(
-        &self,
-        run: Run,
-        directory: &dyn Directory,
-        calls: &dyn CallOut,
-    ) -> RunReport {
+    pub async fn run(&self, run: Run, directory: &dyn Directory, calls: &dyn CallOut) -> RunReport {
         let started = Instant::now();
         let settings = &self.0.settings;
         let timeout = run.timeout.unwrap_or(settings.default_timeout);
@@ -146,7 +139,11 @@ impl SandboxPool {
             && ending.outcome.is_ok()
         {
             let message = format!("the session has ended: {reason}");
-            ending.diagnostics.push(Diagnostic::about(Severity::Warning, "SESSION_CLOSED", message));
+            ending.diagnostics.push(Diagnostic::about(
+                Severity::Warning,
+                "SESSION_CLOSED",
+                message,
+            ));
         }
         let logs = Logs::shown(&ending.logs, ending.logs_dropped);
         let Ending { outcome, diagnostics, logs: all, calls, .. } = ending;
@@ -161,8 +158,7 @@ impl SandboxPool {
             let (pool, id) = (self.clone(), id.clone());
             return Ok(Lease { pool, id, status: SessionStatus::Reused, worker });
         }
-        let spare = self.0.state.lock().spares.pop();
-        let worker = match spare {
+        let worker = match self.take_spare() {
             Some(spare) => spare,
             None => {
                 let room = self.room(timeout).await?;
@@ -204,6 +200,16 @@ impl SandboxPool {
     async fn start(&self, room: OwnedSemaphorePermit) -> Result<Worker, StartError> {
         let process = WorkerProcess::start(&self.0.settings.worker).await?;
         Ok(Worker { process, _room: room })
+    }
+
+    /// A spare that is still alive; whatever may have killed it, nobody needs to know.
+    fn take_spare(&self) -> Option<Worker> {
+        loop {
+            let mut spare = self.0.state.lock().spares.pop()?;
+            if spare.process.is_alive() {
+                return Some(spare);
+            }
+        }
     }
 
     fn keep_spare(&self, worker: Worker) {
@@ -341,11 +347,9 @@ fn failed(meta: Meta, error: RunError, diagnostics: Vec<Diagnostic>) -> RunRepor
 fn missing(missing: Missing) -> RunError {
     let again = "leave out `sessionId` to start a new session";
     match missing {
-        Missing::Unknown => RunError::new(
-            ErrorCode::SessionNotFound,
-            "there is no such session",
-        )
-        .hint(again),
+        Missing::Unknown => {
+            RunError::new(ErrorCode::SessionNotFound, "there is no such session").hint(again)
+        }
         Missing::Gone(reason) => {
             RunError::new(ErrorCode::SessionNotFound, format!("the session is gone: {reason}"))
                 .hint(again)

@@ -22,13 +22,18 @@ pub(crate) const LARGEST_FRAME: usize = 64 << 20;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToWorker {
     /// The first frame: how much the process may use at most.
-    Start { address_space: u64 },
+    Start {
+        address_space: u64,
+    },
     Run(Box<RunRequest>),
     /// The names that the code uses exist; go on.
     Proceed,
     /// They do not; the host says so itself.
     Refuse,
-    Answer { id: u32, answer: WireAnswer },
+    Answer {
+        id: u32,
+        answer: WireAnswer,
+    },
 }
 
 /// One cell to run.
@@ -138,7 +143,8 @@ mod tests {
     #[test]
     fn raw_json_passes_through_a_frame_unchanged() {
         let data = r#"{"b":1,  "a":[1.50,"\u00e9"]}"#;
-        let answer = WireAnswer::Done { data: RawValue::from_string(data.into()).unwrap(), meta: None };
+        let answer =
+            WireAnswer::Done { data: RawValue::from_string(data.into()).unwrap(), meta: None };
         let bytes = encode(&ToWorker::Answer { id: 7, answer }).unwrap();
         let head = bytes.first_chunk().copied().unwrap();
         assert_eq!(length(head).unwrap(), bytes.len() - 4);

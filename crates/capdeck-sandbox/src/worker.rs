@@ -7,6 +7,7 @@ mod cell;
 mod channel;
 mod clock;
 mod confine;
+mod drive;
 mod engine;
 mod meter;
 mod natives;

@@ -87,7 +87,10 @@ impl<'a> Conversation<'a> {
         if let Err(error) = self.talk(worker).await {
             tracing::warn!(%error, "a sandbox worker did not keep to the protocol");
             worker.kill().await;
-            self.end_without_worker(RunError::new(ErrorCode::Script, "the worker failed"), "its worker failed");
+            self.end_without_worker(
+                RunError::new(ErrorCode::Script, "the worker failed"),
+                "its worker failed",
+            );
         }
         self.ending
     }
@@ -228,7 +231,8 @@ impl<'a> Conversation<'a> {
     }
 
     fn end_late(&mut self) {
-        let message = format!("the run took longer than {} ms and was killed", self.timeout.as_millis());
+        let message =
+            format!("the run took longer than {} ms and was killed", self.timeout.as_millis());
         let error = RunError::new(ErrorCode::Timeout, message).hint(
             "do less in one run, or ask for a longer `timeoutMs`; some built-in functions cannot be interrupted",
         );
@@ -239,7 +243,10 @@ impl<'a> Conversation<'a> {
         let error = match death {
             Death::CpuLimit => RunError::new(
                 ErrorCode::Timeout,
-                format!("the script computed for longer than {} ms and was killed", self.run.limits.cpu.as_millis()),
+                format!(
+                    "the script computed for longer than {} ms and was killed",
+                    self.run.limits.cpu.as_millis()
+                ),
             )
             .hint("waiting for calls does not count: look for a loop that does not end"),
             Death::Crash if !answering => RunError::new(
@@ -247,8 +254,10 @@ impl<'a> Conversation<'a> {
                 "the worker ran out of memory or stack while it read or ran the code",
             )
             .hint("make the code smaller and nest it less"),
-            Death::Crash => RunError::new(ErrorCode::Limit, "the worker ran out of memory or stack")
-                .hint("keep less at once"),
+            Death::Crash => {
+                RunError::new(ErrorCode::Limit, "the worker ran out of memory or stack")
+                    .hint("keep less at once")
+            }
             Death::Other => RunError::new(ErrorCode::Script, "the worker ended unexpectedly"),
         };
         self.end_without_worker(error, "its worker ended");

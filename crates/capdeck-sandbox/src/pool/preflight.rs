@@ -42,7 +42,8 @@ fn member_problems(id: &str, member: &Member, directory: &dyn Directory) -> Vec<
     let problem = |code: &str, message| vec![Diagnostic::at(place, Severity::Error, code, message)];
     let name = member.name.as_str();
     let tools = directory.tools(id);
-    let has_tool = |tool: &str| tools.as_ref().is_none_or(|tools| tools.iter().any(|known| known == tool));
+    let has_tool =
+        |tool: &str| tools.as_ref().is_none_or(|tools| tools.iter().any(|known| known == tool));
     let tool_names = || tools.iter().flatten().map(String::as_str);
     let is_method = Method::OF_HANDLES.iter().any(|method| method.name() == name);
     if name == "id" || matches!(name, "then" | "toJSON" | "constructor") {
@@ -50,7 +51,8 @@ fn member_problems(id: &str, member: &Member, directory: &dyn Directory) -> Vec<
     }
     if !is_method {
         if name == "call" && !(tools.is_some() && has_tool(name)) {
-            let message = format!("`caplets.{id}.call` is not a method: use `callTool(name, args)`");
+            let message =
+                format!("`caplets.{id}.call` is not a method: use `callTool(name, args)`");
             return problem("INVALID_CAPLET_METHOD", message);
         }
         if !has_tool(name) {
@@ -80,7 +82,8 @@ fn argument_problems(
     directory: &dyn Directory,
     place: Location,
 ) -> Vec<Diagnostic> {
-    let literal = member.arguments.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let literal =
+        member.arguments.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
     let Some(literal) = literal else { return Vec::new() };
     let literal = if literal.is_null() { Value::Object(serde_json::Map::new()) } else { literal };
     let reasons = directory.check_arguments(id, tool, &literal);

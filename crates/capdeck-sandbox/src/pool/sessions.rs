@@ -63,12 +63,7 @@ impl<W> Sessions<W> {
     }
 
     /// Takes an idle session for a run.
-    pub(super) fn take(
-        &mut self,
-        id: &SessionId,
-        owner: &str,
-        now: Instant,
-    ) -> Result<W, Missing> {
+    pub(super) fn take(&mut self, id: &SessionId, owner: &str, now: Instant) -> Result<W, Missing> {
         let Some(session) = self.alive.get_mut(id).filter(|session| session.owner == owner) else {
             let ended = self.ended.iter().find(|ended| ended.id == *id && ended.owner == owner);
             return Err(ended.map_or(Missing::Unknown, |ended| ended.missing.clone()));
@@ -141,13 +136,15 @@ impl<W> Sessions<W> {
     }
 
     fn end_all(&mut self, which: impl Fn(&Session<W>) -> bool, missing: Missing) -> Vec<W> {
-        let chosen = self.alive.iter().filter(|(_, session)| session.idle.is_some() && which(session));
+        let chosen =
+            self.alive.iter().filter(|(_, session)| session.idle.is_some() && which(session));
         let ids: Vec<SessionId> = chosen.map(|(id, _)| id.clone()).collect();
         ids.iter().filter_map(|id| self.end(id, missing.clone())).collect()
     }
 
     fn evict(&mut self, which: impl Fn(&Session<W>) -> bool) -> Option<W> {
-        let idle = self.alive.iter().filter(|(_, session)| session.idle.is_some() && which(session));
+        let idle =
+            self.alive.iter().filter(|(_, session)| session.idle.is_some() && which(session));
         let oldest = idle.min_by_key(|(_, session)| session.last_used)?.0.clone();
         self.end(&oldest, EVICTED)
     }
@@ -168,7 +165,13 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
 
-    fn open(sessions: &mut Sessions<u32>, name: &str, owner: &str, worker: u32, now: Instant) -> SessionId {
+    fn open(
+        sessions: &mut Sessions<u32>,
+        name: &str,
+        owner: &str,
+        worker: u32,
+        now: Instant,
+    ) -> SessionId {
         let id = SessionId::from(name);
         sessions.open(id.clone(), owner, 2, now);
         assert_eq!(sessions.give_back(&id, worker, now), None);

@@ -37,7 +37,11 @@ pub(super) struct WorkerProcess {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StartError {
     #[error("`{program}` could not be started")]
-    Spawn { program: String, #[source] source: io::Error },
+    Spawn {
+        program: String,
+        #[source]
+        source: io::Error,
+    },
     #[error("the worker ended before it was ready")]
     Ended,
     #[error("the worker was not ready after {} s", START.as_secs())]
@@ -82,7 +86,9 @@ impl WorkerProcess {
         let output = FramedRead::new(output, codec);
         let isolation = Isolation::default();
         let mut worker = Self { child, input, unsent: BytesMut::new(), output, isolation };
-        worker.queue(&ToWorker::Start { address_space: ADDRESS_SPACE }).map_err(StartError::Protocol)?;
+        worker
+            .queue(&ToWorker::Start { address_space: ADDRESS_SPACE })
+            .map_err(StartError::Protocol)?;
         let ready = timeout(START, worker.exchange()).await.map_err(|_| StartError::Slow)?;
         match ready {
             Ok(Some(FromWorker::Ready(isolation))) => worker.isolation = isolation,
@@ -98,6 +104,10 @@ impl WorkerProcess {
 
     pub(super) fn id(&self) -> Option<u32> {
         self.child.id()
+    }
+
+    pub(super) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Puts a frame in line to be sent by [`Self::exchange`].
@@ -144,7 +154,13 @@ impl WorkerProcess {
             self.kill().await;
             return Death::Other;
         };
-        let signals = [rustix::process::Signal::SEGV, rustix::process::Signal::ABORT, rustix::process::Signal::ILL, rustix::process::Signal::BUS, rustix::process::Signal::TRAP];
+        let signals = [
+            rustix::process::Signal::SEGV,
+            rustix::process::Signal::ABORT,
+            rustix::process::Signal::ILL,
+            rustix::process::Signal::BUS,
+            rustix::process::Signal::TRAP,
+        ];
         match status.signal() {
             Some(signal) if signal == rustix::process::Signal::XCPU.as_raw() => Death::CpuLimit,
             Some(signal) if signals.iter().any(|known| known.as_raw() == signal) => Death::Crash,

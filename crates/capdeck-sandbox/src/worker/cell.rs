@@ -1,11 +1,11 @@
 //! Runs one cell: compile, check, evaluate, answer calls and fire timers until it has a value.
 
-use std::{
-    io,
-    time::{Duration, Instant},
-};
+use std::{io, time::Duration};
 
-use rquickjs::{Array, CatchResultExt, CaughtError, Ctx, Function, Persistent, Promise, Value, context::EvalOptions, promise::PromiseState};
+use rquickjs::{
+    Array, CatchResultExt, CaughtError, Ctx, Function, Persistent, Promise, Value,
+    context::EvalOptions,
+};
 use serde_json::value::RawValue;
 
 use super::{
@@ -17,21 +17,18 @@ use super::{
 use crate::{
     compile::{Compiled, Kind, compile},
     envelope::{Diagnostic, ErrorCode, RunError, Severity},
-    protocol::{Done, FromWorker, RunRequest, ToWorker, WireAnswer},
+    protocol::{Done, FromWorker, RunRequest, ToWorker},
 };
-
-/// Jobs between two looks at the clock: each may be too small for the engine to ask.
-const JOBS_BETWEEN_CHECKS: u32 = 256;
 
 /// Memory left for describing the error of a script that used up all of it.
 const LAST_WORDS: usize = 16 << 20;
 
 /// What a cell left behind besides its value.
 #[derive(Default)]
-struct Notes(Vec<Diagnostic>);
+pub(super) struct Notes(Vec<Diagnostic>);
 
 impl Notes {
-    fn warn(&mut self, code: &str, message: impl Into<String>) {
+    pub(super) fn warn(&mut self, code: &str, message: impl Into<String>) {
         self.0.push(Diagnostic::about(Severity::Warning, code, message));
     }
 
@@ -40,7 +37,8 @@ impl Notes {
     }
 }
 
-type Value_ = Option<Box<RawValue>>;
+/// The JSON text of a cell's value, if it has one.
+type CellValue = Option<Box<RawValue>>;
 
 impl Engine {
     /// Runs a cell to its end. An error means that the host is gone.
@@ -51,7 +49,9 @@ impl Engine {
         confine::back_stop(limits.cpu);
         let compiled = match compile(&request.code, &self.names) {
             Ok(compiled) => compiled,
-            Err(diagnostics) => return Ok(self.done(Err(blocked(&diagnostics)), diagnostics, None)),
+            Err(diagnostics) => {
+                return Ok(self.done(Err(blocked(&diagnostics)), diagnostics, None));
+            }
         };
         if !compiled.uses.is_empty() && !self.names_exist(&compiled)? {
             return Ok(self.done(Err(blocked(&[])), Vec::new(), None));
@@ -81,7 +81,7 @@ impl Engine {
 
     fn done(
         &self,
-        outcome: Result<Value_, RunError>,
+        outcome: Result<CellValue, RunError>,
         diagnostics: Vec<Diagnostic>,
         closes: Option<String>,
     ) -> Done {
@@ -100,7 +100,7 @@ impl Engine {
         request: &RunRequest,
         compiled: Compiled,
         notes: &mut Notes,
-    ) -> io::Result<(Result<Value_, RunError>, Option<String>)> {
+    ) -> io::Result<(Result<CellValue, RunError>, Option<String>)> {
         let Compiled { code, positions, declares, gives_last_value, .. } = compiled;
         let context = self.context.clone();
         let ended = context.with(|ctx| {
@@ -152,14 +152,19 @@ impl Engine {
                     ErrorCode::Script,
                     "the script waits for a promise that nothing will settle",
                 );
-                (error.hint("every promise needs a call, a timer or a `resolve` that ends it"), None)
+                (
+                    error.hint("every promise needs a call, a timer or a `resolve` that ends it"),
+                    None,
+                )
             }
             Failure::Tampered => {
                 let error = RunError::new(
                     ErrorCode::SessionClosed,
                     "an earlier cell changed built-in objects in a way that cannot be undone",
                 )
-                .hint("leave out `sessionId` to start a new session; do not freeze built-in objects");
+                .hint(
+                    "leave out `sessionId` to start a new session; do not freeze built-in objects",
+                );
                 (error, Some("built-in objects were changed for good".to_owned()))
             }
             Failure::Thrown(value) => {
@@ -181,7 +186,9 @@ impl Engine {
                 (thrown.into_error(&self.cells, &request.limits), closes)
             }
             Failure::Engine(message) => (RunError::new(ErrorCode::Script, message), None),
-            Failure::Pipe(error) => (RunError::new(ErrorCode::Unavailable, error.to_string()), late()),
+            Failure::Pipe(error) => {
+                (RunError::new(ErrorCode::Unavailable, error.to_string()), late())
+            }
         }
     }
 
@@ -199,130 +206,35 @@ impl Engine {
         number: usize,
         gives_last_value: bool,
         notes: &mut Notes,
-    ) -> Result<Value_, Failure> {
+    ) -> Result<CellValue, Failure> {
         let failed = |error| self.failure(ctx, error);
         let mut options = EvalOptions::default();
         options.promise = true;
         options.filename = Some(format!("cell-{number}.ts"));
-        let promise: Promise<'_> = ctx
-            .eval_with_options(code, options)
-            .catch(ctx)
-            .map_err(failed)?;
+        let promise: Promise<'_> =
+            ctx.eval_with_options(code, options).catch(ctx).map_err(failed)?;
         let completion = self.settled(ctx, &promise, notes)?;
         let result: Function<'_> = self.hooks.get(ctx, "result").catch(ctx).map_err(failed)?;
-        let encoded: Promise<'_> = result.call((completion, gives_last_value)).catch(ctx).map_err(failed)?;
+        let encoded: Promise<'_> =
+            result.call((completion, gives_last_value)).catch(ctx).map_err(failed)?;
         let encoded = self.settled(ctx, &encoded, notes)?;
         let parts = Array::from_value(encoded).catch(ctx).map_err(failed)?;
         let text: Option<String> = parts.get(0).catch(ctx).map_err(failed)?;
         if parts.get(1).catch(ctx).map_err(failed)? {
-            notes.warn("MISSING_AWAIT", "the returned value held calls that were not awaited; they were waited for");
+            notes.warn(
+                "MISSING_AWAIT",
+                "the returned value held calls that were not awaited; they were waited for",
+            );
         }
         let omitted: u32 = parts.get(2).catch(ctx).map_err(failed)?;
         if omitted > 0 {
-            notes.warn("VALUE_OMITTED", format!("{omitted} functions or symbols in the returned value were left out"));
+            notes.warn(
+                "VALUE_OMITTED",
+                format!("{omitted} functions or symbols in the returned value were left out"),
+            );
         }
         let raw = text.map(RawValue::from_string).transpose();
         raw.map_err(|_| Failure::Pipe(io::ErrorKind::InvalidData.into()))
-    }
-
-    /// Runs until a promise has its value and no call is open.
-    fn settled<'js>(
-        &self,
-        ctx: &Ctx<'js>,
-        promise: &Promise<'js>,
-        notes: &mut Notes,
-    ) -> Result<Value<'js>, Failure> {
-        let ended = self.drive(ctx, promise, notes);
-        self.rejections.forget(ctx, promise.as_value());
-        ended?;
-        match promise.result::<Value<'_>>() {
-            Some(result) => result.catch(ctx).map_err(|error| self.failure(ctx, error)),
-            None => Err(Failure::Stuck),
-        }
-    }
-
-    fn drive<'js>(
-        &self,
-        ctx: &Ctx<'js>,
-        promise: &Promise<'js>,
-        notes: &mut Notes,
-    ) -> Result<(), Failure> {
-        let meter = &self.shared.meter;
-        loop {
-            let mut jobs = 0_u32;
-            while ctx.execute_pending_job() {
-                jobs = jobs.wrapping_add(1);
-                if meter.stopped().is_some() || jobs.is_multiple_of(JOBS_BETWEEN_CHECKS) && meter.must_stop() {
-                    break;
-                }
-            }
-            if meter.must_stop() {
-                return Err(Failure::Stopped(meter.stopped().unwrap_or(Stop::Wall), String::new()));
-            }
-            let state = promise.state();
-            let open = self.shared.run().calls.open();
-            if state == PromiseState::Rejected || state == PromiseState::Resolved && open == 0 {
-                return Ok(());
-            }
-            self.shared.flush_logs().map_err(Failure::Pipe)?;
-            self.shared.send_calls().map_err(Failure::Pipe)?;
-            // Once there is a value, only calls are waited for.
-            let timer = if state == PromiseState::Pending { self.due_timer(open) } else { Due::Never };
-            let wake = match timer {
-                Due::Now => {
-                    self.fire(ctx, notes);
-                    continue;
-                }
-                Due::Never if open == 0 => return Err(Failure::Stuck),
-                Due::Never => meter.deadline(),
-                Due::At(due) => due.min(meter.deadline()),
-            };
-            let frame = self.shared.channel().receive_until(wake).map_err(Failure::Pipe)?;
-            if let Some(ToWorker::Answer { id, answer }) = frame {
-                self.answer(ctx, id, &answer);
-            }
-        }
-    }
-
-    fn due_timer(&self, open_calls: usize) -> Due {
-        let run = self.shared.run();
-        let Some(moment) = run.timers.next_moment() else { return Due::Never };
-        if run.clock.skips() {
-            return if open_calls == 0 { Due::Now } else { Due::Never };
-        }
-        if moment <= Instant::now() { Due::Now } else { Due::At(moment) }
-    }
-
-    fn fire(&self, ctx: &Ctx<'_>, notes: &mut Notes) {
-        let id = {
-            let mut run = self.shared.run();
-            let Some((id, due)) = run.timers.take() else { return };
-            run.clock.reach(due);
-            id
-        };
-        let fired = self.hooks.get(ctx, "fire").and_then(|fire| fire.call::<_, ()>((id,)));
-        if let Err(error) = fired.catch(ctx)
-            && self.shared.meter.stopped().is_none()
-        {
-            let told = self.told(ctx, error);
-            notes.warn("UNCAUGHT_IN_TIMER", format!("a timer's function threw: {told}"));
-        }
-    }
-
-    fn answer(&self, ctx: &Ctx<'_>, id: u32, answer: &WireAnswer) {
-        if !self.shared.run().calls.answered(id) {
-            return;
-        }
-        let (ok, data, meta) = match answer {
-            WireAnswer::Done { data, meta } => (true, data.get().to_owned(), meta),
-            WireAnswer::Failed { failure, meta } => {
-                (false, serde_json::to_string(failure).unwrap_or_default(), meta)
-            }
-        };
-        let meta = meta.as_ref().map(|meta| meta.get().to_owned());
-        let settle = self.hooks.get(ctx, "settle");
-        // Parsing can fail for want of memory; then the promise stays open and the run says it is stuck.
-        let _settled = settle.and_then(|settle| settle.call::<_, ()>((id, ok, data, meta))).catch(ctx);
     }
 
     /// Says what the cell left open, and clears it.
@@ -334,20 +246,31 @@ impl Engine {
             left
         };
         if timers > 0 {
-            notes.tell("TIMERS_CLEARED", format!("{timers} timers were still waiting and were cleared"));
+            notes.tell(
+                "TIMERS_CLEARED",
+                format!("{timers} timers were still waiting and were cleared"),
+            );
         }
         if calls > 0 {
-            notes.warn("CALLS_CANCELLED", format!("{calls} calls were still under way and were cancelled"));
+            notes.warn(
+                "CALLS_CANCELLED",
+                format!("{calls} calls were still under way and were cancelled"),
+            );
         }
         for reason in self.rejections.take(ctx) {
             let told = self.format(ctx, reason);
-            notes.warn("UNHANDLED_REJECTION", format!("a promise was rejected and nobody looked: {told}"));
+            notes.warn(
+                "UNHANDLED_REJECTION",
+                format!("a promise was rejected and nobody looked: {told}"),
+            );
         }
     }
 
-    fn told<'js>(&self, ctx: &Ctx<'js>, error: CaughtError<'js>) -> String {
+    pub(super) fn told<'js>(&self, ctx: &Ctx<'js>, error: CaughtError<'js>) -> String {
         match error {
-            CaughtError::Exception(exception) => self.format(ctx, exception.into_object().into_value()),
+            CaughtError::Exception(exception) => {
+                self.format(ctx, exception.into_object().into_value())
+            }
             CaughtError::Value(value) => self.format(ctx, value),
             CaughtError::Error(error) => error.to_string(),
         }
@@ -362,7 +285,7 @@ impl Engine {
     }
 
     /// An error that an interruption caused is the interruption's.
-    fn failure<'js>(&self, ctx: &Ctx<'js>, error: CaughtError<'js>) -> Failure {
+    pub(super) fn failure<'js>(&self, ctx: &Ctx<'js>, error: CaughtError<'js>) -> Failure {
         let (value, stack) = match error {
             CaughtError::Exception(exception) => {
                 let stack = exception.stack().unwrap_or_default();
@@ -396,14 +319,8 @@ impl Engine {
     }
 }
 
-enum Due {
-    Now,
-    At(Instant),
-    Never,
-}
-
 /// How evaluating failed.
-enum Failure {
+pub(super) enum Failure {
     /// Interrupted, with the stack at that moment if it was computing.
     Stopped(Stop, String),
     /// It waits for something that cannot happen.
@@ -418,5 +335,6 @@ enum Failure {
 fn blocked(diagnostics: &[Diagnostic]) -> RunError {
     let first = diagnostics.first();
     let message = first.map_or("the code cannot run", |first| first.message.as_str());
-    RunError::new(ErrorCode::DiagnosticBlocked, message).hint("nothing was run; `diagnostics` has every problem")
+    RunError::new(ErrorCode::DiagnosticBlocked, message)
+        .hint("nothing was run; `diagnostics` has every problem")
 }

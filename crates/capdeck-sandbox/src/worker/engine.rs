@@ -2,7 +2,9 @@
 
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
-use rquickjs::{CatchResultExt, Context, Ctx, Function, Object, Persistent, Result, Runtime, Value};
+use rquickjs::{
+    CatchResultExt, Context, Ctx, Function, Object, Persistent, Result, Runtime, Value,
+};
 
 use super::{natives, shared::Shared};
 use crate::compile::{Bindings, Positions};
@@ -145,7 +147,10 @@ impl Engine {
         let names = serde_json::to_string(&names).unwrap_or_default();
         let restored = self.context.with(|ctx| {
             let restore = self.hooks.get(&ctx, "restore");
-            restore.and_then(|restore| restore.call::<_, bool>((names,))).catch(&ctx).unwrap_or(false)
+            restore
+                .and_then(|restore| restore.call::<_, bool>((names,)))
+                .catch(&ctx)
+                .unwrap_or(false)
         });
         self.intact &= restored;
     }

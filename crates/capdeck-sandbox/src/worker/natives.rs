@@ -88,10 +88,7 @@ fn time<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Shared) -> Result<()> 
     };
     host.set("startTimer", Function::new(ctx.clone(), start)?)?;
     let state = shared.clone();
-    host.set(
-        "stopTimer",
-        Function::new(ctx.clone(), move |id: u32| state.run().timers.stop(id))?,
-    )
+    host.set("stopTimer", Function::new(ctx.clone(), move |id: u32| state.run().timers.stop(id))?)
 }
 
 fn text<'js>(ctx: &Ctx<'js>, host: &Object<'js>) -> Result<()> {

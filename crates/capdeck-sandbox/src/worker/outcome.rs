@@ -18,8 +18,20 @@ const LONGEST_MESSAGE: usize = 4_000;
 
 /// Names that scripts written for other places expect.
 const ELSEWHERE: [&str; 14] = [
-    "process", "require", "module", "exports", "Deno", "Bun", "window", "document", "navigator",
-    "XMLHttpRequest", "WebSocket", "localStorage", "__dirname", "fs",
+    "process",
+    "require",
+    "module",
+    "exports",
+    "Deno",
+    "Bun",
+    "window",
+    "document",
+    "navigator",
+    "XMLHttpRequest",
+    "WebSocket",
+    "localStorage",
+    "__dirname",
+    "fs",
 ];
 
 /// What the prelude tells about something thrown.
@@ -65,7 +77,9 @@ impl Thrown {
                 ErrorCode::Limit,
                 format!("the script needed more than {} MiB of memory", limits.heap_bytes >> 20),
             )
-            .hint("keep less at once: page through results and keep only the fields that are needed");
+            .hint(
+                "keep less at once: page through results and keep only the fields that are needed",
+            );
         }
         let mut error = match self.kind.as_str() {
             "value" => RunError::new(ErrorCode::Serialization, self.message),
@@ -73,8 +87,9 @@ impl Thrown {
             "limit" => RunError::new(ErrorCode::Limit, self.message),
             "forbidden" => RunError::new(ErrorCode::ForbiddenGlobal, self.message),
             "call" => RunError::new(ErrorCode::Bridge, self.message),
-            "capability" => RunError::new(ErrorCode::TypeError, self.message)
-                .hint("`Object.keys(caplets)` lists them, `await caplets.search(\"…\")` searches them"),
+            "capability" => RunError::new(ErrorCode::TypeError, self.message).hint(
+                "`Object.keys(caplets)` lists them, `await caplets.search(\"…\")` searches them",
+            ),
             "method" => RunError::new(ErrorCode::TypeError, self.message).hint(method_list()),
             "thrown" => RunError::new(
                 ErrorCode::Script,

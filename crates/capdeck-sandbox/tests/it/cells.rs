@@ -49,10 +49,12 @@ fn difference(expected: &Value, actual: &Value, path: &str) -> Option<String> {
             None if wanted == text => None,
             _ => differs(),
         },
-        (Value::Object(wanted), Value::Object(members)) => wanted.iter().find_map(|(name, wanted)| {
-            let actual = members.get(name).unwrap_or(&Value::Null);
-            difference(wanted, actual, &format!("{path}.{name}"))
-        }),
+        (Value::Object(wanted), Value::Object(members)) => {
+            wanted.iter().find_map(|(name, wanted)| {
+                let actual = members.get(name).unwrap_or(&Value::Null);
+                difference(wanted, actual, &format!("{path}.{name}"))
+            })
+        }
         (Value::Array(wanted), Value::Array(items)) if wanted.len() == items.len() => {
             let pairs = wanted.iter().zip(items).enumerate();
             pairs.into_iter().find_map(|(index, (wanted, actual))| {
@@ -84,12 +86,23 @@ async fn check(file: &str) {
             }
             let actual = envelope(&report);
             if let Some(difference) = difference(expected, &actual, "") {
-                failures.push(format!("{} cell {}: {difference}\n  {}", case.name, index + 1, brief(&actual)));
+                failures.push(format!(
+                    "{} cell {}: {difference}\n  {}",
+                    case.name,
+                    index + 1,
+                    brief(&actual)
+                ));
             }
         }
         pool.close_sessions_of("");
     }
-    assert!(failures.is_empty(), "{} of {} cases:\n{}", failures.len(), cases.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {} cases:\n{}",
+        failures.len(),
+        cases.len(),
+        failures.join("\n")
+    );
 }
 
 fn brief(envelope: &Value) -> String {

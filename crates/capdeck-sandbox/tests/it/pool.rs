@@ -145,7 +145,9 @@ async fn a_timeout_ends_the_session_and_its_calls() {
     assert_eq!(code(&report), Some(ErrorCode::Timeout));
     assert_eq!(report.envelope.meta.session_status, Some(SessionStatus::Closed));
     assert_eq!(report.logs.len(), 1);
-    assert!(matches!(report.calls.as_slice(), [call] if matches!(call.outcome, CallOutcome::Cancelled)));
+    assert!(
+        matches!(report.calls.as_slice(), [call] if matches!(call.outcome, CallOutcome::Cancelled))
+    );
     deck.dropped.notified().await;
     let id = report.envelope.meta.session_id.unwrap();
     let after = run(&pool, again(&id, "")).await;
@@ -174,7 +176,8 @@ async fn dropping_a_run_cancels_its_calls_and_closes_its_session() {
 
 #[tokio::test]
 async fn waiting_for_calls_is_not_computing() {
-    let mut patient = Run::new("for (let i = 0; i < 4; i += 1) await caplets.echo.sleep({ ms: 100 }); return 1");
+    let mut patient =
+        Run::new("for (let i = 0; i < 4; i += 1) await caplets.echo.sleep({ ms: 100 }); return 1");
     patient.limits = Limits { cpu: Duration::from_millis(300), ..Limits::default() };
     assert_eq!(value(&run(&pool(), patient).await), json!(1));
     let mut busy = Run::new("while (true) {}");
@@ -186,7 +189,8 @@ async fn waiting_for_calls_is_not_computing() {
 
 #[tokio::test]
 async fn an_interrupted_loop_has_its_place() {
-    let mut busy = Run::new("const a: number = 1;\nfunction spin() {\n  for (;;) Math.sqrt(2);\n}\nspin();");
+    let mut busy =
+        Run::new("const a: number = 1;\nfunction spin() {\n  for (;;) Math.sqrt(2);\n}\nspin();");
     busy.timeout = Some(Duration::from_millis(300));
     let report = run(&pool(), busy).await;
     let error = report.envelope.outcome.unwrap_err();
@@ -221,7 +225,9 @@ async fn too_many_calls_are_an_error_that_can_be_caught() {
 
 #[tokio::test]
 async fn a_large_answer_is_a_failure_that_says_so() {
-    let mut large = Run::new("const r = await caplets.echo.callTool('big', { bytes: 2000 }); return [r.ok, r.error.code]");
+    let mut large = Run::new(
+        "const r = await caplets.echo.callTool('big', { bytes: 2000 }); return [r.ok, r.error.code]",
+    );
     large.limits = Limits { answer_bytes: 1000, ..Limits::default() };
     let report = run(&pool(), large).await;
     assert_eq!(value(&report), json!([false, "CONTENT_TOO_LARGE"]));

@@ -4,8 +4,8 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_sandbox::{
-    CallAnswer, CallFailure, CallOut, CallRequest, Directory, Method, Run, RunReport,
-    SandboxPool, SandboxSettings, WorkerCommand,
+    CallAnswer, CallFailure, CallOut, CallRequest, Directory, Method, Run, RunReport, SandboxPool,
+    SandboxSettings, WorkerCommand,
 };
 use serde_json::{Value, json, value::RawValue};
 use tokio::sync::Notify;

@@ -55,9 +55,8 @@ fn program() -> Option<BpfProgram> {
         rules.insert(call, vec![rule(vec![not_executable.clone()])?]);
     }
     // Its own limit of computing time is raised before every run; nothing else about limits changes.
-    let own_cpu_limit = vec![equal(0, 0), equal(1, u64::from(libc::RLIMIT_CPU))];
+    let own_cpu_limit = vec![equal(0, 0), equal(1, libc::RLIMIT_CPU as u64)];
     rules.insert(libc::SYS_prlimit64, vec![rule(own_cpu_limit)?]);
-    #[expect(clippy::cast_sign_loss, reason = "error numbers are positive")]
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     let filter = SeccompFilter::new(rules, refused, SeccompAction::Allow, ARCH.try_into().ok()?);
     filter.ok()?.try_into().ok()
