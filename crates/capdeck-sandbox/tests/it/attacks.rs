@@ -55,8 +55,8 @@ fn attack(code: &str, expect: &Expect) -> Run {
     let mut run = Run::new(expand(code));
     // What ends by itself gets the time it needs on a busy machine; what does not is not waited for.
     run.timeout = Some(match expect {
-        Fails(codes) if codes.contains(&"sandbox_timeout") => Duration::from_millis(500),
-        Ends => Duration::from_millis(1000),
+        Fails(codes) if codes.contains(&"sandbox_timeout") => Duration::from_millis(300),
+        Ends => Duration::from_millis(600),
         Fails(_) | Gives(_) => Duration::from_secs(20),
     });
     run.limits = Limits { cpu: Duration::from_secs(2), ..Limits::default() };

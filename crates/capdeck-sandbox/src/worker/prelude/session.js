@@ -22,7 +22,8 @@ function remember() {
     const object = queue.pop();
     if (object === null || (typeof object !== 'object' && typeof object !== 'function') || object === caplets || found.has(object)) continue;
     const keys = ownKeys(object);
-    const properties = keys.map((key) => getOwnPropertyDescriptor(object, key));
+    // Without a prototype, so that one a script has changed does not speak in when they are put back.
+    const properties = keys.map((key) => setPrototypeOf(getOwnPropertyDescriptor(object, key), null));
     found.set(object, { object, keys, properties, prototype: getPrototypeOf(object), extensible: Object.isExtensible(object) });
     queue.push(getPrototypeOf(object));
     for (const property of properties) queue.push(property.value, property.get, property.set);
