@@ -32,6 +32,9 @@ use crate::{
     settings::SandboxSettings,
 };
 
+/// How long a spare worker that was taken is not replaced.
+const RESTOCK_DELAY: Duration = Duration::from_millis(5);
+
 /// Worker processes and the sessions that live in them. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SandboxPool(Arc<Inner>);
@@ -227,6 +230,8 @@ impl SandboxPool {
             state.starting += 1;
             let pool = self.clone();
             tokio::spawn(async move {
+                // The run that took the last spare goes first; it is often over by then.
+                tokio::time::sleep(RESTOCK_DELAY).await;
                 let worker = pool.start(room).await;
                 pool.0.state.lock().starting -= 1;
                 match worker {

@@ -67,7 +67,8 @@ pub(crate) enum FromWorker {
         method: Method,
         args: Box<RawValue>,
     },
-    Logs(Vec<LogEntry>),
+    /// Sent at once, so that nothing is lost when the worker is killed.
+    Log(LogEntry),
     Done(Box<Done>),
 }
 

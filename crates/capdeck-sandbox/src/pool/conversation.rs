@@ -37,6 +37,8 @@ pub(super) struct Conversation<'a> {
     under_way: FuturesUnordered<UnderWay<'a>>,
     ending: Ending,
     answered: usize,
+    /// Bytes of log text so far.
+    logged: usize,
 }
 
 /// How a run ended.
@@ -79,6 +81,7 @@ impl<'a> Conversation<'a> {
             under_way: FuturesUnordered::new(),
             ending,
             answered: 0,
+            logged: 0,
         }
     }
 
@@ -118,7 +121,7 @@ impl<'a> Conversation<'a> {
                     answering = true;
                     self.call(id, CallRequest { capability, method, args });
                 }
-                Some(FromWorker::Logs(entries)) => self.keep_logs(entries),
+                Some(FromWorker::Log(entry)) => self.keep_log(entry),
                 Some(FromWorker::Done(done)) => {
                     self.end(*done);
                     return Ok(());
@@ -203,10 +206,11 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    fn keep_logs(&mut self, entries: Vec<LogEntry>) {
-        let kept: usize = self.ending.logs.iter().map(|entry| entry.message.len()).sum();
-        if kept <= self.run.limits.log_bytes {
-            self.ending.logs.extend(entries);
+    fn keep_log(&mut self, entry: LogEntry) {
+        // The worker counts too; one that is not sound cannot fill the host's memory.
+        self.logged += entry.message.len();
+        if self.logged <= self.run.limits.log_bytes {
+            self.ending.logs.push(entry);
         }
     }
 

@@ -60,7 +60,6 @@ impl Engine {
         self.runtime.set_max_stack_size(limits.stack_bytes);
         let mut notes = Notes::default();
         let (outcome, closes) = self.evaluate(request, compiled, &mut notes)?;
-        self.shared.flush_logs()?;
         Ok(self.done(outcome, notes.0, closes))
     }
 

@@ -62,7 +62,6 @@ impl Engine {
             if state == PromiseState::Rejected || state == PromiseState::Resolved && open == 0 {
                 return Ok(());
             }
-            self.shared.flush_logs().map_err(Failure::Pipe)?;
             self.shared.send_calls().map_err(Failure::Pipe)?;
             // Once there is a value, only calls are waited for.
             let timer =

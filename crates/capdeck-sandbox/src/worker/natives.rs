@@ -47,11 +47,7 @@ fn calls<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Shared) -> Result<()>
     };
     host.set("call", Function::new(ctx.clone(), call)?)?;
     let state = shared.clone();
-    let log = move |level: String, message: String| {
-        let mut run = state.run();
-        let most = run.limits.log_bytes;
-        run.logs.push(level, message, most);
-    };
+    let log = move |level: String, message: String| state.log(level, message);
     host.set("log", Function::new(ctx.clone(), log)?)?;
     let near = |name: String, names: String| {
         let names: Vec<String> = serde_json::from_str(&names).unwrap_or_default();

@@ -40,7 +40,7 @@ pub(super) struct RunState {
     pub(super) chance: Chance,
     pub(super) timers: Timers,
     pub(super) calls: Calls,
-    pub(super) logs: LogBuffer,
+    pub(super) logs: LogCount,
 }
 
 impl Shared {
@@ -69,13 +69,17 @@ impl Shared {
         run.calls.last_id = last_id;
     }
 
-    /// Sends the log entries that have gathered.
-    pub(super) fn flush_logs(&self) -> io::Result<()> {
-        let entries = std::mem::take(&mut self.run().logs.waiting);
-        if entries.is_empty() {
-            return Ok(());
+    /// Sends a log entry, as long as there is room for it.
+    pub(super) fn log(&self, level: String, message: String) {
+        let admitted = {
+            let mut run = self.run();
+            let most = run.limits.log_bytes;
+            run.logs.admit(message.len(), most)
+        };
+        if admitted {
+            // A broken pipe ends the run soon enough.
+            let _host_gone = self.channel().send(&FromWorker::Log(LogEntry { level, message }));
         }
-        self.channel().send(&FromWorker::Logs(entries))
     }
 
     /// Sends as many waiting calls as may be under way at once.
@@ -100,7 +104,7 @@ impl RunState {
             chance: Chance::new(determinism),
             timers: Timers::default(),
             calls: Calls::default(),
-            logs: LogBuffer::default(),
+            logs: LogCount::default(),
         }
     }
 }
@@ -155,23 +159,23 @@ impl Calls {
     }
 }
 
-/// Log entries on their way to the host.
+/// How much has been logged.
 #[derive(Default)]
-pub(super) struct LogBuffer {
-    waiting: Vec<LogEntry>,
+pub(super) struct LogCount {
     bytes: usize,
     entries: usize,
     pub(super) dropped: u64,
 }
 
-impl LogBuffer {
-    pub(super) fn push(&mut self, level: String, message: String, most_bytes: usize) {
-        if self.bytes + message.len() > most_bytes || self.entries == MOST_LOG_ENTRIES {
+impl LogCount {
+    /// True when one more entry fits; counts it either way.
+    fn admit(&mut self, bytes: usize, most_bytes: usize) -> bool {
+        if self.bytes + bytes > most_bytes || self.entries == MOST_LOG_ENTRIES {
             self.dropped += 1;
-            return;
+            return false;
         }
-        self.bytes += message.len();
+        self.bytes += bytes;
         self.entries += 1;
-        self.waiting.push(LogEntry { level, message });
+        true
     }
 }
