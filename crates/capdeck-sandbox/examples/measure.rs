@@ -16,8 +16,8 @@ use std::{
 
 use async_trait::async_trait;
 use capdeck_sandbox::{
-    CallAnswer, CallOut, CallRequest, Directory, Run, RunReport, SandboxPool, SandboxSettings,
-    SessionChoice, SessionId, WorkerCommand, run_worker,
+    CallAnswer, CallOut, CallRequest, CapabilityLine, Directory, Run, RunReport, SandboxPool,
+    SandboxSettings, SessionChoice, SessionId, WorkerCommand, run_worker, tool_text,
 };
 use serde_json::{Value, json, value::RawValue};
 
@@ -126,6 +126,7 @@ async fn measure() -> Value {
         },
         "another session while one loops": beside_a_loop().await,
         "memory of an idle session in KiB": memory().await,
+        "tokens of the tool's text by capabilities": tokens(),
     })
 }
 
@@ -205,6 +206,18 @@ async fn beside_a_loop() -> Value {
     };
     let (_, ()) = tokio::join!(pool.run(endless, &Echo, &Echo), asking);
     spread(times)
+}
+
+fn tokens() -> Value {
+    let encoding = tiktoken::get_encoding("o200k_base").unwrap();
+    let ids: Vec<String> = (0..1000).map(|number| format!("capability-{number}")).collect();
+    let doc = "Reads and writes things of one kind.";
+    let lines: Vec<CapabilityLine<'_>> = ids.iter().map(|id| CapabilityLine { id, doc }).collect();
+    let counts = [1, 10, 100, 1000].map(|number| {
+        let text = tool_text(lines.get(..number).unwrap(), 600);
+        (number.to_string(), json!(encoding.count(&text)))
+    });
+    Value::Object(counts.into_iter().collect())
 }
 
 async fn memory() -> Value {

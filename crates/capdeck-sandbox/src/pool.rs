@@ -54,6 +54,8 @@ struct State {
     starting: usize,
     sessions: Sessions<Worker>,
     sweeping: bool,
+    /// Runs that wait for room; while there are some, sessions that fall idle make way.
+    waiting: usize,
 }
 
 /// A process and its place among the processes there may be.
@@ -76,7 +78,8 @@ impl SandboxPool {
     pub fn new(settings: SandboxSettings) -> Self {
         let room = Arc::new(Semaphore::new(settings.max_workers));
         let sessions = Sessions::new(settings.session_ttl);
-        let state = State { spares: Vec::new(), starting: 0, sessions, sweeping: false };
+        let state =
+            State { spares: Vec::new(), starting: 0, sessions, sweeping: false, waiting: 0 };
         Self(Arc::new(Inner { settings, room, state: Mutex::new(state) }))
     }
 
@@ -189,6 +192,7 @@ impl SandboxPool {
         }
         let evicted = self.0.state.lock().sessions.evict_oldest();
         drop(evicted);
+        let _in_line = Waiting::new(self);
         let waiting = tokio::time::timeout(patience, Arc::clone(room).acquire_owned());
         match waiting.await {
             Ok(Ok(permit)) => Ok(permit),
@@ -268,6 +272,22 @@ impl SandboxPool {
     }
 }
 
+/// A place in the line for room.
+struct Waiting<'a>(&'a SandboxPool);
+
+impl<'a> Waiting<'a> {
+    fn new(pool: &'a SandboxPool) -> Self {
+        pool.0.state.lock().waiting += 1;
+        Self(pool)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.0.state.lock().waiting -= 1;
+    }
+}
+
 impl Lease {
     /// Ends the lease in good order: the session goes on, or is closed for the reason given.
     fn give_back(mut self, ending: &Ending, once: bool) {
@@ -278,8 +298,9 @@ impl Lease {
             None if once => state.sessions.forget(&self.id),
             None => {
                 let rejected = state.sessions.give_back(&self.id, worker, Instant::now());
+                let evicted = (state.waiting > 0).then(|| state.sessions.evict_oldest());
                 drop(state);
-                drop(rejected);
+                drop((rejected, evicted));
                 self.pool.sweep();
                 return;
             }

@@ -3,6 +3,8 @@
 use std::{
     collections::VecDeque,
     fs,
+    io::Write,
+    process::{Command, Stdio},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -15,7 +17,7 @@ use capdeck_sandbox::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Deck, envelope, pool, run, settings};
+use crate::support::{Deck, envelope, pool, run, settings, worker};
 
 fn code(report: &capdeck_sandbox::RunReport) -> Option<ErrorCode> {
     report.envelope.outcome.as_ref().err().map(|error| error.code)
@@ -127,6 +129,20 @@ async fn when_every_worker_is_busy_a_run_waits_no_longer_than_its_time() {
     assert_eq!(code(&second), Some(ErrorCode::Unavailable));
     assert!(message(&second).contains("all 1 workers"), "{}", message(&second));
     assert_eq!(value(&first), json!("released"));
+}
+
+#[tokio::test]
+async fn a_session_that_falls_idle_makes_room_for_a_run_that_waits() {
+    let pool = SandboxPool::new(SandboxSettings { max_workers: 1, ..settings() });
+    let deck = Deck::default();
+    let first = pool.run(Run::new("return await caplets.echo.wait({})"), &deck, &deck);
+    let second = async {
+        deck.begun.notified().await;
+        deck.release.notify_one();
+        run(&pool, Run::new("return 2")).await
+    };
+    let (first, second) = tokio::join!(first, second);
+    assert_eq!((value(&first), value(&second)), (json!("released"), json!(2)));
 }
 
 #[tokio::test]
@@ -384,4 +400,37 @@ async fn a_worker_is_walled_in() {
     assert_ne!(limit("Max address space"), "unlimited");
     assert_ne!(limit("Max cpu time"), "unlimited");
     assert_eq!(fs::read_link(format!("/proc/{process}/cwd")).unwrap().to_str(), Some("/"));
+}
+
+/// A frame as the pipe carries it.
+fn frame(content: &Value) -> Vec<u8> {
+    let text = content.to_string();
+    let mut bytes = u32::try_from(text.len()).unwrap().to_le_bytes().to_vec();
+    bytes.extend(text.as_bytes());
+    bytes
+}
+
+#[test]
+fn a_worker_ends_when_its_host_is_gone() {
+    let start = frame(&json!({"Start": {"address_space": 768 << 20}}));
+    let limits = Limits { cpu: Duration::from_millis(200), ..Limits::default() };
+    let run = |code: &str| {
+        frame(&json!({"Run": {
+            "code": code, "timeout_ms": 500, "limits": limits, "determinism": null, "capabilities": "[]",
+        }}))
+    };
+    let endless = run("while (true) {}");
+    let waiting = run("await caplets.types('x')");
+    for frames in [vec![], vec![&start], vec![&start, &endless], vec![&start, &waiting]] {
+        let WorkerCommand { program, .. } = worker();
+        let mut process =
+            Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut input = process.stdin.take().unwrap();
+        for frame in frames {
+            input.write_all(frame).unwrap();
+        }
+        drop((input, process.stdout.take()));
+        // It ends by itself; otherwise this waits until the test is ended from outside.
+        process.wait().unwrap();
+    }
 }

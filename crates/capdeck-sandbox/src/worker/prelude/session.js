@@ -6,6 +6,9 @@ for (const [name, value] of Object.entries({
   URLSearchParams, atob, btoa, clearImmediate, clearInterval, clearTimeout, console, crypto, fetch, performance, queueMicrotask, setImmediate,
   setInterval, setTimeout, structuredClone,
 })) place(name, value);
+// Memory to share and threads to wait for do not exist here; waiting would only block.
+delete global.Atomics;
+delete global.SharedArrayBuffer;
 defineProperty(global, 'caplets', { value: caplets, writable: false, configurable: false, enumerable: false });
 // The rewritten `return` of a cell ends up here.
 defineProperty(global, '$return', { value: (value) => { returned = { value }; }, writable: false, configurable: false, enumerable: false });

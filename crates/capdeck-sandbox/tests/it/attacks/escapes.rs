@@ -90,7 +90,7 @@ pub(super) const ESCAPES: &[Attack] = &[
     (
         "shared memory and atomics",
         "const b = new SharedArrayBuffer(8); return Atomics.wait(new Int32Array(b), 0, 0, 100)",
-        Ends,
+        Fails(NOT_THERE),
     ),
     ("a web worker", "return new Worker('x')", Fails(NOT_THERE)),
     ("web assembly", "return typeof WebAssembly", Gives(r#""undefined""#)),
