@@ -11,7 +11,10 @@ mod positions;
 mod survey;
 mod top_level;
 
-use std::path::Path;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+};
 
 use oxc::{
     allocator::Allocator,
@@ -48,8 +51,17 @@ pub(crate) struct Compiled {
     pub(crate) gives_last_value: bool,
 }
 
-/// Compiles a cell for a session that already has these names.
+/// Compiles a cell for a session that already has these names. A fault of the compiler is a diagnostic too.
 pub(crate) fn compile(code: &str, session: &Bindings) -> Result<Compiled, Vec<Diagnostic>> {
+    let compiled = catch_unwind(AssertUnwindSafe(|| compile_or_panic(code, session)));
+    compiled.unwrap_or_else(|_| {
+        let message =
+            "the code could not be read; this is a fault of the compiler, not of the code";
+        Err(vec![Diagnostic::about(Severity::Error, "SYNTAX_ERROR", message)])
+    })
+}
+
+fn compile_or_panic(code: &str, session: &Bindings) -> Result<Compiled, Vec<Diagnostic>> {
     let lines = Lines::new(code);
     if let Some(offset) = nesting::too_deep(code) {
         return Err(vec![Diagnostic::at(

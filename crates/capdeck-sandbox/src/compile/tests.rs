@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -110,3 +111,96 @@ fn a_replaced_fetch_is_the_authors_own() {
     session.declare("fetch".to_owned(), Kind::Function);
     assert!(compile("fetch()", &session).is_ok());
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What compiles is JavaScript that a strict parser accepts; nothing makes the compiler panic.
+    #[test]
+    fn any_code_compiles_or_is_refused(words in proptest::collection::vec(proptest::sample::select(WORDS), 0..24)) {
+        let code = words.join(" ");
+        if let Ok(compiled) = compile_or_panic(&code, &Bindings::default()) {
+            let allocator = Allocator::default();
+            // A script with `await` at its top level is closest to the body of an async function.
+            let wrapped = format!("(async () => {{ {} }})", compiled.code);
+            let parsed = Parser::new(&allocator, &wrapped, SourceType::cjs()).parse();
+            prop_assert!(!parsed.diagnostics.has_errors(), "{code}\n{}", compiled.code);
+        }
+    }
+
+    #[test]
+    fn any_text_is_read(code in "\\PC{0,120}") {
+        let _read = compile_or_panic(&code, &Bindings::default());
+    }
+}
+
+const WORDS: &[&str] = &[
+    "const",
+    "let",
+    "var",
+    "function",
+    "class",
+    "enum",
+    "namespace",
+    "interface",
+    "type",
+    "return",
+    "await",
+    "async",
+    "for",
+    "of",
+    "in",
+    "if",
+    "else",
+    "try",
+    "catch",
+    "finally",
+    "throw",
+    "new",
+    "a",
+    "b",
+    "caplets",
+    "caplets.a.b",
+    "1",
+    "'s'",
+    "`t`",
+    "(",
+    ")",
+    "{",
+    "}",
+    "[",
+    "]",
+    "=",
+    "=>",
+    ":",
+    ";",
+    ",",
+    ".",
+    "?.",
+    "...",
+    "<",
+    ">",
+    "!",
+    "as",
+    "any",
+    "number",
+    "extends",
+    "a()",
+    "x: number",
+    "return 1;",
+    "const c = 1;",
+    "class D {}",
+    "enum E { F }",
+    "{ a: 1 }",
+    "/re/g",
+    "import",
+    "export",
+    "static",
+    "declare",
+    "abstract",
+    "@d",
+    "#p",
+    "yield",
+    "*",
+    "\n",
+];
