@@ -24,7 +24,7 @@ const PRELUDE: &str = concat!(
 /// Cells whose places are remembered for error messages.
 const REMEMBERED_CELLS: usize = 64;
 
-/// Computing time for restoring, which takes a millisecond unless a script has put traps in its way.
+/// Computing time for restoring, which takes about a millisecond unless a script has put traps in its way.
 const RESTORING: Duration = Duration::from_millis(250);
 
 /// The same as wall-clock time: a busy machine may not give the process its turn for a while.

@@ -25,6 +25,8 @@ function remember() {
     const object = queue.pop();
     if (object === null || (typeof object !== 'object' && typeof object !== 'function') || object === caplets || found.has(object)) continue;
     const keys = ownKeys(object);
+    // Most built-in objects are plain functions. Nothing depends on their `name` and `length`, and they are the most to compare.
+    if (typeof object === 'function' && keys.every((key) => key === 'length' || key === 'name')) continue;
     // Without a prototype, so that one a script has changed does not speak in when they are put back.
     const properties = keys.map((key) => setPrototypeOf(getOwnPropertyDescriptor(object, key), null));
     found.set(object, { object, keys, properties, prototype: getPrototypeOf(object), extensible: Object.isExtensible(object) });
