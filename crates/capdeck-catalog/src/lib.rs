@@ -38,6 +38,7 @@ pub use compact::compact;
 pub use discovery::{Discovery, ImportProblem, RawObject, ServerFacts, Tool};
 pub use hidden_text::{HiddenKind, HiddenText, hidden_text, reveal};
 pub use names::{NameTable, Owner};
+pub use nearest::nearest;
 pub use observed_shape::Shape;
 pub use pin::{Held, HeldReason, Pin, PinBook, definition_digest, held_for_hidden_text};
 pub use pin_diff::{DefinitionChange, MemberChange, MemberChangeKind, PinChange};

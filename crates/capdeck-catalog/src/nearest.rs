@@ -7,7 +7,7 @@ const LEAST_SIMILAR: f64 = 0.6;
 const LONGEST: usize = 128;
 
 /// The candidate most like `wanted`, if any is close. The first of equals wins.
-pub(crate) fn nearest<'a>(
+pub fn nearest<'a>(
     wanted: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {

@@ -12,6 +12,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("capdeck-catalog", &["capdeck-definition"]),
     ("capdeck-mcp", &[]),
     ("capdeck-auth", &[]),
+    ("capdeck-sandbox", &["capdeck-catalog"]),
     ("capdeck-backend", &["capdeck-definition", "capdeck-catalog", "capdeck-mcp", "capdeck-auth"]),
     ("capdeck-host", &["capdeck-definition", "capdeck-catalog", "capdeck-auth", "capdeck-backend"]),
     ("capdeck-serve", &["capdeck-mcp", "capdeck-auth", "capdeck-host"]),

@@ -1,0 +1,155 @@
+//! TypeScript in, JavaScript for one cell out, with everything that can be said before it runs.
+//!
+//! The code is read as a module, so `await` works anywhere at the top, and `return` is allowed there too. Types are removed; then the
+//! top level is rewritten so that it can run as a script whose names stay (see [`top_level`]). Runs in the
+//! worker: a parser is no place for a stranger's input in a process that holds secrets.
+
+mod bindings;
+mod literal;
+mod nesting;
+mod positions;
+mod survey;
+mod top_level;
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+};
+
+use oxc::{
+    allocator::Allocator,
+    codegen::{Codegen, CodegenOptions, CommentOptions},
+    diagnostics::OxcDiagnostic,
+    parser::{ParseOptions, Parser},
+    semantic::SemanticBuilder,
+    span::SourceType,
+    transformer::{TransformOptions, Transformer},
+};
+
+use self::positions::Lines;
+pub(crate) use self::{
+    bindings::{Bindings, Kind},
+    positions::Positions,
+};
+use crate::{
+    envelope::{Diagnostic, Location, Severity},
+    protocol::Use,
+};
+
+/// Diagnostics beyond this help nobody.
+const MOST_DIAGNOSTICS: usize = 50;
+
+/// A cell ready to run.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) code: String,
+    pub(crate) positions: Positions,
+    pub(crate) uses: Vec<Use>,
+    /// The names this cell declares at its top level.
+    pub(crate) declares: Vec<(String, Kind)>,
+    /// Whether the value of the last line is the cell's value: it has no `return`.
+    pub(crate) gives_last_value: bool,
+}
+
+/// Compiles a cell for a session that already has these names. A fault of the compiler is a diagnostic too.
+pub(crate) fn compile(code: &str, session: &Bindings) -> Result<Compiled, Vec<Diagnostic>> {
+    let compiled = catch_unwind(AssertUnwindSafe(|| compile_or_panic(code, session)));
+    compiled.unwrap_or_else(|_| {
+        let message =
+            "the code could not be read; this is a fault of the compiler, not of the code";
+        Err(vec![Diagnostic::about(Severity::Error, "SYNTAX_ERROR", message)])
+    })
+}
+
+fn compile_or_panic(code: &str, session: &Bindings) -> Result<Compiled, Vec<Diagnostic>> {
+    let lines = Lines::new(code);
+    if let Some(offset) = nesting::too_deep(code) {
+        return Err(vec![Diagnostic::at(
+            lines.at(offset),
+            Severity::Error,
+            "SYNTAX_ERROR",
+            format!("brackets nest more than {} levels deep here", nesting::DEEPEST),
+        )]);
+    }
+    let allocator = Allocator::default();
+    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+    let parsed = Parser::new(&allocator, code, SourceType::ts().with_module(true))
+        .with_options(options)
+        .parse();
+    let mut program = parsed.program;
+    let problems = syntax_problems(parsed.diagnostics.errors(), &lines);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let analysed = SemanticBuilder::new_compiler()
+        .with_excess_capacity(2.0)
+        .with_enum_eval(true)
+        .build(&program);
+    let mut problems = syntax_problems(analysed.diagnostics.errors(), &lines);
+    let scoping = analysed.semantic.into_scoping();
+    let survey = survey::survey(&program, &scoping, &lines, session);
+    problems.extend(survey.problems);
+    let declares = bindings::declared(&scoping);
+    problems.extend(session.conflicts(&declares, &lines));
+    if !problems.is_empty() {
+        problems.sort_by_key(|problem| (problem.line, problem.column));
+        problems.truncate(MOST_DIAGNOSTICS);
+        return Err(problems);
+    }
+    let options = TransformOptions::default();
+    let transformed = Transformer::new(&allocator, Path::new("cell.ts"), &options)
+        .build_with_scoping(scoping, &mut program);
+    let problems = syntax_problems(transformed.diagnostics.errors(), &lines);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let gives_last_value = top_level::rewrite(&mut program, &allocator);
+    let printed = Codegen::new()
+        .with_options(CodegenOptions {
+            source_map_path: Some("cell.ts".into()),
+            comments: CommentOptions::disabled(),
+            ..CodegenOptions::default()
+        })
+        .build(&program);
+    let tokens = printed.map.as_ref().map(|map| {
+        let tokens = map.get_tokens();
+        tokens
+            .map(|token| {
+                let from = (token.get_dst_line(), token.get_dst_col());
+                (from, Location { line: token.get_src_line() + 1, column: token.get_src_col() + 1 })
+            })
+            .collect()
+    });
+    Ok(Compiled {
+        positions: Positions::new(tokens.unwrap_or_default()),
+        code: printed.code,
+        uses: survey.uses,
+        declares: declares.into_iter().map(|declared| (declared.name, declared.kind)).collect(),
+        gives_last_value,
+    })
+}
+
+fn syntax_problems<'a>(
+    errors: impl Iterator<Item = &'a OxcDiagnostic>,
+    lines: &Lines<'_>,
+) -> Vec<Diagnostic> {
+    errors
+        .take(MOST_DIAGNOSTICS)
+        .map(|error| {
+            let help = error.help.as_ref().map_or_else(String::new, |help| format!(" ({help})"));
+            let message = format!("{}{help}", error.message);
+            match error.labels.first() {
+                Some(label) => Diagnostic::at(
+                    lines.at(label.offset() as usize),
+                    Severity::Error,
+                    "SYNTAX_ERROR",
+                    message,
+                ),
+                None => Diagnostic::about(Severity::Error, "SYNTAX_ERROR", message),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! The names a session holds, and which of them a new cell may declare again.
+
+use std::collections::BTreeMap;
+
+use oxc::{semantic::Scoping, semantic::SymbolFlags};
+
+use super::positions::Lines;
+use crate::envelope::{Diagnostic, Severity};
+
+/// Names that belong to the sandbox.
+const RESERVED: [&str; 2] = ["caplets", "$return"];
+
+/// How a name was declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Var,
+    Function,
+    Let,
+    Const,
+    Class,
+    Enum,
+    Namespace,
+    /// A `let`, `const` or `class` whose cell failed before it got a value.
+    Placeholder,
+}
+
+/// A name declared at the top level of a cell.
+pub(super) struct Declared {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    offset: usize,
+}
+
+/// The names of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Bindings(BTreeMap<String, Kind>);
+
+impl Bindings {
+    pub(crate) fn kind(&self, name: &str) -> Option<Kind> {
+        self.0.get(name).copied()
+    }
+
+    pub(crate) fn declare(&mut self, name: String, kind: Kind) {
+        self.0.insert(name, kind);
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// What stands against declaring these names now.
+    pub(super) fn conflicts(&self, declares: &[Declared], lines: &Lines<'_>) -> Vec<Diagnostic> {
+        let problems = declares.iter().filter_map(|declared| {
+            let name = &declared.name;
+            let message = if RESERVED.contains(&name.as_str()) {
+                format!("`{name}` belongs to the sandbox: choose another name")
+            } else {
+                let earlier = self.kind(name)?;
+                if allows(earlier, declared.kind) {
+                    return None;
+                }
+                format!(
+                    "`{name}` is already declared in this session: assign to it without a keyword, or choose another name"
+                )
+            };
+            Some(Diagnostic::at(lines.at(declared.offset), Severity::Error, "2451", message))
+        });
+        problems.collect()
+    }
+}
+
+fn allows(earlier: Kind, later: Kind) -> bool {
+    let free = |kind| matches!(kind, Kind::Var | Kind::Function);
+    match earlier {
+        Kind::Placeholder => true,
+        Kind::Enum => later == Kind::Enum,
+        Kind::Namespace => later == Kind::Namespace,
+        _ => free(earlier) && free(later),
+    }
+}
+
+/// The names that a program declares at its top level and that exist when it runs.
+pub(super) fn declared(scoping: &Scoping) -> Vec<Declared> {
+    let symbols = scoping.get_bindings(scoping.root_scope_id()).values();
+    let mut found: Vec<Declared> = symbols
+        .filter_map(|symbol| {
+            let flags = scoping.symbol_flags(*symbol);
+            let kind = kind(flags)?;
+            let offset = scoping.symbol_span(*symbol).start as usize;
+            Some(Declared { name: scoping.symbol_name(*symbol).to_owned(), kind, offset })
+        })
+        .collect();
+    found.sort_by_key(|declared| declared.offset);
+    found
+}
+
+fn kind(flags: SymbolFlags) -> Option<Kind> {
+    if flags.contains(SymbolFlags::Ambient) {
+        return None;
+    }
+    let kinds = [
+        (SymbolFlags::Class, Kind::Class),
+        (SymbolFlags::ConstVariable, Kind::Const),
+        (SymbolFlags::BlockScopedVariable, Kind::Let),
+        (SymbolFlags::Function, Kind::Function),
+        (SymbolFlags::FunctionScopedVariable, Kind::Var),
+        (SymbolFlags::Enum, Kind::Enum),
+        (SymbolFlags::ValueModule, Kind::Namespace),
+    ];
+    kinds.into_iter().find(|(flag, _)| flags.intersects(*flag)).map(|(_, kind)| kind)
+}

@@ -1,0 +1,29 @@
+//! Refuses code that nests so deeply that a recursive parser would run out of stack.
+
+/// Levels of brackets, blocks and templates. People stay below twenty, generated data below a hundred.
+pub(super) const DEEPEST: usize = 400;
+
+/// Signs in a row that each open a level without a bracket, such as `!` and `-`.
+const MOST_SIGNS: usize = 2_000;
+
+/// Where the nesting first exceeds the limit. Strings and comments count as code: the limit is generous enough.
+pub(super) fn too_deep(code: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut signs = 0_usize;
+    for (offset, byte) in code.bytes().enumerate() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        signs = match byte {
+            b'!' | b'~' | b'+' | b'-' | b'?' | b':' | b'=' | b'>' | b'*' => signs + 1,
+            b' ' | b'\t' | b'\n' | b'\r' => signs,
+            _ => 0,
+        };
+        if depth > DEEPEST || signs > MOST_SIGNS {
+            return Some(offset);
+        }
+    }
+    None
+}

@@ -1,0 +1,45 @@
+//! From offsets to lines and columns, and from the places of generated code to those of the author.
+
+use crate::envelope::Location;
+
+/// Where lines start in a text.
+pub(super) struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let after = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = std::iter::once(0).chain(after.map(|(offset, _)| offset + 1)).collect();
+        Self { text, starts }
+    }
+
+    /// Line and column of a byte, both counted from one.
+    pub(super) fn at(&self, offset: usize) -> Location {
+        let line = self.starts.partition_point(|start| *start <= offset).max(1);
+        let start = self.starts.get(line - 1).copied().unwrap_or(0);
+        let before = self.text.get(start..offset).map_or(0, |text| text.chars().count());
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Location { line: count(line), column: count(before + 1) }
+    }
+}
+
+/// Places in generated code and where they come from.
+#[derive(Debug, Default)]
+pub(crate) struct Positions(Vec<((u32, u32), Location)>);
+
+impl Positions {
+    pub(super) fn new(mut tokens: Vec<((u32, u32), Location)>) -> Self {
+        tokens.sort_by_key(|(from, _)| *from);
+        tokens.shrink_to_fit();
+        Self(tokens)
+    }
+
+    /// Where a line and column of the generated code, counted from one, come from.
+    pub(crate) fn source(&self, line: u32, column: u32) -> Option<Location> {
+        let wanted = (line.saturating_sub(1), column.saturating_sub(1));
+        let after = self.0.partition_point(|(from, _)| *from <= wanted);
+        self.0.get(after.saturating_sub(1)).map(|(_, place)| *place)
+    }
+}

@@ -1,0 +1,286 @@
+//! Reads a parsed cell for what it names: capabilities and tools, and things that cannot work here.
+
+use std::collections::HashMap;
+
+use oxc::{
+    ast::ast::{
+        BindingPattern, CallExpression, ComputedMemberExpression, Expression, IdentifierReference,
+        ImportExpression, ImportMeta, Program, Statement, StaticMemberExpression,
+        VariableDeclarator,
+    },
+    ast_visit::{Visit, walk},
+    semantic::{Scoping, SymbolFlags, SymbolId},
+    span::{GetSpan, Span},
+};
+
+use super::{
+    bindings::{Bindings, Kind},
+    literal,
+    positions::Lines,
+};
+use crate::{
+    envelope::{Diagnostic, Severity},
+    protocol::{Member, Use},
+};
+
+/// Functions of `caplets` itself, and what every object is asked for; the rest of its members are capabilities.
+const OWN_MEMBERS: [&str; 7] =
+    ["search", "types", "artifacts", "debug", "then", "toJSON", "constructor"];
+
+/// What was found in a cell.
+pub(super) struct Survey {
+    pub(super) uses: Vec<Use>,
+    pub(super) problems: Vec<Diagnostic>,
+}
+
+/// Reads a cell.
+pub(super) fn survey<'a>(
+    program: &Program<'a>,
+    scoping: &Scoping,
+    lines: &Lines<'_>,
+    session: &Bindings,
+) -> Survey {
+    let found = Survey { uses: Vec::new(), problems: Vec::new() };
+    let mut reader = Reader { scoping, lines, session, aliases: HashMap::new(), found };
+    for statement in &program.body {
+        reader.look_at_module(statement);
+    }
+    reader.visit_program(program);
+    reader.found
+}
+
+struct Reader<'s> {
+    scoping: &'s Scoping,
+    lines: &'s Lines<'s>,
+    session: &'s Bindings,
+    /// Constants that hold a handle: `const gh = caplets.github`.
+    aliases: HashMap<SymbolId, String>,
+    found: Survey,
+}
+
+impl Reader<'_> {
+    fn problem(&mut self, span: Span, code: &str, message: impl Into<String>) {
+        let place = self.lines.at(span.start as usize);
+        self.found.problems.push(Diagnostic::at(place, Severity::Error, code, message));
+    }
+
+    fn no_import(&mut self, span: Span) {
+        self.problem(
+            span,
+            "IMPORT_UNAVAILABLE",
+            "nothing can be imported in code mode: use the globals and `caplets`",
+        );
+    }
+
+    /// A cell is no module: it neither imports nor exports. Namespaces inside it may.
+    fn look_at_module(&mut self, statement: &Statement<'_>) {
+        let message = match statement {
+            Statement::ImportDeclaration(_)
+            | Statement::TSImportEqualsDeclaration(_)
+            | Statement::ExportAllDeclaration(_)
+            | Statement::ExportFromDeclaration(_) => return self.no_import(statement.span()),
+            Statement::ExportDeclaration(_) | Statement::ExportNamedDeclaration(_) => {
+                "a cell exports nothing: leave out `export`; names at the top level stay for later cells"
+            }
+            Statement::ExportDefaultDeclaration(_) | Statement::TSExportAssignment(_) => {
+                "a cell exports nothing: write `return value`"
+            }
+            _ => return,
+        };
+        self.problem(statement.span(), "EXPORT_UNAVAILABLE", message);
+    }
+
+    fn symbol(&self, identifier: &IdentifierReference<'_>) -> Option<SymbolId> {
+        self.scoping.get_reference(identifier.reference_id.get()?).symbol_id()
+    }
+
+    /// True for a global that neither this cell nor the session has replaced.
+    fn is_global(&self, identifier: &IdentifierReference<'_>, name: &str) -> bool {
+        identifier.name == name
+            && self.symbol(identifier).is_none()
+            && self.session.kind(name).is_none()
+    }
+
+    /// The capability an expression stands for, and where it is named.
+    fn capability(&self, expression: &Expression<'_>) -> Option<(String, Span)> {
+        match literal::plain(expression) {
+            Expression::Identifier(identifier) => {
+                let id = self.aliases.get(&self.symbol(identifier)?)?;
+                Some((id.clone(), identifier.span))
+            }
+            Expression::StaticMemberExpression(member) if self.is_caplets(&member.object) => {
+                Some((member.property.name.to_string(), member.property.span))
+            }
+            Expression::ComputedMemberExpression(member) if self.is_caplets(&member.object) => {
+                match literal::plain(&member.expression) {
+                    Expression::StringLiteral(name) => Some((name.value.to_string(), name.span)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+        .filter(|(id, _)| !OWN_MEMBERS.contains(&id.as_str()))
+    }
+
+    fn is_caplets(&self, expression: &Expression<'_>) -> bool {
+        matches!(literal::plain(expression), Expression::Identifier(name) if self.is_global(name, "caplets"))
+    }
+
+    /// The member of a capability that an expression reads.
+    fn member_use(&self, expression: &Expression<'_>) -> Option<(String, Span, String, Span)> {
+        let (object, name, place) = match literal::plain(expression) {
+            Expression::StaticMemberExpression(member) => {
+                (&member.object, member.property.name.to_string(), member.property.span)
+            }
+            Expression::ComputedMemberExpression(member) => {
+                match literal::plain(&member.expression) {
+                    Expression::StringLiteral(name) => {
+                        (&member.object, name.value.to_string(), name.span)
+                    }
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        let (capability, at) = self.capability(object)?;
+        Some((capability, at, name, place))
+    }
+
+    fn note(&mut self, capability: String, at: Span, member: Option<(String, Span)>) {
+        let place = self.lines.at(at.start as usize);
+        let member = member.map(|(name, span)| {
+            let place = self.lines.at(span.start as usize);
+            Member { name, line: place.line, column: place.column, tool: None, arguments: None }
+        });
+        self.found.uses.push(Use { capability, member, line: place.line, column: place.column });
+    }
+
+    /// Notes a member that is read but not called, or a capability alone. True when there was one.
+    fn note_expression(&mut self, expression: &Expression<'_>) -> bool {
+        if let Some((capability, at, name, span)) = self.member_use(expression) {
+            self.note(capability, at, Some((name, span)));
+        } else if let Some((capability, at)) = self.capability(expression) {
+            self.note(capability, at, None);
+        } else {
+            return false;
+        }
+        true
+    }
+}
+
+impl<'a> Visit<'a> for Reader<'_> {
+    fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
+        if let Expression::Identifier(callee) = literal::plain(&call.callee) {
+            if self.is_global(callee, "fetch") {
+                self.problem(
+                    call.span,
+                    "FETCH_UNAVAILABLE",
+                    "`fetch` is not available in code mode: call a capability, such as `caplets.<id>.callTool(name, args)`",
+                );
+            } else if self.is_global(callee, "require") {
+                self.no_import(call.span);
+            }
+        }
+        let Some((capability, at, name, span)) = self.member_use(&call.callee) else {
+            walk::walk_call_expression(self, call);
+            return;
+        };
+        let place = self.lines.at(at.start as usize);
+        let member_place = self.lines.at(span.start as usize);
+        let mut arguments = call.arguments.iter().map(literal::argument);
+        let (tool, literals) = match name.as_str() {
+            "callTool" | "describeTool" => {
+                let tool = arguments.next().flatten();
+                (tool.and_then(|tool| tool.as_str().map(str::to_owned)), arguments.next())
+            }
+            _ => (None, arguments.next()),
+        };
+        let member = Member {
+            name,
+            line: member_place.line,
+            column: member_place.column,
+            tool,
+            // No argument at all is as literal as an empty object.
+            arguments: literals
+                .unwrap_or_else(|| Some(serde_json::json!({})))
+                .map(|arguments| arguments.to_string()),
+        };
+        self.found.uses.push(Use {
+            capability,
+            member: Some(member),
+            line: place.line,
+            column: place.column,
+        });
+        self.visit_arguments(&call.arguments);
+    }
+
+    fn visit_static_member_expression(&mut self, member: &StaticMemberExpression<'a>) {
+        if let Some((capability, at)) = self.capability(&member.object) {
+            let read = (member.property.name.to_string(), member.property.span);
+            self.note(capability, at, Some(read));
+        } else if self.is_caplets(&member.object) {
+            let name = member.property.name.to_string();
+            if !OWN_MEMBERS.contains(&name.as_str()) {
+                self.note(name, member.property.span, None);
+            }
+        } else {
+            walk::walk_static_member_expression(self, member);
+        }
+    }
+
+    fn visit_computed_member_expression(&mut self, member: &ComputedMemberExpression<'a>) {
+        if let Expression::StringLiteral(name) = literal::plain(&member.expression) {
+            if let Some((capability, at)) = self.capability(&member.object) {
+                self.note(capability, at, Some((name.value.to_string(), name.span)));
+                return;
+            }
+            if self.is_caplets(&member.object) && !OWN_MEMBERS.contains(&name.value.as_str()) {
+                self.note(name.value.to_string(), name.span, None);
+                return;
+            }
+        }
+        walk::walk_computed_member_expression(self, member);
+    }
+
+    fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
+        if let (BindingPattern::BindingIdentifier(name), Some(init)) =
+            (&declarator.id, &declarator.init)
+            && let Some(symbol) = name.symbol_id.get()
+            && self.scoping.symbol_flags(symbol).contains(SymbolFlags::ConstVariable)
+            && let Some((capability, _)) = self.capability(init)
+        {
+            self.aliases.insert(symbol, capability);
+            self.note_expression(init);
+            return;
+        }
+        walk::walk_variable_declarator(self, declarator);
+    }
+
+    fn visit_identifier_reference(&mut self, identifier: &IdentifierReference<'a>) {
+        let Some(reference) = identifier.reference_id.get() else { return };
+        let reference = self.scoping.get_reference(reference);
+        if !reference.is_write() {
+            return;
+        }
+        let is_constant = match reference.symbol_id() {
+            // Inside functions and blocks the engine keeps constants itself.
+            Some(symbol) => {
+                self.scoping.symbol_scope_id(symbol) == self.scoping.root_scope_id()
+                    && self.scoping.symbol_flags(symbol).contains(SymbolFlags::ConstVariable)
+            }
+            None => self.session.kind(&identifier.name) == Some(Kind::Const),
+        };
+        if is_constant {
+            let message = format!("`{}` is a constant and cannot be assigned", identifier.name);
+            self.problem(identifier.span, "2588", message);
+        }
+    }
+
+    fn visit_import_expression(&mut self, import: &ImportExpression<'a>) {
+        self.no_import(import.span);
+    }
+
+    fn visit_import_meta(&mut self, meta: &ImportMeta) {
+        self.no_import(meta.span);
+    }
+}

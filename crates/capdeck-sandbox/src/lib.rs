@@ -1,0 +1,34 @@
+//! Code mode's sandbox: TypeScript in, an answer out, with calls to the host in between and nothing else.
+//!
+//! Read [`SandboxPool`] first: it runs a [`Run`] in a worker process and gives back a [`RunReport`]. The other half, [`run_worker`], is
+//! the main function of that process. Calls of a script go through [`CallOut`], which the host implements.
+//!
+//! This crate never knows a backend, opens no connection and reads no file.
+
+mod call_out;
+mod compile;
+mod declarations;
+mod directory;
+mod envelope;
+mod limits;
+mod pool;
+mod protocol;
+mod report;
+mod run;
+mod settings;
+mod worker;
+
+pub use call_out::{CallAnswer, CallFailure, CallOut, CallRequest, Method};
+pub use declarations::{CapabilityLine, ToolShape, tool_text, tool_types};
+pub use directory::Directory;
+pub use envelope::{
+    Diagnostic, Envelope, ErrorCode, Location, LogEntry, Logs, Meta, RunError, SessionStatus,
+    Severity,
+};
+pub use limits::Limits;
+pub use pool::SandboxPool;
+pub use protocol::Isolation;
+pub use report::{CallOutcome, CallRecord, RunReport};
+pub use run::{Determinism, Run, SessionChoice, SessionId, TimerPace};
+pub use settings::{SandboxSettings, WorkerCommand};
+pub use worker::run_worker;

@@ -1,0 +1,405 @@
+//! Runs cells in worker processes: one process per session, a few started ahead.
+//!
+//! A process serves one session and nothing else, so a script that breaks its worker breaks only its own
+//! session, and a worker that does not answer can be killed at any time. Dropping the future of a run cancels it: its calls
+//! are dropped, its worker is killed, its session is closed.
+
+mod conversation;
+mod preflight;
+mod sessions;
+mod worker_process;
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use self::{
+    conversation::{Conversation, Ending},
+    sessions::{Missing, Sessions},
+    worker_process::{StartError, WorkerProcess},
+};
+use crate::{
+    call_out::CallOut,
+    directory::Directory,
+    envelope::{Diagnostic, Envelope, ErrorCode, Logs, Meta, RunError, SessionStatus, Severity},
+    protocol::Isolation,
+    report::RunReport,
+    run::{Run, SessionChoice, SessionId},
+    settings::SandboxSettings,
+};
+
+/// How long a spare worker that was taken is not replaced.
+const RESTOCK_DELAY: Duration = Duration::from_millis(5);
+
+/// Worker processes and the sessions that live in them. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct SandboxPool(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    settings: SandboxSettings,
+    /// One permit per process.
+    room: Arc<Semaphore>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    spares: Vec<Worker>,
+    /// Spares being started.
+    starting: usize,
+    sessions: Sessions<Worker>,
+    sweeping: bool,
+    /// Runs that wait for room; while there are some, sessions that fall idle make way.
+    waiting: usize,
+}
+
+/// A process and its place among the processes there may be.
+#[derive(Debug)]
+struct Worker {
+    process: WorkerProcess,
+    _room: OwnedSemaphorePermit,
+}
+
+/// A worker in the hands of a run. Dropped before the run ended, it takes its session along.
+struct Lease {
+    pool: SandboxPool,
+    id: SessionId,
+    status: SessionStatus,
+    worker: Option<Worker>,
+}
+
+impl SandboxPool {
+    /// A pool; no process is started before the first run or [`Self::warm`].
+    pub fn new(settings: SandboxSettings) -> Self {
+        let room = Arc::new(Semaphore::new(settings.max_workers));
+        let sessions = Sessions::new(settings.session_ttl);
+        let state =
+            State { spares: Vec::new(), starting: 0, sessions, sweeping: false, waiting: 0 };
+        Self(Arc::new(Inner { settings, room, state: Mutex::new(state) }))
+    }
+
+    /// Starts the spare workers. Gives the walls around them, for those who want to show that.
+    pub async fn warm(&self) -> Result<Isolation, RunError> {
+        let room = self.room(Duration::from_secs(10)).await?;
+        let worker = self.start(room).await.map_err(|error| unavailable(&error))?;
+        let isolation = worker.process.isolation();
+        self.keep_spare(worker);
+        self.restock();
+        Ok(isolation)
+    }
+
+    /// Ends every idle session of an owner, such as a client that has gone.
+    pub fn close_sessions_of(&self, owner: &str) {
+        drop(self.0.state.lock().sessions.take_all_of(owner));
+    }
+
+    /// How many sessions are alive.
+    pub fn session_count(&self) -> usize {
+        self.0.state.lock().sessions.len()
+    }
+
+    /// The process of an idle session, for those who measure it.
+    pub fn session_process(&self, id: &SessionId) -> Option<u32> {
+        self.0.state.lock().sessions.idle(id).and_then(|worker| worker.process.id())
+    }
+
+    /// Runs one cell. Every failure is in the envelope.
+    pub async fn run(&self, run: Run, directory: &dyn Directory, calls: &dyn CallOut) -> RunReport {
+        let started = Instant::now();
+        let settings = &self.0.settings;
+        let timeout = run.timeout.unwrap_or(settings.default_timeout);
+        let mut meta = new_meta(timeout, settings.max_timeout);
+        if let Some((error, diagnostics)) = refused(&run, timeout, settings.max_timeout) {
+            meta.duration_ms = milliseconds(started.elapsed());
+            return failed(meta, error, diagnostics);
+        }
+        let mut lease = match self.lease(&run, timeout).await {
+            Ok(lease) => lease,
+            Err(error) => {
+                meta.duration_ms = milliseconds(started.elapsed());
+                return failed(meta, error, Vec::new());
+            }
+        };
+        meta.session_id = Some(lease.id.clone());
+        meta.session_status = Some(lease.status);
+        let Some(worker) = lease.worker.as_mut() else {
+            return failed(meta, closed("its worker is gone"), Vec::new());
+        };
+        let conversation = Conversation::new(&run, timeout, settings.grace, directory, calls);
+        let mut ending = conversation.hold(&mut worker.process).await;
+        let once = run.session == SessionChoice::Once;
+        if ending.closes.is_some() || once {
+            meta.session_status = Some(SessionStatus::Closed);
+        }
+        lease.give_back(&ending, once);
+        meta.cpu_ms = ending.cpu_ms;
+        meta.calls = ending.calls.len();
+        meta.any_caplet_invoked = ending.calls.iter().any(|call| call.capability.is_some());
+        meta.duration_ms = milliseconds(started.elapsed());
+        if let Some(reason) = &ending.closes
+            && ending.outcome.is_ok()
+        {
+            let message = format!("the session has ended: {reason}");
+            ending.diagnostics.push(Diagnostic::about(
+                Severity::Warning,
+                "SESSION_CLOSED",
+                message,
+            ));
+        }
+        let logs = Logs::shown(&ending.logs, ending.logs_dropped);
+        let Ending { outcome, diagnostics, logs: all, calls, .. } = ending;
+        RunReport { envelope: Envelope { outcome, diagnostics, logs, meta }, logs: all, calls }
+    }
+
+    async fn lease(&self, run: &Run, timeout: Duration) -> Result<Lease, RunError> {
+        let settings = &self.0.settings;
+        if let SessionChoice::Earlier(id) = &run.session {
+            let found = self.0.state.lock().sessions.take(id, &run.owner, Instant::now());
+            let worker = Some(found.map_err(missing)?);
+            let (pool, id) = (self.clone(), id.clone());
+            return Ok(Lease { pool, id, status: SessionStatus::Reused, worker });
+        }
+        let worker = match self.take_spare() {
+            Some(spare) => spare,
+            None => {
+                let room = self.room(timeout).await?;
+                self.start(room).await.map_err(|error| unavailable(&error))?
+            }
+        };
+        self.restock();
+        let id = SessionId::random();
+        let evicted = self.0.state.lock().sessions.open(
+            id.clone(),
+            &run.owner,
+            settings.max_sessions_per_owner,
+            Instant::now(),
+        );
+        drop(evicted);
+        let status = SessionStatus::Created;
+        Ok(Lease { pool: self.clone(), id, status, worker: Some(worker) })
+    }
+
+    /// Room for one more process; idle sessions make room before anybody has to wait.
+    async fn room(&self, patience: Duration) -> Result<OwnedSemaphorePermit, RunError> {
+        let room = &self.0.room;
+        if let Ok(permit) = Arc::clone(room).try_acquire_owned() {
+            return Ok(permit);
+        }
+        let evicted = self.0.state.lock().sessions.evict_oldest();
+        drop(evicted);
+        let _in_line = Waiting::new(self);
+        let waiting = tokio::time::timeout(patience, Arc::clone(room).acquire_owned());
+        match waiting.await {
+            Ok(Ok(permit)) => Ok(permit),
+            Ok(Err(_)) | Err(_) => Err(RunError::new(
+                ErrorCode::Unavailable,
+                format!("all {} workers are busy", self.0.settings.max_workers),
+            )
+            .hint("try again when other runs have ended")),
+        }
+    }
+
+    async fn start(&self, room: OwnedSemaphorePermit) -> Result<Worker, StartError> {
+        let process = WorkerProcess::start(&self.0.settings.worker).await?;
+        Ok(Worker { process, _room: room })
+    }
+
+    /// A spare that is still alive; whatever may have killed it, nobody needs to know.
+    fn take_spare(&self) -> Option<Worker> {
+        loop {
+            let mut spare = self.0.state.lock().spares.pop()?;
+            if spare.process.is_alive() {
+                return Some(spare);
+            }
+        }
+    }
+
+    fn keep_spare(&self, worker: Worker) {
+        let mut state = self.0.state.lock();
+        if state.spares.len() < self.0.settings.spare_workers {
+            state.spares.push(worker);
+        }
+    }
+
+    /// Starts workers ahead, in the background and only while there is room.
+    fn restock(&self) {
+        let mut state = self.0.state.lock();
+        while state.spares.len() + state.starting < self.0.settings.spare_workers {
+            let Ok(room) = Arc::clone(&self.0.room).try_acquire_owned() else { return };
+            state.starting += 1;
+            let pool = self.clone();
+            tokio::spawn(async move {
+                // The run that took the last spare goes first; it is often over by then.
+                tokio::time::sleep(RESTOCK_DELAY).await;
+                let worker = pool.start(room).await;
+                pool.0.state.lock().starting -= 1;
+                match worker {
+                    Ok(worker) => pool.keep_spare(worker),
+                    Err(error) => tracing::warn!(%error, "a spare sandbox worker did not start"),
+                }
+            });
+        }
+    }
+
+    /// Ends expired sessions as long as there are sessions, then stops looking.
+    fn sweep(&self) {
+        let mut state = self.0.state.lock();
+        if std::mem::replace(&mut state.sweeping, true) {
+            return;
+        }
+        let pool = Arc::downgrade(&self.0);
+        let ttl = self.0.settings.session_ttl;
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep((ttl / 4).max(Duration::from_millis(10))).await;
+                let Some(pool) = pool.upgrade() else { return };
+                let mut state = pool.state.lock();
+                let expired = state.sessions.take_expired(Instant::now());
+                let over = state.sessions.len() == 0;
+                state.sweeping = !over;
+                drop(state);
+                drop(expired);
+                if over {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+/// A place in the line for room.
+struct Waiting<'a>(&'a SandboxPool);
+
+impl<'a> Waiting<'a> {
+    fn new(pool: &'a SandboxPool) -> Self {
+        pool.0.state.lock().waiting += 1;
+        Self(pool)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.0.state.lock().waiting -= 1;
+    }
+}
+
+impl Lease {
+    /// Ends the lease in good order: the session goes on, or is closed for the reason given.
+    fn give_back(mut self, ending: &Ending, once: bool) {
+        let Some(worker) = self.worker.take() else { return };
+        let mut state = self.pool.0.state.lock();
+        match &ending.closes {
+            Some(reason) => state.sessions.close(&self.id, reason),
+            None if once => state.sessions.forget(&self.id),
+            None => {
+                let rejected = state.sessions.give_back(&self.id, worker, Instant::now());
+                let evicted = (state.waiting > 0).then(|| state.sessions.evict_oldest());
+                drop(state);
+                drop((rejected, evicted));
+                self.pool.sweep();
+                return;
+            }
+        }
+        drop(state);
+        drop(worker);
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(worker) = self.worker.take() {
+            self.pool.0.state.lock().sessions.close(&self.id, "its last run was cancelled");
+            drop(worker);
+        }
+    }
+}
+
+fn new_meta(timeout: Duration, max_timeout: Duration) -> Meta {
+    let run_id = uuid::Uuid::now_v7().to_string();
+    let whole = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    Meta {
+        trace_id: run_id.clone(),
+        run_id,
+        declaration_hash: None,
+        duration_ms: 0.0,
+        cpu_ms: 0.0,
+        timeout_ms: whole(timeout),
+        max_timeout_ms: whole(max_timeout),
+        any_caplet_invoked: false,
+        calls: 0,
+        session_id: None,
+        session_status: None,
+        recovery_ref: None,
+    }
+}
+
+/// What is wrong with a request before any worker is asked.
+fn refused(run: &Run, timeout: Duration, most: Duration) -> Option<(RunError, Vec<Diagnostic>)> {
+    if run.code.len() > run.limits.code_bytes {
+        let message = format!(
+            "the code has {} bytes, the limit is {}",
+            run.code.len(),
+            run.limits.code_bytes
+        );
+        return Some((RunError::new(ErrorCode::RequestInvalid, message), Vec::new()));
+    }
+    if timeout.is_zero() {
+        let error = RunError::new(ErrorCode::RequestInvalid, "the timeout must be above zero");
+        return Some((error, Vec::new()));
+    }
+    if timeout > most {
+        let message = format!(
+            "the timeout of {} ms is above the limit of {} ms",
+            timeout.as_millis(),
+            most.as_millis()
+        );
+        let problem = Diagnostic::about(Severity::Error, "TIMEOUT_POLICY_EXCEEDED", &*message);
+        return Some((RunError::new(ErrorCode::DiagnosticBlocked, message), vec![problem]));
+    }
+    None
+}
+
+fn failed(meta: Meta, error: RunError, diagnostics: Vec<Diagnostic>) -> RunReport {
+    let logs = Logs::shown(&[], 0);
+    let envelope = Envelope { outcome: Err(error), diagnostics, logs, meta };
+    RunReport { envelope, logs: Vec::new(), calls: Vec::new() }
+}
+
+fn missing(missing: Missing) -> RunError {
+    let again = "leave out `sessionId` to start a new session";
+    match missing {
+        Missing::Unknown => {
+            RunError::new(ErrorCode::SessionNotFound, "there is no such session").hint(again)
+        }
+        Missing::Gone(reason) => {
+            RunError::new(ErrorCode::SessionNotFound, format!("the session is gone: {reason}"))
+                .hint(again)
+        }
+        Missing::Closed(reason) => closed(&reason),
+        Missing::Busy => RunError::new(
+            ErrorCode::SessionBusy,
+            "the session is running another cell, and runs one at a time",
+        )
+        .hint("wait for that run, or leave out `sessionId` to run beside it"),
+    }
+}
+
+fn closed(reason: &str) -> RunError {
+    RunError::new(ErrorCode::SessionClosed, format!("the session has ended: {reason}"))
+        .hint("leave out `sessionId` to start a new session")
+}
+
+fn unavailable(error: &StartError) -> RunError {
+    tracing::warn!(%error, "a sandbox worker did not start");
+    RunError::new(ErrorCode::Unavailable, "no sandbox worker could be started")
+        .hint("the host's log says why")
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}

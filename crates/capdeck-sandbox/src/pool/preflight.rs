@@ -1,0 +1,102 @@
+//! Names and literal arguments in the code against what there is, before anything runs.
+
+use capdeck_catalog::nearest;
+use serde_json::Value;
+
+use crate::{
+    call_out::Method,
+    directory::Directory,
+    envelope::{Diagnostic, Location, Severity},
+    protocol::{Member, Use},
+};
+
+/// Problems that are told at most.
+const MOST: usize = 50;
+
+/// Everything that cannot work.
+pub(super) fn problems(uses: &[Use], directory: &dyn Directory) -> Vec<Diagnostic> {
+    let known = directory.capabilities();
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for used in uses {
+        if found.len() >= MOST {
+            break;
+        }
+        let place = Location { line: used.line, column: used.column };
+        if !known.contains(&used.capability) {
+            let message = unknown("capability", &used.capability, known.iter().map(String::as_str));
+            let hint = "`await caplets.search(\"…\")` searches all of them";
+            let message = format!("{message}; {hint}");
+            let problem = Diagnostic::at(place, Severity::Error, "UNKNOWN_CAPABILITY", message);
+            if !found.contains(&problem) {
+                found.push(problem);
+            }
+        } else if let Some(member) = &used.member {
+            found.extend(member_problems(&used.capability, member, directory));
+        }
+    }
+    found
+}
+
+fn member_problems(id: &str, member: &Member, directory: &dyn Directory) -> Vec<Diagnostic> {
+    let place = Location { line: member.line, column: member.column };
+    let problem = |code: &str, message| vec![Diagnostic::at(place, Severity::Error, code, message)];
+    let name = member.name.as_str();
+    let tools = directory.tools(id);
+    let has_tool =
+        |tool: &str| tools.as_ref().is_none_or(|tools| tools.iter().any(|known| known == tool));
+    let tool_names = || tools.iter().flatten().map(String::as_str);
+    let is_method = Method::OF_HANDLES.iter().any(|method| method.name() == name);
+    if name == "id" || matches!(name, "then" | "toJSON" | "constructor") {
+        return Vec::new();
+    }
+    if !is_method {
+        if name == "call" && !(tools.is_some() && has_tool(name)) {
+            let message =
+                format!("`caplets.{id}.call` is not a method: use `callTool(name, args)`");
+            return problem("INVALID_CAPLET_METHOD", message);
+        }
+        if !has_tool(name) {
+            let mut candidates: Vec<&str> = tool_names().collect();
+            candidates.extend(Method::OF_HANDLES.map(Method::name));
+            let message = unknown("tool or method", name, candidates.into_iter());
+            return problem("UNKNOWN_TOOL", format!("{message} in `{id}`"));
+        }
+        return argument_problems(id, name, member, directory, place);
+    }
+    match &member.tool {
+        Some(tool) if !has_tool(tool) => {
+            let message = unknown("tool", tool, tool_names());
+            problem("UNKNOWN_TOOL", format!("{message} in `{id}`"))
+        }
+        Some(tool) if name == Method::CallTool.name() => {
+            argument_problems(id, tool, member, directory, place)
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn argument_problems(
+    id: &str,
+    tool: &str,
+    member: &Member,
+    directory: &dyn Directory,
+    place: Location,
+) -> Vec<Diagnostic> {
+    let literal =
+        member.arguments.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let Some(literal) = literal else { return Vec::new() };
+    let literal = if literal.is_null() { Value::Object(serde_json::Map::new()) } else { literal };
+    let reasons = directory.check_arguments(id, tool, &literal);
+    let told = reasons.into_iter().map(|reason| {
+        let message = format!("the arguments cannot be right for `{tool}`: {reason}");
+        Diagnostic::at(place, Severity::Error, "INVALID_ARGUMENTS", message)
+    });
+    told.collect()
+}
+
+fn unknown<'a>(what: &str, name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
+    match nearest(name, candidates) {
+        Some(near) => format!("there is no {what} `{name}`, did you mean `{near}`?"),
+        None => format!("there is no {what} `{name}`"),
+    }
+}

@@ -1,0 +1,221 @@
+//! Which sessions there are, whose they are, and why others are gone.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    time::{Duration, Instant},
+};
+
+use crate::run::SessionId;
+
+/// Ended sessions that are remembered, so that their owner can be told why.
+const REMEMBERED: usize = 256;
+
+/// Sessions with what they run in.
+#[derive(Debug)]
+pub(super) struct Sessions<W> {
+    ttl: Duration,
+    alive: HashMap<SessionId, Session<W>>,
+    ended: VecDeque<Ended>,
+}
+
+#[derive(Debug)]
+struct Session<W> {
+    owner: String,
+    /// `None` while it runs a cell.
+    idle: Option<W>,
+    last_used: Instant,
+}
+
+#[derive(Debug)]
+struct Ended {
+    id: SessionId,
+    owner: String,
+    missing: Missing,
+}
+
+/// Why a session cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// Never there, or another owner's: both look the same.
+    Unknown,
+    /// It ended in the ordinary course of things.
+    Gone(&'static str),
+    /// A run ended it.
+    Closed(String),
+    Busy,
+}
+
+const EXPIRED: Missing = Missing::Gone("it was not used for too long");
+const EVICTED: Missing = Missing::Gone("it made room for newer ones");
+
+impl<W> Sessions<W> {
+    /// No sessions yet; unused ones stay this long.
+    pub(super) fn new(ttl: Duration) -> Self {
+        Self { ttl, alive: HashMap::new(), ended: VecDeque::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.alive.len()
+    }
+
+    pub(super) fn idle(&self, id: &SessionId) -> Option<&W> {
+        self.alive.get(id)?.idle.as_ref()
+    }
+
+    /// Takes an idle session for a run.
+    pub(super) fn take(&mut self, id: &SessionId, owner: &str, now: Instant) -> Result<W, Missing> {
+        let Some(session) = self.alive.get_mut(id).filter(|session| session.owner == owner) else {
+            let ended = self.ended.iter().find(|ended| ended.id == *id && ended.owner == owner);
+            return Err(ended.map_or(Missing::Unknown, |ended| ended.missing.clone()));
+        };
+        let Some(idle) = session.idle.take() else { return Err(Missing::Busy) };
+        let ttl = self.ttl;
+        if now.duration_since(session.last_used) >= ttl {
+            self.end(id, EXPIRED);
+            return Err(EXPIRED);
+        }
+        Ok(idle)
+    }
+
+    /// Opens a session that is at once busy. Gives what had to make room for it.
+    pub(super) fn open(
+        &mut self,
+        id: SessionId,
+        owner: &str,
+        most_per_owner: usize,
+        now: Instant,
+    ) -> Vec<W> {
+        let mut freed = self.take_expired(now);
+        while self.alive.values().filter(|session| session.owner == owner).count() >= most_per_owner
+        {
+            let Some(evicted) = self.evict(|session| session.owner == owner) else { break };
+            freed.push(evicted);
+        }
+        let session = Session { owner: owner.to_owned(), idle: None, last_used: now };
+        self.alive.insert(id, session);
+        freed
+    }
+
+    /// The run is over and the session goes on. Gives the worker back if the session has ended meanwhile.
+    pub(super) fn give_back(&mut self, id: &SessionId, worker: W, now: Instant) -> Option<W> {
+        match self.alive.get_mut(id) {
+            Some(session) => {
+                session.last_used = now;
+                session.idle = Some(worker);
+                None
+            }
+            None => Some(worker),
+        }
+    }
+
+    /// A run has ended the session.
+    pub(super) fn close(&mut self, id: &SessionId, reason: &str) {
+        drop(self.end(id, Missing::Closed(reason.to_owned())));
+    }
+
+    /// The session was for one run only.
+    pub(super) fn forget(&mut self, id: &SessionId) {
+        self.alive.remove(id);
+    }
+
+    /// Ends the idle session that was used longest ago.
+    pub(super) fn evict_oldest(&mut self) -> Option<W> {
+        self.evict(|_| true)
+    }
+
+    /// Ends all idle sessions of an owner.
+    pub(super) fn take_all_of(&mut self, owner: &str) -> Vec<W> {
+        let is_theirs = |session: &Session<W>| session.owner == owner;
+        self.end_all(is_theirs, Missing::Gone("its client has gone"))
+    }
+
+    /// Ends the sessions that were not used for too long.
+    pub(super) fn take_expired(&mut self, now: Instant) -> Vec<W> {
+        let ttl = self.ttl;
+        self.end_all(|session| now.duration_since(session.last_used) >= ttl, EXPIRED)
+    }
+
+    fn end_all(&mut self, which: impl Fn(&Session<W>) -> bool, missing: Missing) -> Vec<W> {
+        let chosen =
+            self.alive.iter().filter(|(_, session)| session.idle.is_some() && which(session));
+        let ids: Vec<SessionId> = chosen.map(|(id, _)| id.clone()).collect();
+        ids.iter().filter_map(|id| self.end(id, missing.clone())).collect()
+    }
+
+    fn evict(&mut self, which: impl Fn(&Session<W>) -> bool) -> Option<W> {
+        let idle =
+            self.alive.iter().filter(|(_, session)| session.idle.is_some() && which(session));
+        let oldest = idle.min_by_key(|(_, session)| session.last_used)?.0.clone();
+        self.end(&oldest, EVICTED)
+    }
+
+    fn end(&mut self, id: &SessionId, missing: Missing) -> Option<W> {
+        let session = self.alive.remove(id)?;
+        if self.ended.len() == REMEMBERED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(Ended { id: id.clone(), owner: session.owner, missing });
+        session.idle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn open(
+        sessions: &mut Sessions<u32>,
+        name: &str,
+        owner: &str,
+        worker: u32,
+        now: Instant,
+    ) -> SessionId {
+        let id = SessionId::from(name);
+        sessions.open(id.clone(), owner, 2, now);
+        assert_eq!(sessions.give_back(&id, worker, now), None);
+        id
+    }
+
+    #[test]
+    fn a_session_is_found_by_its_owner_only_and_runs_one_cell_at_a_time() {
+        let (mut sessions, now) = (Sessions::new(HOUR), Instant::now());
+        let id = open(&mut sessions, "a", "me", 1, now);
+        assert_eq!(sessions.take(&id, "you", now), Err(Missing::Unknown));
+        assert_eq!(sessions.take(&id, "me", now), Ok(1));
+        assert_eq!(sessions.take(&id, "me", now), Err(Missing::Busy));
+    }
+
+    #[test]
+    fn unused_sessions_expire_and_say_so() {
+        let (mut sessions, now) = (Sessions::new(HOUR), Instant::now());
+        let id = open(&mut sessions, "a", "me", 1, now);
+        assert_eq!(sessions.take_expired(now + HOUR), [1]);
+        assert_eq!(sessions.take(&id, "me", now + HOUR), Err(EXPIRED));
+        let id = open(&mut sessions, "b", "me", 2, now);
+        assert_eq!(sessions.take(&id, "me", now + HOUR), Err(EXPIRED));
+    }
+
+    #[test]
+    fn the_oldest_of_the_same_owner_makes_room() {
+        let (mut sessions, now) = (Sessions::new(HOUR), Instant::now());
+        let first = open(&mut sessions, "a", "me", 1, now);
+        open(&mut sessions, "x", "you", 9, now);
+        let later = now + Duration::from_secs(1);
+        open(&mut sessions, "b", "me", 2, later);
+        assert_eq!(sessions.open(SessionId::from("c"), "me", 2, later), [1]);
+        assert_eq!(sessions.take(&first, "me", later), Err(EVICTED));
+        assert_eq!(sessions.len(), 3);
+    }
+
+    #[test]
+    fn a_closed_session_tells_why() {
+        let (mut sessions, now) = (Sessions::new(HOUR), Instant::now());
+        let id = open(&mut sessions, "a", "me", 1, now);
+        sessions.take(&id, "me", now).unwrap();
+        sessions.close(&id, "it broke");
+        assert_eq!(sessions.take(&id, "me", now), Err(Missing::Closed("it broke".to_owned())));
+        assert_eq!(sessions.give_back(&id, 1, now), Some(1));
+    }
+}

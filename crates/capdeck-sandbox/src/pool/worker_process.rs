@@ -1,0 +1,170 @@
+//! A worker process as the host holds it.
+
+use std::{io, process::Stdio, time::Duration};
+
+use bytes::BytesMut;
+use futures_util::StreamExt;
+use tokio::{
+    io::AsyncWriteExt,
+    process::{Child, ChildStdin, ChildStdout, Command},
+    time::timeout,
+};
+use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
+
+use crate::{
+    protocol::{self, FromWorker, Isolation, LARGEST_FRAME, ToWorker},
+    settings::WorkerCommand,
+};
+
+/// How long a process may take to be ready. It needs milliseconds; a busy machine needs more.
+const START: Duration = Duration::from_secs(10);
+
+/// Address space beyond what the process has at its start: heap, answers, and the parser's memory.
+const ADDRESS_SPACE: u64 = 768 << 20;
+
+/// A running worker. Dropping it kills the process.
+#[derive(Debug)]
+pub(super) struct WorkerProcess {
+    child: Child,
+    input: ChildStdin,
+    /// Bytes that the pipe has not taken yet.
+    unsent: BytesMut,
+    output: FramedRead<ChildStdout, LengthDelimitedCodec>,
+    isolation: Isolation,
+}
+
+/// Why a worker could not be started.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StartError {
+    #[error("`{program}` could not be started")]
+    Spawn {
+        program: String,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the worker ended before it was ready")]
+    Ended,
+    #[error("the worker was not ready after {} s", START.as_secs())]
+    Slow,
+    #[error("the worker did not keep to the protocol")]
+    Protocol(#[source] io::Error),
+}
+
+/// How a process ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Death {
+    /// The kernel ended it for computing too long.
+    CpuLimit,
+    /// It could not get more memory, or ran out of stack.
+    Crash,
+    Other,
+}
+
+impl WorkerProcess {
+    /// Starts a worker and waits until it is confined and ready.
+    pub(super) async fn start(command: &WorkerCommand) -> Result<Self, StartError> {
+        let spawned = Command::new(&command.program)
+            .args(&command.args)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn();
+        let program = command.program.display().to_string();
+        let mut child = spawned.map_err(|source| StartError::Spawn { program, source })?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(StartError::Ended);
+        };
+        let codec = LengthDelimitedCodec::builder()
+            .little_endian()
+            .length_field_length(4)
+            .max_frame_length(LARGEST_FRAME)
+            .new_codec();
+        let output = FramedRead::new(output, codec);
+        let isolation = Isolation::default();
+        let mut worker = Self { child, input, unsent: BytesMut::new(), output, isolation };
+        worker
+            .queue(&ToWorker::Start { address_space: ADDRESS_SPACE })
+            .map_err(StartError::Protocol)?;
+        let ready = timeout(START, worker.exchange()).await.map_err(|_| StartError::Slow)?;
+        match ready {
+            Ok(Some(FromWorker::Ready(isolation))) => worker.isolation = isolation,
+            Ok(_) => return Err(StartError::Ended),
+            Err(error) => return Err(StartError::Protocol(error)),
+        }
+        Ok(worker)
+    }
+
+    pub(super) fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    pub(super) fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    pub(super) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Puts a frame in line to be sent by [`Self::exchange`].
+    pub(super) fn queue(&mut self, frame: &ToWorker) -> io::Result<()> {
+        self.unsent.extend_from_slice(&protocol::encode(frame)?);
+        Ok(())
+    }
+
+    /// Sends what is in line while waiting for the next frame. `None` is the end. Can be dropped at any time.
+    ///
+    /// Both at once, because each side could otherwise wait for the other to read.
+    pub(super) async fn exchange(&mut self) -> io::Result<Option<FromWorker>> {
+        loop {
+            tokio::select! {
+                biased;
+                sent = self.input.write_buf(&mut self.unsent), if !self.unsent.is_empty() => {
+                    if sent.is_err() {
+                        // The process is going; its last frames may still be in the pipe.
+                        self.unsent.clear();
+                    }
+                }
+                frame = self.output.next() => {
+                    return match frame {
+                        Some(frame) => protocol::decode(&frame?).map(Some),
+                        None => Ok(None),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Ends the process and waits for it.
+    pub(super) async fn kill(&mut self) {
+        if let Err(error) = self.child.kill().await {
+            tracing::warn!(%error, "a sandbox worker could not be killed");
+        }
+    }
+
+    /// Why the process ended.
+    pub(super) async fn death(&mut self) -> Death {
+        use std::os::unix::process::ExitStatusExt;
+        let ended = timeout(Duration::from_secs(1), self.child.wait()).await;
+        let Ok(Ok(status)) = ended else {
+            self.kill().await;
+            return Death::Other;
+        };
+        let signals = [
+            rustix::process::Signal::SEGV,
+            rustix::process::Signal::ABORT,
+            rustix::process::Signal::ILL,
+            rustix::process::Signal::BUS,
+            rustix::process::Signal::TRAP,
+        ];
+        match status.signal() {
+            Some(signal) if signal == rustix::process::Signal::XCPU.as_raw() => Death::CpuLimit,
+            Some(signal) if signals.iter().any(|known| known.as_raw() == signal) => Death::Crash,
+            _ => Death::Other,
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Runs one cell: compile, check, evaluate, answer calls and fire timers until it has a value.
+
+use std::{io, time::Duration};
+
+use rquickjs::{
+    Array, CatchResultExt, CaughtError, Ctx, Function, Persistent, Promise, Value,
+    context::EvalOptions,
+};
+use serde_json::value::RawValue;
+
+use super::{
+    confine,
+    engine::Engine,
+    meter::Stop,
+    outcome::{self, Thrown},
+};
+use crate::{
+    compile::{Compiled, Kind, compile},
+    envelope::{Diagnostic, ErrorCode, RunError, Severity},
+    protocol::{Done, FromWorker, RunRequest, ToWorker},
+};
+
+/// Memory left for describing the error of a script that used up all of it.
+const LAST_WORDS: usize = 16 << 20;
+
+/// What a cell left behind besides its value.
+#[derive(Default)]
+pub(super) struct Notes(Vec<Diagnostic>);
+
+impl Notes {
+    pub(super) fn warn(&mut self, code: &str, message: impl Into<String>) {
+        self.0.push(Diagnostic::about(Severity::Warning, code, message));
+    }
+
+    fn tell(&mut self, code: &str, message: impl Into<String>) {
+        self.0.push(Diagnostic::about(Severity::Info, code, message));
+    }
+}
+
+/// The JSON text of a cell's value, if it has one.
+type CellValue = Option<Box<RawValue>>;
+
+impl Engine {
+    /// Runs a cell to its end. An error means that the host is gone.
+    pub(super) fn run_cell(&mut self, request: &RunRequest) -> io::Result<Done> {
+        let limits = &request.limits;
+        self.shared.begin(request);
+        self.shared.meter.start(Duration::from_millis(request.timeout_ms), limits.cpu);
+        confine::back_stop(limits.cpu);
+        let compiled = match compile(&request.code, &self.names) {
+            Ok(compiled) => compiled,
+            Err(diagnostics) => {
+                return Ok(self.done(Err(blocked(&diagnostics)), diagnostics, None));
+            }
+        };
+        if !compiled.uses.is_empty() && !self.names_exist(&compiled)? {
+            return Ok(self.done(Err(blocked(&[])), Vec::new(), None));
+        }
+        self.runtime.set_memory_limit(limits.heap_bytes);
+        self.runtime.set_max_stack_size(limits.stack_bytes);
+        let mut notes = Notes::default();
+        let (outcome, closes) = self.evaluate(request, compiled, &mut notes)?;
+        Ok(self.done(outcome, notes.0, closes))
+    }
+
+    /// Asks the host about the names that the code uses.
+    fn names_exist(&self, compiled: &Compiled) -> io::Result<bool> {
+        let mut channel = self.shared.channel();
+        channel.send(&FromWorker::Uses(compiled.uses.clone()))?;
+        loop {
+            match channel.receive()? {
+                Some(ToWorker::Proceed) => return Ok(true),
+                Some(ToWorker::Refuse) => return Ok(false),
+                // An answer that came too late for its run.
+                Some(_) => {}
+                None => return Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        }
+    }
+
+    fn done(
+        &self,
+        outcome: Result<CellValue, RunError>,
+        diagnostics: Vec<Diagnostic>,
+        closes: Option<String>,
+    ) -> Done {
+        let run = self.shared.run();
+        Done {
+            outcome,
+            diagnostics,
+            closes,
+            cpu_ms: self.shared.meter.cpu_used().as_secs_f64() * 1000.0,
+            logs_dropped: run.logs.dropped,
+        }
+    }
+
+    fn evaluate(
+        &mut self,
+        request: &RunRequest,
+        compiled: Compiled,
+        notes: &mut Notes,
+    ) -> io::Result<(Result<CellValue, RunError>, Option<String>)> {
+        let Compiled { code, positions, declares, gives_last_value, .. } = compiled;
+        let context = self.context.clone();
+        let ended = context.with(|ctx| {
+            if !self.intact {
+                return Err(Failure::Tampered);
+            }
+            self.prepare(&ctx, request).map_err(|error| self.failure(&ctx, error))?;
+            let number = self.cells.add(positions);
+            for (name, kind) in &declares {
+                self.names.declare(name.clone(), *kind);
+            }
+            let value = self.value_of(&ctx, code, number, gives_last_value, notes)?;
+            self.leftovers(&ctx, notes);
+            Ok(value)
+        });
+        let failure = match ended {
+            Ok(value) => return Ok((Ok(value), None)),
+            Err(Failure::Pipe(error)) => return Err(error),
+            Err(failure) => failure,
+        };
+        // The heap may be full, and the error still has to be described.
+        self.runtime.set_memory_limit(request.limits.heap_bytes + LAST_WORDS);
+        let (error, closes) = context.with(|ctx| {
+            let described = self.described(&ctx, failure, request);
+            if described.1.is_none() {
+                self.keep_placeholders(&ctx, &declares);
+                self.leftovers(&ctx, notes);
+            }
+            described
+        });
+        Ok((Err(error), closes))
+    }
+
+    fn described(
+        &self,
+        ctx: &Ctx<'_>,
+        failure: Failure,
+        request: &RunRequest,
+    ) -> (RunError, Option<String>) {
+        let late = || Some("its last run did not end in time".to_owned());
+        match failure {
+            Failure::Stopped(stop, stack) => {
+                let mut error = outcome::interrupted(stop, request.timeout_ms, &request.limits);
+                (error.location, error.stack_preview) = outcome::trace(&stack, &self.cells);
+                (error, late())
+            }
+            Failure::Stuck => {
+                let error = RunError::new(
+                    ErrorCode::Script,
+                    "the script waits for a promise that nothing will settle",
+                );
+                (
+                    error.hint("every promise needs a call, a timer or a `resolve` that ends it"),
+                    None,
+                )
+            }
+            Failure::Tampered => {
+                let error = RunError::new(
+                    ErrorCode::SessionClosed,
+                    "an earlier cell changed built-in objects in a way that cannot be undone",
+                )
+                .hint(
+                    "leave out `sessionId` to start a new session; do not freeze built-in objects",
+                );
+                (error, Some("built-in objects were changed for good".to_owned()))
+            }
+            Failure::Thrown(value) => {
+                let describe = self.hooks.get(ctx, "describe");
+                let text = describe
+                    .and_then(|describe| describe.call::<_, String>((value.restore(ctx)?,)))
+                    .catch(ctx);
+                if let Some(stop) = self.shared.meter.stopped() {
+                    let error = outcome::interrupted(stop, request.timeout_ms, &request.limits);
+                    return (error, late());
+                }
+                let thrown = text.ok().and_then(|text| serde_json::from_str::<Thrown>(&text).ok());
+                let Some(thrown) = thrown else {
+                    let message = "the script threw an error that cannot be shown";
+                    let closes = Some("its last error could not be shown".to_owned());
+                    return (RunError::new(ErrorCode::Script, message), closes);
+                };
+                let closes = thrown.is_out_of_memory().then(|| "its memory was full".to_owned());
+                (thrown.into_error(&self.cells, &request.limits), closes)
+            }
+            Failure::Engine(message) => (RunError::new(ErrorCode::Script, message), None),
+            Failure::Pipe(error) => {
+                (RunError::new(ErrorCode::Unavailable, error.to_string()), late())
+            }
+        }
+    }
+
+    /// Tells the prelude what this run may see.
+    fn prepare<'js>(&self, ctx: &Ctx<'js>, request: &RunRequest) -> Result<(), CaughtError<'js>> {
+        let begin: Function<'_> = self.hooks.get(ctx, "begin").catch(ctx)?;
+        let largest = request.limits.value_bytes;
+        begin.call((request.capabilities.as_str(), largest)).catch(ctx)
+    }
+
+    fn value_of<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        code: String,
+        number: usize,
+        gives_last_value: bool,
+        notes: &mut Notes,
+    ) -> Result<CellValue, Failure> {
+        let failed = |error| self.failure(ctx, error);
+        let mut options = EvalOptions::default();
+        options.promise = true;
+        options.filename = Some(format!("cell-{number}.ts"));
+        let promise: Promise<'_> =
+            ctx.eval_with_options(code, options).catch(ctx).map_err(failed)?;
+        let completion = self.settled(ctx, &promise, notes)?;
+        let result: Function<'_> = self.hooks.get(ctx, "result").catch(ctx).map_err(failed)?;
+        let encoded: Promise<'_> =
+            result.call((completion, gives_last_value)).catch(ctx).map_err(failed)?;
+        let encoded = self.settled(ctx, &encoded, notes)?;
+        let parts = Array::from_value(encoded).catch(ctx).map_err(failed)?;
+        let text: Option<String> = parts.get(0).catch(ctx).map_err(failed)?;
+        if parts.get(1).catch(ctx).map_err(failed)? {
+            notes.warn(
+                "MISSING_AWAIT",
+                "the returned value held calls that were not awaited; they were waited for",
+            );
+        }
+        let omitted: u32 = parts.get(2).catch(ctx).map_err(failed)?;
+        if omitted > 0 {
+            notes.warn(
+                "VALUE_OMITTED",
+                format!("{omitted} functions or symbols in the returned value were left out"),
+            );
+        }
+        let raw = text.map(RawValue::from_string).transpose();
+        raw.map_err(|_| Failure::Pipe(io::ErrorKind::InvalidData.into()))
+    }
+
+    /// Says what the cell left open, and clears it.
+    fn leftovers(&self, ctx: &Ctx<'_>, notes: &mut Notes) {
+        let (timers, calls) = {
+            let mut run = self.shared.run();
+            let left = (run.timers.len(), run.calls.open());
+            run.timers.clear();
+            left
+        };
+        if timers > 0 {
+            notes.tell(
+                "TIMERS_CLEARED",
+                format!("{timers} timers were still waiting and were cleared"),
+            );
+        }
+        if calls > 0 {
+            notes.warn(
+                "CALLS_CANCELLED",
+                format!("{calls} calls were still under way and were cancelled"),
+            );
+        }
+        for reason in self.rejections.take(ctx) {
+            let told = self.format(ctx, reason);
+            notes.warn(
+                "UNHANDLED_REJECTION",
+                format!("a promise was rejected and nobody looked: {told}"),
+            );
+        }
+    }
+
+    pub(super) fn told<'js>(&self, ctx: &Ctx<'js>, error: CaughtError<'js>) -> String {
+        match error {
+            CaughtError::Exception(exception) => {
+                self.format(ctx, exception.into_object().into_value())
+            }
+            CaughtError::Value(value) => self.format(ctx, value),
+            CaughtError::Error(error) => error.to_string(),
+        }
+    }
+
+    fn format<'js>(&self, ctx: &Ctx<'js>, value: Value<'js>) -> String {
+        let format = self.hooks.get(ctx, "format");
+        let text = format.and_then(|format| format.call::<_, String>((value,))).catch(ctx);
+        let mut text = text.unwrap_or_else(|_| "a value that cannot be shown".to_owned());
+        text.truncate(text.floor_char_boundary(500));
+        text
+    }
+
+    /// An error that an interruption caused is the interruption's.
+    pub(super) fn failure<'js>(&self, ctx: &Ctx<'js>, error: CaughtError<'js>) -> Failure {
+        let (value, stack) = match error {
+            CaughtError::Exception(exception) => {
+                let stack = exception.stack().unwrap_or_default();
+                (exception.into_object().into_value(), stack)
+            }
+            CaughtError::Value(value) => (value, String::new()),
+            CaughtError::Error(error) => return Failure::Engine(error.to_string()),
+        };
+        match self.shared.meter.stopped() {
+            Some(stop) => Failure::Stopped(stop, stack),
+            None => Failure::Thrown(Persistent::save(ctx, value)),
+        }
+    }
+
+    /// Names whose declaration was not reached can be declared again.
+    fn keep_placeholders(&mut self, ctx: &Ctx<'_>, declares: &[(String, Kind)]) {
+        let lexical = |kind: &Kind| matches!(kind, Kind::Let | Kind::Const | Kind::Class);
+        let names: Vec<&String> =
+            declares.iter().filter(|(_, kind)| lexical(kind)).map(|(name, _)| name).collect();
+        if names.is_empty() {
+            return;
+        }
+        let names = serde_json::to_string(&names).unwrap_or_default();
+        let undeclared = self.hooks.get(ctx, "undeclared");
+        let left = undeclared.and_then(|hook| hook.call::<_, String>((names,))).catch(ctx);
+        let left: Vec<String> =
+            left.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        for name in left {
+            self.names.declare(name, Kind::Placeholder);
+        }
+    }
+}
+
+/// How evaluating failed.
+pub(super) enum Failure {
+    /// Interrupted, with the stack at that moment if it was computing.
+    Stopped(Stop, String),
+    /// It waits for something that cannot happen.
+    Stuck,
+    Tampered,
+    Thrown(Persistent<Value<'static>>),
+    Engine(String),
+    /// The host is gone.
+    Pipe(io::Error),
+}
+
+fn blocked(diagnostics: &[Diagnostic]) -> RunError {
+    let first = diagnostics.first();
+    let message = first.map_or("the code cannot run", |first| first.message.as_str());
+    RunError::new(ErrorCode::DiagnosticBlocked, message)
+        .hint("nothing was run; `diagnostics` has every problem")
+}

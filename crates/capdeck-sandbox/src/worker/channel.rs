@@ -1,0 +1,103 @@
+//! The worker's end of the pipe: frames in on standard input, frames out on standard output.
+
+use std::{
+    io::{self, Write},
+    os::fd::AsFd,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
+
+use crate::protocol::{self, FromWorker, ToWorker};
+
+/// Bytes asked for at once.
+const CHUNK: usize = 64 << 10;
+
+/// Reads and writes frames without any thread besides the engine's.
+pub(super) struct Channel {
+    input: io::Stdin,
+    output: io::Stdout,
+    /// Bytes that have come and belong to frames not yet taken.
+    buffer: Vec<u8>,
+    chunk: Vec<u8>,
+}
+
+impl Channel {
+    pub(super) fn new() -> Self {
+        let (input, output) = (io::stdin(), io::stdout());
+        Self { input, output, buffer: Vec::new(), chunk: vec![0; CHUNK] }
+    }
+
+    /// Writes a frame.
+    pub(super) fn send(&mut self, frame: &FromWorker) -> io::Result<()> {
+        let mut output = self.output.lock();
+        output.write_all(&protocol::encode(frame)?)?;
+        output.flush()
+    }
+
+    /// The next frame, however long it takes. `None` when the host has closed the pipe.
+    pub(super) fn receive(&mut self) -> io::Result<Option<ToWorker>> {
+        loop {
+            if let Some(frame) = self.take()? {
+                return Ok(Some(frame));
+            }
+            if self.fill()? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The next frame, if one comes before the deadline. The end of the pipe is an error here.
+    pub(super) fn receive_until(&mut self, deadline: Instant) -> io::Result<Option<ToWorker>> {
+        loop {
+            if let Some(frame) = self.take()? {
+                return Ok(Some(frame));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !self.readable(left)? {
+                return Ok(None);
+            }
+            if self.fill()? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    fn take(&mut self) -> io::Result<Option<ToWorker>> {
+        let Some(head) = self.buffer.first_chunk::<4>() else { return Ok(None) };
+        let end = 4 + protocol::length(*head)?;
+        let Some(body) = self.buffer.get(4..end) else { return Ok(None) };
+        let frame = protocol::decode(body)?;
+        self.buffer.drain(..end);
+        if self.buffer.is_empty() && self.buffer.capacity() > 4 * CHUNK {
+            self.buffer = Vec::new();
+        }
+        Ok(Some(frame))
+    }
+
+    fn readable(&self, left: Duration) -> io::Result<bool> {
+        let wait = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+        let mut files = [PollFd::new(&self.input, PollFlags::IN)];
+        match poll(&mut files, Some(&wait)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn fill(&mut self) -> io::Result<usize> {
+        loop {
+            match rustix::io::read(self.input.as_fd(), self.chunk.as_mut_slice()) {
+                Ok(count) => {
+                    self.buffer.extend(self.chunk.iter().take(count));
+                    return Ok(count);
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}

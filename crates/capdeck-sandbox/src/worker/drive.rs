@@ -1,0 +1,126 @@
+//! Keeps an engine going: runs its jobs, fires its timers, brings answers to its calls.
+
+use std::time::Instant;
+
+use rquickjs::{CatchResultExt, Ctx, Promise, Value, promise::PromiseState};
+
+use super::{
+    cell::{Failure, Notes},
+    engine::Engine,
+    meter::Stop,
+};
+use crate::protocol::{ToWorker, WireAnswer};
+
+/// Jobs between two looks at the clock: each may be too small for the engine to ask.
+const JOBS_BETWEEN_CHECKS: u32 = 256;
+
+enum Due {
+    Now,
+    At(Instant),
+    Never,
+}
+
+impl Engine {
+    /// Runs until a promise has its value and no call is open.
+    pub(super) fn settled<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        promise: &Promise<'js>,
+        notes: &mut Notes,
+    ) -> Result<Value<'js>, Failure> {
+        let ended = self.drive(ctx, promise, notes);
+        self.rejections.forget(ctx, promise.as_value());
+        ended?;
+        match promise.result::<Value<'_>>() {
+            Some(result) => result.catch(ctx).map_err(|error| self.failure(ctx, error)),
+            None => Err(Failure::Stuck),
+        }
+    }
+
+    fn drive<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        promise: &Promise<'js>,
+        notes: &mut Notes,
+    ) -> Result<(), Failure> {
+        let meter = &self.shared.meter;
+        loop {
+            let mut jobs = 0_u32;
+            while ctx.execute_pending_job() {
+                jobs = jobs.wrapping_add(1);
+                if meter.stopped().is_some()
+                    || jobs.is_multiple_of(JOBS_BETWEEN_CHECKS) && meter.must_stop()
+                {
+                    break;
+                }
+            }
+            if meter.must_stop() {
+                return Err(Failure::Stopped(meter.stopped().unwrap_or(Stop::Wall), String::new()));
+            }
+            let state = promise.state();
+            let open = self.shared.run().calls.open();
+            if state == PromiseState::Rejected || state == PromiseState::Resolved && open == 0 {
+                return Ok(());
+            }
+            self.shared.send_calls().map_err(Failure::Pipe)?;
+            // Once there is a value, only calls are waited for.
+            let timer =
+                if state == PromiseState::Pending { self.due_timer(open) } else { Due::Never };
+            let wake = match timer {
+                Due::Now => {
+                    self.fire(ctx, notes);
+                    continue;
+                }
+                Due::Never if open == 0 => return Err(Failure::Stuck),
+                Due::Never => meter.deadline(),
+                Due::At(due) => due.min(meter.deadline()),
+            };
+            let frame = self.shared.channel().receive_until(wake).map_err(Failure::Pipe)?;
+            if let Some(ToWorker::Answer { id, answer }) = frame {
+                self.answer(ctx, id, &answer);
+            }
+        }
+    }
+
+    fn due_timer(&self, open_calls: usize) -> Due {
+        let run = self.shared.run();
+        let Some(moment) = run.timers.next_moment() else { return Due::Never };
+        if run.clock.skips() {
+            return if open_calls == 0 { Due::Now } else { Due::Never };
+        }
+        if moment <= Instant::now() { Due::Now } else { Due::At(moment) }
+    }
+
+    fn fire(&self, ctx: &Ctx<'_>, notes: &mut Notes) {
+        let id = {
+            let mut run = self.shared.run();
+            let Some((id, due)) = run.timers.take() else { return };
+            run.clock.reach(due);
+            id
+        };
+        let fired = self.hooks.get(ctx, "fire").and_then(|fire| fire.call::<_, ()>((id,)));
+        if let Err(error) = fired.catch(ctx)
+            && self.shared.meter.stopped().is_none()
+        {
+            let told = self.told(ctx, error);
+            notes.warn("UNCAUGHT_IN_TIMER", format!("a timer's function threw: {told}"));
+        }
+    }
+
+    fn answer(&self, ctx: &Ctx<'_>, id: u32, answer: &WireAnswer) {
+        if !self.shared.run().calls.answered(id) {
+            return;
+        }
+        let (ok, data, meta) = match answer {
+            WireAnswer::Done { data, meta } => (true, data.get().to_owned(), meta),
+            WireAnswer::Failed { failure, meta } => {
+                (false, serde_json::to_string(failure).unwrap_or_default(), meta)
+            }
+        };
+        let meta = meta.as_ref().map(|meta| meta.get().to_owned());
+        let settle = self.hooks.get(ctx, "settle");
+        // Parsing can fail for want of memory; then the promise stays open and the run says it is stuck.
+        let _settled =
+            settle.and_then(|settle| settle.call::<_, ()>((id, ok, data, meta))).catch(ctx);
+    }
+}

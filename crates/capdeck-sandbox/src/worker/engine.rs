@@ -1,0 +1,160 @@
+//! The JavaScript engine of one session: its globals, its names, its earlier cells.
+
+use std::{cell::RefCell, rc::Rc, time::Duration};
+
+use rquickjs::{
+    CatchResultExt, Context, Ctx, Function, Object, Persistent, Result, Runtime, Value,
+};
+
+use super::{natives, shared::Shared};
+use crate::compile::{Bindings, Positions};
+
+/// The prelude: one function that takes the natives and gives the hooks.
+const PRELUDE: &str = concat!(
+    "(function (host) { 'use strict';\n",
+    include_str!("prelude/values.js"),
+    include_str!("prelude/bridge.js"),
+    include_str!("prelude/clock.js"),
+    include_str!("prelude/binary.js"),
+    include_str!("prelude/web.js"),
+    include_str!("prelude/session.js"),
+    "})"
+);
+
+/// Cells whose places are remembered for error messages.
+const REMEMBERED_CELLS: usize = 64;
+
+/// Computing time for restoring, which takes about a millisecond unless a script has put traps in its way.
+const RESTORING: Duration = Duration::from_millis(250);
+
+/// The same as wall-clock time: a busy machine may not give the process its turn for a while.
+const RESTORING_AT_MOST: Duration = Duration::from_secs(10);
+
+/// Unhandled rejections that are told of.
+const MOST_REJECTIONS: usize = 20;
+
+/// The engine. Fields are dropped in order: what the context owns, the context, the runtime.
+pub(super) struct Engine {
+    pub(super) hooks: Hooks,
+    pub(super) rejections: Rejections,
+    pub(super) context: Context,
+    pub(super) runtime: Runtime,
+    pub(super) shared: Shared,
+    pub(super) names: Bindings,
+    pub(super) cells: Cells,
+    /// Whether built-in objects are as they were at the start.
+    pub(super) intact: bool,
+}
+
+/// Functions of the prelude that the loop calls.
+pub(super) struct Hooks(Persistent<Object<'static>>);
+
+impl Hooks {
+    pub(super) fn get<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Function<'js>> {
+        self.0.clone().restore(ctx)?.get(name)
+    }
+}
+
+/// Promises that were rejected while nobody listened.
+#[derive(Clone, Default)]
+pub(super) struct Rejections(Rc<RefCell<Vec<Rejection>>>);
+
+struct Rejection {
+    promise: Persistent<Value<'static>>,
+    reason: Persistent<Value<'static>>,
+}
+
+impl Rejections {
+    fn note<'js>(&self, ctx: &Ctx<'js>, promise: Value<'js>, reason: Value<'js>, handled: bool) {
+        let mut held = self.0.borrow_mut();
+        if handled {
+            held.retain(|rejection| {
+                rejection.promise.clone().restore(ctx).is_ok_and(|known| known != promise)
+            });
+        } else if held.len() < MOST_REJECTIONS {
+            let promise = Persistent::save(ctx, promise);
+            held.push(Rejection { promise, reason: Persistent::save(ctx, reason) });
+        }
+    }
+
+    /// Forgets a promise that somebody does look at.
+    pub(super) fn forget<'js>(&self, ctx: &Ctx<'js>, promise: &Value<'js>) {
+        self.note(ctx, promise.clone(), Value::new_undefined(ctx.clone()), true);
+    }
+
+    /// The reasons of all that are left; forgets them.
+    pub(super) fn take<'js>(&self, ctx: &Ctx<'js>) -> Vec<Value<'js>> {
+        let held = std::mem::take(&mut *self.0.borrow_mut());
+        held.into_iter().filter_map(|rejection| rejection.reason.restore(ctx).ok()).collect()
+    }
+}
+
+/// The places of the last cells.
+#[derive(Default)]
+pub(super) struct Cells {
+    count: usize,
+    kept: std::collections::VecDeque<(usize, Positions)>,
+}
+
+impl Cells {
+    /// Takes a cell in and gives it a number.
+    pub(super) fn add(&mut self, positions: Positions) -> usize {
+        self.count += 1;
+        if self.kept.len() == REMEMBERED_CELLS {
+            self.kept.pop_front();
+        }
+        self.kept.push_back((self.count, positions));
+        self.count
+    }
+
+    pub(super) fn positions(&self, number: usize) -> Option<&Positions> {
+        self.kept.iter().find(|(kept, _)| *kept == number).map(|(_, positions)| positions)
+    }
+}
+
+impl Engine {
+    /// Starts an engine with everything a script finds in place.
+    pub(super) fn new(shared: &Shared) -> Result<Self> {
+        let runtime = Runtime::new()?;
+        let meter = shared.meter.clone();
+        runtime.set_interrupt_handler(Some(Box::new(move || meter.must_stop())));
+        let rejections = Rejections::default();
+        let tracker = rejections.clone();
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(
+            move |ctx, promise, reason, handled| tracker.note(&ctx, promise, reason, handled),
+        )));
+        let context = Context::full(&runtime)?;
+        let hooks = context.with(|ctx| {
+            let host = natives::object(&ctx, shared)?;
+            let prelude: Function<'_> = ctx.eval(PRELUDE)?;
+            let hooks: Object<'_> = prelude.call((host,))?;
+            Ok::<_, rquickjs::Error>(Hooks(Persistent::save(&ctx, hooks)))
+        })?;
+        runtime.run_gc();
+        Ok(Self {
+            hooks,
+            rejections,
+            context,
+            runtime,
+            shared: shared.clone(),
+            names: Bindings::default(),
+            cells: Cells::default(),
+            intact: true,
+        })
+    }
+
+    /// Puts built-in objects back as they were, and remembers when that was not possible.
+    pub(super) fn restore(&mut self) {
+        self.shared.meter.start(RESTORING_AT_MOST, RESTORING);
+        let names: Vec<&str> = self.names.names().collect();
+        let names = serde_json::to_string(&names).unwrap_or_default();
+        let restored = self.context.with(|ctx| {
+            let restore = self.hooks.get(&ctx, "restore");
+            restore
+                .and_then(|restore| restore.call::<_, bool>((names,)))
+                .catch(&ctx)
+                .unwrap_or(false)
+        });
+        self.intact &= restored;
+    }
+}

@@ -1,0 +1,79 @@
+//! Watches the time of a run from inside the engine, and says when it is over.
+
+use std::{
+    cell::Cell,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Why a run was interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    Wall,
+    Cpu,
+}
+
+/// The clocks of the run under way. Asked by the engine every few thousand steps.
+#[derive(Debug, Clone)]
+pub(super) struct Meter(Rc<Readings>);
+
+#[derive(Debug)]
+struct Readings {
+    deadline: Cell<Instant>,
+    cpu_start: Cell<Duration>,
+    cpu_limit: Cell<Duration>,
+    stopped: Cell<Option<Stop>>,
+}
+
+impl Meter {
+    /// A meter without limits, for code that is not a script's.
+    pub(super) fn unlimited() -> Self {
+        Self(Rc::new(Readings {
+            deadline: Cell::new(Instant::now() + Duration::from_secs(60)),
+            cpu_start: Cell::new(cpu_time()),
+            cpu_limit: Cell::new(Duration::from_secs(60)),
+            stopped: Cell::new(None),
+        }))
+    }
+
+    /// Starts measuring a run.
+    pub(super) fn start(&self, timeout: Duration, cpu: Duration) {
+        self.0.deadline.set(Instant::now() + timeout);
+        self.0.cpu_start.set(cpu_time());
+        self.0.cpu_limit.set(cpu);
+        self.0.stopped.set(None);
+    }
+
+    /// True when the script must end now.
+    pub(super) fn must_stop(&self) -> bool {
+        if self.0.stopped.get().is_none() {
+            if Instant::now() >= self.0.deadline.get() {
+                self.0.stopped.set(Some(Stop::Wall));
+            } else if self.cpu_used() >= self.0.cpu_limit.get() {
+                self.0.stopped.set(Some(Stop::Cpu));
+            }
+        }
+        self.0.stopped.get().is_some()
+    }
+
+    /// Why the script was ended, if it was.
+    pub(super) fn stopped(&self) -> Option<Stop> {
+        self.0.stopped.get()
+    }
+
+    pub(super) fn deadline(&self) -> Instant {
+        self.0.deadline.get()
+    }
+
+    pub(super) fn cpu_used(&self) -> Duration {
+        cpu_time().saturating_sub(self.0.cpu_start.get())
+    }
+}
+
+/// Computing time of the engine's thread, which does all the computing. The process's own clock is coarse once
+/// the kernel limits it.
+fn cpu_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}

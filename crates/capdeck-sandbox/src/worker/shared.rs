@@ -1,0 +1,181 @@
+//! What the engine's native functions and the loop around the engine both use.
+
+use std::{
+    cell::{RefCell, RefMut},
+    collections::{BTreeSet, VecDeque},
+    io,
+    rc::Rc,
+};
+
+use serde_json::value::RawValue;
+
+use super::{
+    channel::Channel,
+    clock::{Chance, Clock},
+    meter::Meter,
+    timers::Timers,
+};
+use crate::{
+    call_out::Method,
+    envelope::LogEntry,
+    limits::Limits,
+    protocol::{FromWorker, RunRequest},
+};
+
+/// Log entries of a run, however short they are.
+const MOST_LOG_ENTRIES: usize = 2_000;
+
+/// One thread uses this, so plain cells will do. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Shared {
+    channel: Rc<RefCell<Channel>>,
+    pub(super) meter: Meter,
+    run: Rc<RefCell<RunState>>,
+}
+
+/// The state of the run under way.
+pub(super) struct RunState {
+    pub(super) limits: Limits,
+    pub(super) clock: Clock,
+    pub(super) chance: Chance,
+    pub(super) timers: Timers,
+    pub(super) calls: Calls,
+    pub(super) logs: LogCount,
+}
+
+impl Shared {
+    pub(super) fn new(channel: Channel) -> Self {
+        let run = RunState::new(Limits::default(), None);
+        Self {
+            channel: Rc::new(RefCell::new(channel)),
+            meter: Meter::unlimited(),
+            run: Rc::new(RefCell::new(run)),
+        }
+    }
+
+    pub(super) fn channel(&self) -> RefMut<'_, Channel> {
+        self.channel.borrow_mut()
+    }
+
+    pub(super) fn run(&self) -> RefMut<'_, RunState> {
+        self.run.borrow_mut()
+    }
+
+    /// Forgets the last run. Numbers of calls go on, so that a late answer meets nobody.
+    pub(super) fn begin(&self, request: &RunRequest) {
+        let mut run = self.run();
+        let last_id = run.calls.last_id;
+        *run = RunState::new(request.limits, request.determinism);
+        run.calls.last_id = last_id;
+    }
+
+    /// Sends a log entry, as long as there is room for it.
+    pub(super) fn log(&self, level: String, message: String) {
+        let admitted = {
+            let mut run = self.run();
+            let most = run.limits.log_bytes;
+            run.logs.admit(message.len(), most)
+        };
+        if admitted {
+            // A broken pipe ends the run soon enough.
+            let _host_gone = self.channel().send(&FromWorker::Log(LogEntry { level, message }));
+        }
+    }
+
+    /// Sends as many waiting calls as may be under way at once.
+    pub(super) fn send_calls(&self) -> io::Result<()> {
+        loop {
+            let frame = {
+                let mut run = self.run();
+                let most = run.limits.concurrent_calls as usize;
+                run.calls.next_frame(most)
+            };
+            let Some(frame) = frame else { return Ok(()) };
+            self.channel().send(&frame)?;
+        }
+    }
+}
+
+impl RunState {
+    fn new(limits: Limits, determinism: Option<crate::run::Determinism>) -> Self {
+        Self {
+            limits,
+            clock: Clock::new(determinism),
+            chance: Chance::new(determinism),
+            timers: Timers::default(),
+            calls: Calls::default(),
+            logs: LogCount::default(),
+        }
+    }
+}
+
+/// Calls that wait to be sent or answered.
+#[derive(Default)]
+pub(super) struct Calls {
+    made: u32,
+    last_id: u32,
+    line: VecDeque<FromWorker>,
+    under_way: BTreeSet<u32>,
+}
+
+impl Calls {
+    /// Takes a call in. `None` when the run has made too many.
+    pub(super) fn add(
+        &mut self,
+        most: u32,
+        capability: Option<String>,
+        method: Method,
+        args: Box<RawValue>,
+    ) -> Option<u32> {
+        if self.made >= most {
+            return None;
+        }
+        self.made += 1;
+        self.last_id = self.last_id.wrapping_add(1);
+        let id = self.last_id;
+        self.line.push_back(FromWorker::Call { id, capability, method, args });
+        Some(id)
+    }
+
+    fn next_frame(&mut self, most: usize) -> Option<FromWorker> {
+        if self.under_way.len() >= most {
+            return None;
+        }
+        let frame = self.line.pop_front()?;
+        if let FromWorker::Call { id, .. } = &frame {
+            self.under_way.insert(*id);
+        }
+        Some(frame)
+    }
+
+    /// Notes an answer. False when nobody waits for it.
+    pub(super) fn answered(&mut self, id: u32) -> bool {
+        self.under_way.remove(&id)
+    }
+
+    /// Calls that have no answer yet.
+    pub(super) fn open(&self) -> usize {
+        self.under_way.len() + self.line.len()
+    }
+}
+
+/// How much has been logged.
+#[derive(Default)]
+pub(super) struct LogCount {
+    bytes: usize,
+    entries: usize,
+    pub(super) dropped: u64,
+}
+
+impl LogCount {
+    /// True when one more entry fits; counts it either way.
+    fn admit(&mut self, bytes: usize, most_bytes: usize) -> bool {
+        if self.bytes + bytes > most_bytes || self.entries == MOST_LOG_ENTRIES {
+            self.dropped += 1;
+            return false;
+        }
+        self.bytes += bytes;
+        self.entries += 1;
+        true
+    }
+}
