@@ -7,3 +7,4 @@ mod cells;
 mod pool;
 mod repeat;
 mod support;
+mod type_check;
