@@ -7,10 +7,7 @@ const LEAST_SIMILAR: f64 = 0.6;
 const LONGEST: usize = 128;
 
 /// The candidate most like `wanted`, if any is close. The first of equals wins.
-pub fn nearest<'a>(
-    wanted: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Nobody mistypes a page; comparing one with every name would only cost time.
     let wanted = plain(wanted);
     let mut best: Option<(f64, &str)> = None;
