@@ -11,6 +11,7 @@ mod declarations;
 mod directory;
 mod envelope;
 mod limits;
+mod moment;
 mod pool;
 mod protocol;
 mod report;
@@ -26,6 +27,7 @@ pub use envelope::{
     Severity,
 };
 pub use limits::Limits;
+pub use moment::{Moment, Repeat};
 pub use pool::SandboxPool;
 pub use protocol::Isolation;
 pub use report::{CallOutcome, CallRecord, RunReport};

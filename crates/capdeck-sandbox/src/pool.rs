@@ -161,8 +161,9 @@ impl SandboxPool {
             ));
         }
         let logs = Logs::shown(&ending.logs, ending.logs_dropped);
-        let Ending { outcome, diagnostics, logs: all, calls, .. } = ending;
-        RunReport { envelope: Envelope { outcome, diagnostics, logs, meta }, logs: all, calls }
+        let Ending { outcome, diagnostics, logs: all, calls, moments, .. } = ending;
+        let envelope = Envelope { outcome, diagnostics, logs, meta };
+        RunReport { envelope, logs: all, calls, moments }
     }
 
     async fn lease(&self, run: &Run, timeout: Duration) -> Result<Lease, RunError> {
@@ -376,7 +377,7 @@ fn refused(run: &Run, timeout: Duration, most: Duration) -> Option<(RunError, Ve
 fn failed(meta: Meta, error: RunError, diagnostics: Vec<Diagnostic>) -> RunReport {
     let logs = Logs::shown(&[], 0);
     let envelope = Envelope { outcome: Err(error), diagnostics, logs, meta };
-    RunReport { envelope, logs: Vec::new(), calls: Vec::new() }
+    RunReport { envelope, logs: Vec::new(), calls: Vec::new(), moments: Vec::new() }
 }
 
 fn missing(missing: Missing) -> RunError {

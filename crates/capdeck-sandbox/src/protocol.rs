@@ -12,6 +12,7 @@ use crate::{
     call_out::{CallFailure, Method},
     envelope::{Diagnostic, LogEntry, RunError},
     limits::Limits,
+    moment::{Moment, Repeat},
     run::Determinism,
 };
 
@@ -43,6 +44,8 @@ pub(crate) struct RunRequest {
     pub(crate) timeout_ms: u64,
     pub(crate) limits: Limits,
     pub(crate) determinism: Option<Determinism>,
+    /// The run that this one repeats.
+    pub(crate) repeat: Option<Repeat>,
     /// A JSON array of capability ids, handed to the script as it is.
     pub(crate) capabilities: String,
 }
@@ -66,6 +69,8 @@ pub(crate) enum FromWorker {
         capability: Option<String>,
         method: Method,
         args: Box<RawValue>,
+        /// Filled in when the call is sent.
+        so_far: Passed,
     },
     /// Sent at once, so that nothing is lost when the worker is killed.
     Log(LogEntry),
@@ -111,6 +116,18 @@ pub(crate) struct Done {
     pub(crate) cpu_ms: f64,
     /// Log entries that did not fit.
     pub(crate) logs_dropped: u64,
+    pub(crate) so_far: Passed,
+}
+
+/// What of a repeatable run has passed since the last frame that told so.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Passed {
+    /// The moments of the answers that were taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) taken: Vec<Moment>,
+    /// Timers that have fired in all.
+    #[serde(default)]
+    pub(crate) timers: u32,
 }
 
 /// A frame as bytes: four bytes of length, then JSON.

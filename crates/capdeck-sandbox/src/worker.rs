@@ -13,6 +13,7 @@ mod meter;
 mod natives;
 mod outcome;
 mod shared;
+mod timeline;
 mod timers;
 
 use std::{io, thread};

@@ -5,6 +5,7 @@
 mod aborts;
 mod device;
 mod identity;
+mod issuers;
 mod renewal;
 mod sign_in;
 mod sign_out;

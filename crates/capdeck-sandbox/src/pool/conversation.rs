@@ -18,10 +18,14 @@ use crate::{
     call_out::{CallAnswer, CallFailure, CallOut, CallRequest},
     directory::Directory,
     envelope::{Diagnostic, ErrorCode, LogEntry, RunError},
-    protocol::{Done, FromWorker, RunRequest, ToWorker, Use, WireAnswer},
+    moment::Moment,
+    protocol::{Done, FromWorker, Passed, RunRequest, ToWorker, Use, WireAnswer},
     report::{CallOutcome, CallRecord},
     run::Run,
 };
+
+/// How long a script whose calls all wait may still do something, such as make another call.
+const QUIET: Duration = Duration::from_millis(20);
 
 /// A call under way: its number in the worker, its place in the record, its answer.
 type UnderWay<'a> = BoxFuture<'a, (u32, usize, CallAnswer)>;
@@ -37,6 +41,10 @@ pub(super) struct Conversation<'a> {
     under_way: FuturesUnordered<UnderWay<'a>>,
     ending: Ending,
     answered: usize,
+    /// Calls that wait for something from outside.
+    held: usize,
+    /// Timers of the script that have fired, as far as is known.
+    timers: u32,
     /// Bytes of log text so far.
     logged: usize,
 }
@@ -48,6 +56,7 @@ pub(super) struct Ending {
     pub(super) logs: Vec<LogEntry>,
     pub(super) logs_dropped: u64,
     pub(super) calls: Vec<CallRecord>,
+    pub(super) moments: Vec<Moment>,
     /// Why the session cannot go on, if it cannot.
     pub(super) closes: Option<String>,
     pub(super) cpu_ms: f64,
@@ -68,6 +77,7 @@ impl<'a> Conversation<'a> {
             logs: Vec::new(),
             logs_dropped: 0,
             calls: Vec::new(),
+            moments: Vec::new(),
             closes: None,
             cpu_ms: 0.0,
         };
@@ -81,6 +91,8 @@ impl<'a> Conversation<'a> {
             under_way: FuturesUnordered::new(),
             ending,
             answered: 0,
+            held: 0,
+            timers: 0,
             logged: 0,
         }
     }
@@ -102,6 +114,7 @@ impl<'a> Conversation<'a> {
         worker.queue(&ToWorker::Run(Box::new(self.request())))?;
         let mut answering = false;
         loop {
+            let is_waiting = self.held > 0 && self.under_way.is_empty();
             let step = tokio::select! {
                 biased;
                 Some((id, place, answer)) = self.under_way.next() => {
@@ -114,11 +127,17 @@ impl<'a> Conversation<'a> {
                     self.end_late();
                     return Ok(());
                 }
+                () = tokio::time::sleep(QUIET), if is_waiting => {
+                    worker.kill().await;
+                    self.pause();
+                    return Ok(());
+                }
             };
             match step {
                 Some(FromWorker::Uses(uses)) => self.check(worker, &uses)?,
-                Some(FromWorker::Call { id, capability, method, args }) => {
+                Some(FromWorker::Call { id, capability, method, args, so_far }) => {
                     answering = true;
+                    self.pass(so_far);
                     self.call(id, CallRequest { capability, method, args });
                 }
                 Some(FromWorker::Log(entry)) => self.keep_log(entry),
@@ -143,6 +162,7 @@ impl<'a> Conversation<'a> {
             timeout_ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
             limits: self.run.limits,
             determinism: self.run.determinism,
+            repeat: self.run.repeat.clone(),
             capabilities: serde_json::to_string(&capabilities).unwrap_or_default(),
         }
     }
@@ -179,6 +199,12 @@ impl<'a> Conversation<'a> {
         answer: CallAnswer,
     ) -> io::Result<()> {
         let CallAnswer { outcome, meta } = answer;
+        if let Err(failure) = &outcome
+            && self.call_out.holds(failure)
+        {
+            self.hold_call(place, failure.clone());
+            return Ok(());
+        }
         let most = self.run.limits.answer_bytes;
         let answer = match outcome {
             Ok(data) if data.get().len() > most => {
@@ -206,6 +232,36 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
+    /// Leaves a call open: the script waits for it as it would for a slow one.
+    fn hold_call(&mut self, place: usize, failure: CallFailure) {
+        self.held += 1;
+        let now = self.elapsed_ms();
+        if let Some(record) = self.ending.calls.get_mut(place) {
+            record.duration_ms = now - record.started_ms;
+            record.outcome = CallOutcome::Held { failure };
+        }
+    }
+
+    /// Ends a run that only waits. Answers whose moment was not told were taken after all that was told.
+    fn pause(&mut self) {
+        if self.run.determinism.is_some() {
+            let moment = Moment { timers: self.timers, clock_ms: self.elapsed_ms() };
+            self.ending.moments.resize(self.answered, moment);
+        }
+        let message = "the run waits for something from outside";
+        self.end_without_worker(
+            RunError::new(ErrorCode::Paused, message),
+            "its last run is paused",
+        );
+    }
+
+    /// Notes what a worker says has passed, as far as it can be true.
+    fn pass(&mut self, so_far: Passed) {
+        self.timers = so_far.timers;
+        let room = self.answered.saturating_sub(self.ending.moments.len());
+        self.ending.moments.extend(so_far.taken.into_iter().take(room));
+    }
+
     fn keep_log(&mut self, entry: LogEntry) {
         // The worker counts too; one that is not sound cannot fill the host's memory.
         self.logged += entry.message.len();
@@ -215,7 +271,8 @@ impl<'a> Conversation<'a> {
     }
 
     fn end(&mut self, done: Done) {
-        let Done { outcome, diagnostics, closes, cpu_ms, logs_dropped } = done;
+        let Done { outcome, diagnostics, closes, cpu_ms, logs_dropped, so_far } = done;
+        self.pass(so_far);
         self.ending.outcome = match outcome {
             Ok(value) => Ok(value.unwrap_or_else(|| RawValue::NULL.to_owned())),
             Err(mut error) => {

@@ -84,13 +84,14 @@ impl Engine {
         diagnostics: Vec<Diagnostic>,
         closes: Option<String>,
     ) -> Done {
-        let run = self.shared.run();
+        let mut run = self.shared.run();
         Done {
             outcome,
             diagnostics,
             closes,
             cpu_ms: self.shared.meter.cpu_used().as_secs_f64() * 1000.0,
             logs_dropped: run.logs.dropped,
+            so_far: run.timeline.so_far(),
         }
     }
 

@@ -5,4 +5,5 @@
 mod attacks;
 mod cells;
 mod pool;
+mod repeat;
 mod support;

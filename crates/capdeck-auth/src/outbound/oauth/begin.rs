@@ -52,7 +52,7 @@ impl SignIn {
         let mut record = self.entry.load().ok().flatten().unwrap_or_default();
         let challenge = record.challenge.clone();
         let plan = discover(&fetcher, settings, challenge.as_ref()).await?;
-        let earlier = record.tokens.as_ref().filter(|tokens| tokens.issuer == plan.issuer);
+        let earlier = record.sign_ins.get(&plan.issuer);
         let earlier = earlier.map(|tokens| tokens.scopes.clone()).unwrap_or_default();
         let scopes = select(settings, challenge.as_ref(), &plan, &earlier, extra);
 

@@ -19,8 +19,15 @@ pub(super) struct Record {
     /// Clients that registered themselves for signing in on another device, by issuer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) device_registrations: BTreeMap<String, Client>,
+    /// The sign-ins, by issuer: a definition that names another issuer and is changed back finds its earlier one again.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) sign_ins: BTreeMap<String, Tokens>,
+    /// The issuer of the newest sign-in, which counts where the definition names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) tokens: Option<Tokens>,
+    pub(super) newest: Option<String>,
+    /// The only sign-in of a file of earlier versions. Taken up when the file is read, never written.
+    #[serde(default, skip_serializing)]
+    tokens: Option<Tokens>,
     /// What the server last asked for in vain; a sign-in answers it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) challenge: Option<Challenge>,
@@ -85,6 +92,49 @@ pub(super) struct Tokens {
     /// Where the keys are that identity tokens are signed with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) keys_url: Option<String>,
+}
+
+impl Record {
+    /// A record as it was kept, in this form or the one before.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        let mut record: Self = serde_json::from_slice(bytes)?;
+        if let Some(tokens) = record.tokens.take() {
+            record.keep(tokens);
+        }
+        Ok(record)
+    }
+
+    /// The sign-in at this issuer. Without one, or where no issuer is named, the newest.
+    pub(super) fn sign_in(&self, issuer: Option<&str>) -> Option<&Tokens> {
+        let named = issuer.and_then(|issuer| self.sign_ins.get(issuer));
+        named.or_else(|| self.sign_ins.get(self.newest.as_deref()?))
+    }
+
+    /// Keeps a new sign-in, in place of an earlier one at the same issuer.
+    pub(super) fn keep(&mut self, tokens: Tokens) {
+        self.newest = Some(tokens.issuer.clone());
+        self.sign_ins.insert(tokens.issuer.clone(), tokens);
+    }
+
+    /// Forgets all there is of one issuer; the sign-in there, if there was one.
+    pub(super) fn forget(&mut self, issuer: &str) -> Option<Tokens> {
+        self.forget_registrations(issuer);
+        self.newest.take_if(|newest| newest == issuer);
+        self.sign_ins.remove(issuer)
+    }
+
+    /// Forgets how this program is known to one issuer.
+    pub(super) fn forget_registrations(&mut self, issuer: &str) {
+        self.registrations.remove(issuer);
+        self.device_registrations.remove(issuer);
+    }
+
+    /// True when nothing in it is worth a file.
+    pub(super) fn is_empty(&self) -> bool {
+        self.sign_ins.is_empty()
+            && self.registrations.is_empty()
+            && self.device_registrations.is_empty()
+    }
 }
 
 impl Client {
@@ -192,14 +242,27 @@ mod tests {
             server: "https://a.example/mcp".to_owned(),
             registrations: [(tokens.issuer.clone(), client)].into(),
             device_registrations: BTreeMap::new(),
-            tokens: Some(tokens.clone()),
+            sign_ins: [(tokens.issuer.clone(), tokens.clone())].into(),
+            newest: Some(tokens.issuer.clone()),
+            tokens: None,
             challenge: Some(Challenge::default()),
         };
         let text = serde_json::to_string(&record).unwrap();
         assert!(text.contains("canary-refresh"));
-        let read: Record = serde_json::from_str(&text).unwrap();
-        assert_eq!(read.tokens, Some(tokens));
+        let read = Record::parse(text.as_bytes()).unwrap();
+        assert_eq!(read.sign_in(None), Some(&tokens));
         assert_eq!(read.registrations, record.registrations);
         assert!(!format!("{read:?}").contains("canary"));
+
+        // A file of earlier versions had one sign-in, whoever its issuer was.
+        let mut earlier = serde_json::to_value(&record).unwrap();
+        let members = earlier.as_object_mut().unwrap();
+        members.remove("newest").unwrap();
+        let sign_in = members.remove("signIns").unwrap()[&tokens.issuer].clone();
+        members.insert("tokens".to_owned(), sign_in);
+        let read = Record::parse(earlier.to_string().as_bytes()).unwrap();
+        assert_eq!(read.sign_in(None), Some(&tokens));
+        assert_eq!(read.sign_in(Some("https://sso.example.com")), Some(&tokens));
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
     }
 }

@@ -12,7 +12,7 @@ use super::{
     sign_in::{blocking, now},
     token::{TokenAnswer, TokenRequest},
 };
-use crate::{LoginKind, Secret};
+use crate::LoginKind;
 
 /// A token this young, in seconds, that is refused is refused for another reason than its age.
 const YOUNG: u64 = 10;
@@ -21,7 +21,7 @@ impl SignIn {
     /// Renews the tokens now, whatever their age.
     pub async fn renew(self: &Arc<Self>) -> Result<SignInStatus, OAuthError> {
         let tokens = self.current().ok_or(OAuthError::NotSignedIn)?;
-        self.renew_in_background(tokens.access_token).await?;
+        self.renew_in_background(tokens).await?;
         self.status()
     }
 
@@ -31,7 +31,7 @@ impl SignIn {
         if young || !tokens.is_renewable() {
             return Err(Refusal::SignInOver);
         }
-        match self.renew_in_background(tokens.access_token.clone()).await {
+        match self.renew_in_background(tokens.clone()).await {
             Ok(_) => Ok(()),
             Err(error) if error.needs_sign_in() => Err(Refusal::SignInOver),
             Err(error) => Err(Refusal::RenewalFailed { error }),
@@ -41,32 +41,34 @@ impl SignIn {
     /// Renews in a task of its own: a caller that gives up must not lose a refresh token the server has just replaced.
     pub(super) async fn renew_in_background(
         self: &Arc<Self>,
-        stale: Secret,
+        stale: Tokens,
     ) -> Result<Tokens, OAuthError> {
         let this = Arc::clone(self);
         let renewal = tokio::spawn(async move { this.renew_if_stale(&stale).await });
         renewal.await.unwrap_or_else(|error| Err(OAuthError::Client { reason: error.to_string() }))
     }
 
-    async fn renew_if_stale(self: &Arc<Self>, stale: &Secret) -> Result<Tokens, OAuthError> {
+    async fn renew_if_stale(self: &Arc<Self>, stale: &Tokens) -> Result<Tokens, OAuthError> {
         let _turn = self.renewing.lock().await;
         let entry = self.entry.clone();
         let _held = blocking(move || entry.hold()).await?;
         let mut record = self.entry.load()?.unwrap_or_default();
-        let tokens = record.tokens.clone().ok_or(OAuthError::NotSignedIn)?;
-        if tokens.access_token != *stale {
+        let tokens = record.sign_ins.get(&stale.issuer).cloned();
+        let tokens = tokens.ok_or(OAuthError::NotSignedIn)?;
+        if tokens.access_token != stale.access_token {
             // Somebody else renewed it while we waited.
             return Ok(tokens);
         }
         let outcome = self.ask_anew(&tokens).await;
-        match &outcome {
-            Ok(fresh) => record.tokens = Some(fresh.clone()),
+        let kept = match &outcome {
+            Ok(fresh) => fresh.clone(),
             // A refresh token is refused for good; the others who wait need not hear it, too.
             Err(OAuthError::TokenRefused { .. }) => {
-                record.tokens = Some(Tokens { refresh_token: None, unattended: false, ..tokens });
+                Tokens { refresh_token: None, unattended: false, ..tokens }
             }
             Err(_) => return outcome,
-        }
+        };
+        record.sign_ins.insert(kept.issuer.clone(), kept);
         let entry = self.entry.clone();
         blocking(move || entry.save(record)).await?;
         outcome

@@ -81,7 +81,7 @@ impl SignIn {
         let tokens = self.usable().ok()?;
         let ends = tokens.expires_at.is_some_and(|at| at <= now().saturating_add(EARLY));
         if ends && tokens.is_renewable() {
-            match self.renew_in_background(tokens.access_token.clone()).await {
+            match self.renew_in_background(tokens.clone()).await {
                 Ok(fresh) => return Some(fresh.access_token),
                 Err(error) => tracing::warn!(%error, "a sign-in could not be renewed"),
             }
@@ -153,7 +153,7 @@ impl SignIn {
     pub fn knows_what_is_asked(&self) -> bool {
         let record = self.entry.load().ok().flatten().unwrap_or_default();
         record.challenge.is_some()
-            || record.tokens.is_some_and(|tokens| self.misfit(&tokens).is_none())
+            || self.chosen(&record).is_some_and(|tokens| self.misfit(tokens).is_none())
     }
 
     /// The values that must not show up anywhere.
@@ -184,7 +184,7 @@ impl SignIn {
         if known.stamp != stamp {
             *known = match self.entry.load() {
                 Ok(record) => {
-                    let tokens = record.and_then(|record| record.tokens);
+                    let tokens = record.and_then(|record| self.chosen(&record).cloned());
                     let reason = tokens.as_ref().and_then(|tokens| self.misfit(tokens));
                     let unfit = reason.map(|reason| Refusal::OtherSignIn { reason });
                     Known { stamp, tokens: tokens.filter(|_| unfit.is_none()), unfit }
@@ -198,6 +198,11 @@ impl SignIn {
             };
         }
         known.tokens.clone()
+    }
+
+    /// The sign-in that the definition asks for, or else the one that comes nearest.
+    pub(super) fn chosen<'a>(&self, record: &'a Record) -> Option<&'a Tokens> {
+        record.sign_in(self.settings.issuer.as_deref())
     }
 
     /// Why tokens are not those of the sign-in that the definition now asks for.

@@ -36,19 +36,34 @@ pub enum Revocation {
 impl SignIn {
     /// Forgets the sign-in and everything registered for it, and tells the service. A service that cannot be told changes
     /// nothing about forgetting.
+    ///
+    /// Where the definition names an issuer, what other issuers gave stays. Where it names none, all of it goes.
     pub async fn sign_out(self: &Arc<Self>) -> Result<SignedOut, OAuthError> {
-        let entry = self.entry.clone();
-        let (was_signed_in, tokens) = blocking(move || {
+        let (entry, issuer) = (self.entry.clone(), self.settings.issuer.clone());
+        let (was_signed_in, forgotten) = blocking(move || {
             let _held = entry.hold()?;
             // What cannot be read can still be forgotten.
-            let tokens = entry.load().ok().flatten().and_then(|record| record.tokens);
-            Ok((entry.remove()?, tokens))
+            let mut record = entry.load().ok().flatten().unwrap_or_default();
+            let Some(issuer) = issuer else {
+                return Ok((entry.remove()?, record.sign_ins.into_values().collect()));
+            };
+            let forgotten: Vec<Tokens> = record.forget(&issuer).into_iter().collect();
+            if record.is_empty() {
+                return Ok((entry.remove()?, forgotten));
+            }
+            entry.save(record)?;
+            Ok((!forgotten.is_empty(), forgotten))
         })
         .await?;
-        let revocation = match tokens {
-            Some(tokens) => self.revoke(&tokens).await,
-            None => Revocation::NotOffered,
-        };
+        let mut revocation = Revocation::NotOffered;
+        for tokens in &forgotten {
+            // Of several answers the one that leaves something to do is told.
+            match self.revoke(tokens).await {
+                Revocation::NotOffered => {}
+                told if matches!(revocation, Revocation::Failed { .. }) => drop(told),
+                told => revocation = told,
+            }
+        }
         Ok(SignedOut { was_signed_in, revocation })
     }
 

@@ -45,10 +45,7 @@ impl Started {
         {
             // The server has forgotten this registration; the next sign-in makes a new one.
             let issuer = self.plan.issuer.clone();
-            let forget = move |record: &mut Record| {
-                record.registrations.remove(&issuer);
-                record.device_registrations.remove(&issuer);
-            };
+            let forget = move |record: &mut Record| record.forget_registrations(&issuer);
             self.sign_in.change(forget).await?;
         }
         let TokenAnswer { tokens, id_token } = answer?;
@@ -80,7 +77,7 @@ impl Started {
             ..tokens
         };
         let keep = move |record: &mut Record| {
-            record.tokens = Some(tokens);
+            record.keep(tokens);
             record.challenge = None;
         };
         self.sign_in.change(keep).await?;

@@ -33,9 +33,10 @@ impl SignIn {
     pub fn status(&self) -> Result<SignInStatus, OAuthError> {
         let record = self.entry.load()?.unwrap_or_default();
         let mut wanted_scopes =
-            record.challenge.map(|challenge| challenge.scopes).unwrap_or_default();
-        let problem = record.tokens.as_ref().and_then(|tokens| self.misfit(tokens));
-        let Some(tokens) = record.tokens.filter(|_| problem.is_none()) else {
+            record.challenge.as_ref().map(|challenge| challenge.scopes.clone()).unwrap_or_default();
+        let tokens = self.chosen(&record).cloned();
+        let problem = tokens.as_ref().and_then(|tokens| self.misfit(tokens));
+        let Some(tokens) = tokens.filter(|_| problem.is_none()) else {
             if wanted_scopes.is_empty() {
                 wanted_scopes.clone_from(&self.settings.scopes);
             }

@@ -1,4 +1,4 @@
-//! Where sign-ins are kept: one sealed file per capability and server.
+//! Where sign-ins are kept: one sealed file per capability and server, with a sign-in for each issuer in it.
 //!
 //! Files from before there was sealing are read once and sealed then.
 
@@ -61,7 +61,7 @@ impl Entry {
             Some(Content::Plain(bytes)) => (bytes, false),
         };
         // The parser would quote the file, and with it a token.
-        let record: Record = serde_json::from_slice(&bytes)
+        let record = Record::parse(&bytes)
             .map_err(|error| self.unusable(format!("it is damaged (line {})", error.line())))?;
         if record.server != self.server {
             return Err(self.unusable("it belongs to another server".to_owned()));
