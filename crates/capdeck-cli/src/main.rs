@@ -33,5 +33,12 @@ fn main() -> ExitCode {
         capdeck_host::run_guardian(std::io::stdin().lock());
         return ExitCode::SUCCESS;
     }
+    if words.get(1).is_some_and(|word| word == settings::SANDBOX_WORKER) {
+        // Nobody reads why a worker ended; the host sees that it did.
+        return match capdeck_host::run_worker() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
     run::run(words, env_vars::EnvVars::read()).into()
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use capdeck_auth::{Environment, KeySettings, Vault};
 use capdeck_definition::{Exposure, Owner, Project, Root, find_project};
-use capdeck_host::{ApprovalStore, GuardianCommand, Host, HostSettings};
+use capdeck_host::{ApprovalStore, GuardianCommand, Host, HostSettings, WorkerCommand};
 
 use crate::{
     args::GlobalArgs,
@@ -15,6 +15,9 @@ use crate::{
 
 /// The hidden subcommand that ends orphaned children.
 pub(crate) const GUARDIAN: &str = "__guardian";
+
+/// The hidden subcommand that runs code of code mode.
+pub(crate) const SANDBOX_WORKER: &str = "__sandbox-worker";
 
 /// Resolved settings. Nothing here is read from the environment again.
 #[derive(Debug, Clone)]
@@ -118,6 +121,10 @@ impl Settings {
                 .executable
                 .clone()
                 .map(|program| GuardianCommand { program, args: vec![GUARDIAN.into()] }),
+            sandbox: self
+                .executable
+                .clone()
+                .map(|program| WorkerCommand { program, args: vec![SANDBOX_WORKER.into()] }),
             default_exposure: Exposure::Search,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }

@@ -17,6 +17,8 @@ pub enum Exposure {
     DirectAndCodeMode,
     /// Both `progressive` and `code_mode`.
     ProgressiveAndCodeMode,
+    /// Both `code_mode` and `search`.
+    CodeModeAndSearch,
     /// Reached through `search`, `describe` and `call_tool`.
     Search,
     /// Not offered over MCP at all.

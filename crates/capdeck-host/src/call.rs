@@ -32,6 +32,8 @@ pub struct ToolRequest {
     pub fields: Vec<String>,
     /// What the person at the command line said; nothing that comes over a wire sets this.
     pub consent: Consent,
+    /// A program reads the result and gets all of it, however large; nothing that comes over a wire sets this.
+    pub whole: bool,
 }
 
 /// A call that may run.
@@ -120,7 +122,8 @@ impl Session {
             [] => result,
             fields => projection::apply(fields, self.host.artifacts(), result).await?,
         };
-        self.fit(capability, chosen).await
+        self.host.0.usage.note(&capability.definition.id);
+        if request.whole { Ok(chosen) } else { self.fit(capability, chosen).await }
     }
 
     async fn call_backend(

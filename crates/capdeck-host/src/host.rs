@@ -17,12 +17,12 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ApprovalStore, HostEvent, HostSettings, LastFailure, Principal, Scope, Session,
+    ApprovalStore, Continuity, HostEvent, HostSettings, LastFailure, Principal, Scope, Session,
     SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
-    artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, discoveries::Discoveries,
-    discovery_cache::DiscoveryCache, eras::Eras, failures::Failures,
+    artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, code_mode::CodeMode,
+    discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras, failures::Failures,
     observed_shapes::ObservedShapes, pins::PinStore, pool::ConnectionPool,
-    subscriptions::Subscriptions, tasks::Tasks,
+    subscriptions::Subscriptions, tasks::Tasks, usage::Usage,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -47,6 +47,8 @@ pub(crate) struct HostState {
     pub(crate) audit: AuditLog,
     pub(crate) shapes: ObservedShapes,
     failures: Failures,
+    pub(crate) usage: Usage,
+    pub(crate) code_mode: CodeMode,
     /// What clients of other capabilities are offered, made from the catalog beside it.
     variants: Mutex<HashMap<AudienceKey, Derived>>,
     /// What is left of a catalog for clients who may not know all of it, made from the catalog beside it.
@@ -96,6 +98,8 @@ impl Host {
             connector,
             events: broadcast::channel(256).0,
             failures: Failures::open(&settings.state_dir),
+            usage: Usage::open(&settings.state_dir),
+            code_mode: CodeMode::new(settings.sandbox.clone(), &settings.state_dir),
             variants: Mutex::default(),
             screens: Mutex::default(),
             views: Mutex::default(),
@@ -135,7 +139,7 @@ impl Host {
         {
             return view.clone();
         }
-        let view = Arc::new(View::build(catalog, policy));
+        let view = Arc::new(View::build(catalog, policy, self.0.usage.relevance()));
         // Views of an older catalog are of no use to anyone.
         views.retain(|_, other| other.catalog().version() == view.catalog().version());
         views.insert(key, view.clone());
@@ -321,6 +325,7 @@ impl Host {
             client,
             listener: Arc::new(NoListener),
             tasks: TaskForm::Awaited,
+            continuity: Continuity::Connection,
         })
     }
 
@@ -332,6 +337,8 @@ impl Host {
     /// Ends every connection and child process and waits for them.
     pub async fn close(&self) {
         self.0.stop.cancel();
+        self.0.code_mode.close();
+        self.0.usage.save();
         self.0.shared.close().await;
         // Sessions end their own, except those that a task outlived.
         let pools: Vec<_> = self.0.own_pools.lock().iter().filter_map(Weak::upgrade).collect();

@@ -13,6 +13,7 @@ mod audit;
 mod call;
 mod card;
 mod check;
+mod code_mode;
 mod connections;
 mod consent;
 mod discover;
@@ -38,6 +39,7 @@ mod progressive;
 mod projection;
 mod questions;
 mod raw;
+mod redact;
 mod seal_key;
 mod session;
 mod set_tools;
@@ -50,6 +52,7 @@ mod subscriptions;
 mod tasks;
 mod transparent;
 mod trust;
+mod usage;
 mod view;
 mod watch;
 
@@ -63,11 +66,15 @@ pub use capdeck_backend::{
 };
 pub use capdeck_catalog::RawObject;
 pub use capdeck_definition::{CapabilityId, Exposure};
+pub use capdeck_sandbox::{
+    Envelope, RunError, RunReport, SessionChoice, SessionId, Severity, WorkerCommand, run_worker,
+};
 
 pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
 pub use call::ToolRequest;
 pub use card::card;
 pub use check::CheckReport;
+pub use code_mode::CodeRequest;
 pub use consent::Consent;
 pub use event::HostEvent;
 pub use failures::LastFailure;
@@ -75,10 +82,11 @@ pub use host::Host;
 pub use meta_tools::SearchAnswer;
 pub use pins::PinReview;
 pub use principal::Principal;
-pub use session::{Scope, Session, SessionSettings};
+pub use session::{Continuity, Scope, Session, SessionSettings};
 pub use settings::HostSettings;
 pub use setup_state::SetupState;
 pub use tasks::{TaskForm, is_task_request};
 pub use trust::TrustStore;
+pub use usage::Relevance;
 pub use view::{META_TOOLS, PromptRoute, Route, View, ViewPolicy, direct_tokens};
 pub use watch::WatchError;

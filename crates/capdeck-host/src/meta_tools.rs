@@ -61,20 +61,31 @@ impl Session {
         limit: Option<usize>,
         cursor: Option<&str>,
     ) -> Result<SearchAnswer, CallError> {
+        let may_search = |capability: &Capability| self.may_search(&self.view(), capability);
+        self.search_among(query, within, limit, cursor, &may_search).await
+    }
+
+    /// The same among those that `allowed` lets through.
+    pub(crate) async fn search_among(
+        &self,
+        query: &str,
+        within: Option<&str>,
+        limit: Option<usize>,
+        cursor: Option<&str>,
+        allowed: &(dyn Fn(&Capability) -> bool + Sync),
+    ) -> Result<SearchAnswer, CallError> {
         if let Some(id) = within {
             self.capability(id)?;
         }
-        let view = self.view();
         let wanted = |capability: &&Arc<Capability>| {
-            within.is_none_or(|id| id == capability.definition.id.as_str())
-                && self.may_search(&view, capability)
+            within.is_none_or(|id| id == capability.definition.id.as_str()) && allowed(capability)
         };
         let catalog = self.catalog();
         let unknown = catalog.capabilities().filter(wanted).cloned();
         let unavailable =
             self.host.discover_unknown(unknown, &self.connections, Hurry::AnyListWillDo).await;
 
-        let (catalog, view) = (self.searchable_catalog().await, self.view());
+        let catalog = self.searchable_catalog().await;
         let config = catalog.config();
         let limit = limit.unwrap_or(config.default_search_limit as usize);
         let page = catalog
@@ -83,7 +94,7 @@ impl Session {
                 within,
                 limit: limit.clamp(1, config.max_search_limit as usize),
                 cursor,
-                allowed: &|capability| self.may_search(&view, capability),
+                allowed: &|capability| allowed(capability),
             })
             .map_err(|error| {
                 CallError::new(ErrorCode::RequestInvalid, error.to_string())
@@ -253,7 +264,7 @@ fn shorten(text: &str) -> String {
     format!("{whole}…")
 }
 
-fn parse<'a, T: Deserialize<'a>>(
+pub(crate) fn parse<'a, T: Deserialize<'a>>(
     tool: &str,
     arguments: Option<&'a RawValue>,
 ) -> Result<T, CallError> {

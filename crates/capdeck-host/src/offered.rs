@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use capdeck_backend::{ArtifactUri, CallContext, CallError, ErrorCode};
 use capdeck_catalog::{RawObject, Tool};
+use capdeck_sandbox::member_of;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{Route, Scope, Session, ToolRequest, raw};
@@ -39,6 +40,7 @@ impl Session {
                 self.audited("describe", "", "", describing).await
             }
             Route::CallTool => self.call_named_tool(request, context).await,
+            Route::CodeMode => self.code_mode_tool(request.arguments.as_deref(), context).await,
         }
         .map(Some)
     }
@@ -62,6 +64,14 @@ impl Session {
                 format!("`{name}` is not listed here"),
             )
             .hint(format!("use `call_tool` with name `{name}`, or `search` for `{tool}`")));
+        }
+        if self.view().is_coded(&capability) {
+            let call = format!("await caplets{}{}(…)", member_of(&id), member_of(&tool));
+            return Err(CallError::new(
+                ErrorCode::ToolNotFound,
+                format!("`{name}` is not listed here"),
+            )
+            .hint(format!("use `code_mode`: {call}")));
         }
         // A direct capability is asked for its tools before this point; without a list it failed to answer.
         if capability.discovery.is_none()

@@ -229,6 +229,20 @@ impl Host {
 }
 
 impl Session {
+    /// The tools of a capability that are held, as far as this client may know of them.
+    pub(crate) fn held_names(&self, capability: &Capability) -> Vec<String> {
+        if capability.pins != PinMode::Block {
+            return Vec::new();
+        }
+        let catalog = self.host.catalog_for(self.connections.audience().key());
+        let Some(whole) = catalog.get(capability.definition.id.as_str()) else { return Vec::new() };
+        let is_known = |name: &&String| {
+            let tool = catalog.tool(whole.definition.id.as_str(), name);
+            self.effect_on(whole, name, tool.map(Arc::as_ref)) != Effect::Deny
+        };
+        whole.held.keys().filter(is_known).cloned().collect()
+    }
+
     /// Why a tool is kept from this client although it exists, if it is held and not denied.
     pub(crate) fn held(&self, capability: &Capability, name: &str) -> Option<CallError> {
         let catalog = self.host.catalog_for(self.connections.audience().key());

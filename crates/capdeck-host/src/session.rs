@@ -1,6 +1,6 @@
 //! One client of the host: what it may see, whose connections it uses, how it can be reached.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use capdeck_backend::{CallContext, CallError, ClientProfile, Listener};
 use capdeck_catalog::{Capability, Catalog, Clearance, Discovery, RawObject};
@@ -35,6 +35,17 @@ pub struct SessionSettings {
     pub listener: Arc<dyn Listener>,
     /// In which form the client knows tasks.
     pub tasks: TaskForm,
+    /// By what the client is known when it comes back.
+    pub continuity: Continuity,
+}
+
+/// By what a client is known when it comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Continuity {
+    /// Its connection, from handshake to end: the session is the client.
+    Connection,
+    /// Its requests stand alone, so that only its principal is sure to be the same.
+    Requests,
 }
 
 /// Which part of the deck a session is about.
@@ -50,6 +61,8 @@ pub enum Scope {
 
 /// One client of the host. Ends its own connections when closed.
 pub struct Session {
+    /// Itself, for work that outlives the call that began it.
+    pub(crate) me: Weak<Session>,
     pub(crate) host: Host,
     pub(crate) id: Arc<str>,
     pub(crate) principal: Principal,
@@ -57,13 +70,21 @@ pub struct Session {
     pub(crate) scope: Scope,
     pub(crate) connections: Connections,
     pub(crate) tasks: TaskForm,
+    pub(crate) continuity: Continuity,
 }
 
 impl Host {
     /// Opens a session. Nothing is connected yet.
     pub fn session(&self, settings: SessionSettings) -> Arc<Session> {
-        let SessionSettings { scope, principal, client_name, mut client, listener, tasks } =
-            settings;
+        let SessionSettings {
+            scope,
+            principal,
+            client_name,
+            mut client,
+            listener,
+            tasks,
+            continuity,
+        } = settings;
         client.capabilities = forwarded_capabilities(&scope, tasks, &client.capabilities);
         let id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
         let audience = Audience::new(client);
@@ -80,7 +101,8 @@ impl Host {
                 notices: if transparent { Notices::PassOn(tasks) } else { Notices::Follow },
             }
         });
-        Arc::new(Session {
+        Arc::new_cyclic(|me| Session {
+            me: me.clone(),
             host: self.clone(),
             id,
             principal,
@@ -88,6 +110,7 @@ impl Host {
             scope,
             connections: Connections::new(audience, own),
             tasks,
+            continuity,
         })
     }
 }
@@ -277,6 +300,7 @@ impl Session {
     /// the session lives as long as the task.
     pub async fn close(&self) {
         self.unsubscribe_all();
+        self.close_code_sessions();
         let Some(own) = self.connections.own() else { return };
         if self.host.0.tasks.needed_until(&self.id).is_none() {
             own.pool.close().await;

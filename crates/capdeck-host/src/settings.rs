@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use capdeck_auth::{Environment, Vault};
 use capdeck_backend::GuardianCommand;
 use capdeck_definition::{Exposure, Project, Root, SourceFile};
+use capdeck_sandbox::WorkerCommand;
 
 /// The resolved settings of one host.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub struct HostSettings {
     pub vault: Vault,
     /// How to start the process that ends orphaned children when the host is killed.
     pub guardian: Option<GuardianCommand>,
+    /// How to start the processes that code mode runs in. Without it, runs are answered with an error.
+    pub sandbox: Option<WorkerCommand>,
     /// How capabilities are offered when neither they nor the deck say so.
     pub default_exposure: Exposure,
     /// The version told to downstream servers and clients.

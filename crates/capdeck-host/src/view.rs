@@ -16,6 +16,10 @@ use capdeck_definition::{Backend, CapabilityId, Exposure};
 use serde_json::value::RawValue;
 
 use self::original_uris::OriginalUris;
+use crate::{
+    Relevance,
+    code_mode::{CODE_MODE_TOKENS, code_mode_tool},
+};
 
 pub use direct::PromptRoute;
 pub(crate) use direct::resource_uri;
@@ -30,6 +34,10 @@ pub struct View {
     progressive: Vec<Arc<Capability>>,
     /// Capabilities reached through `search`, `describe` and `call_tool`.
     searchable: HashSet<CapabilityId>,
+    /// Capabilities that scripts reach.
+    coded: HashSet<CapabilityId>,
+    /// The tool that runs scripts, if something is reached by them.
+    code_mode: Option<Box<RawValue>>,
     names: OnceLock<NameTable>,
     /// What resources and prompts are listed of: directly offered capabilities and the members of sets among them.
     offering: OnceLock<Vec<Arc<Capability>>>,
@@ -52,14 +60,17 @@ pub enum Route {
     Search,
     Describe,
     CallTool,
+    CodeMode,
 }
 
 impl View {
-    /// Decides what is listed and what is only searchable.
-    pub fn build(catalog: Arc<Catalog>, policy: &ViewPolicy) -> Self {
+    /// Decides what is listed, what scripts reach and what is only searchable. What is used most is named first.
+    pub fn build(catalog: Arc<Catalog>, policy: &ViewPolicy, relevance: &Relevance) -> Self {
         let mut view = Self::empty(catalog.clone());
+        let usable = || catalog.capabilities().filter(|capability| capability.is_usable());
         let mut budget = policy.budget(&catalog);
-        for capability in catalog.capabilities().filter(|capability| capability.is_usable()) {
+        view.offer_code_mode(usable(), policy, relevance, &mut budget);
+        for capability in usable() {
             view.place(capability, policy, &mut budget);
         }
         view
@@ -71,6 +82,8 @@ impl View {
         let policy = ViewPolicy { exposure: Some(exposure) };
         let mut budget = Budget { left: usize::MAX, is_strict: false };
         if let Some(capability) = catalog.get(id).filter(|capability| capability.is_usable()) {
+            let relevance = Relevance::new();
+            view.offer_code_mode([capability].into_iter(), &policy, &relevance, &mut budget);
             view.place(capability, &policy, &mut budget);
         }
         view
@@ -82,10 +95,34 @@ impl View {
             direct: Vec::new(),
             progressive: Vec::new(),
             searchable: HashSet::new(),
+            coded: HashSet::new(),
+            code_mode: None,
             names: OnceLock::new(),
             offering: OnceLock::new(),
             originals: OnceLock::new(),
             tools: OnceLock::new(),
+        }
+    }
+
+    /// Makes the tool for scripts, as long as the budget has room for it.
+    fn offer_code_mode<'a>(
+        &mut self,
+        usable: impl Iterator<Item = &'a Arc<Capability>>,
+        policy: &ViewPolicy,
+        relevance: &Relevance,
+        budget: &mut Budget,
+    ) {
+        let coded = usable.filter(|one| placing(policy.exposure_of(one)).coded);
+        let coded: Vec<Arc<Capability>> = coded.cloned().collect();
+        if coded.is_empty() {
+            return;
+        }
+        let room =
+            if budget.is_strict { budget.left.min(CODE_MODE_TOKENS) } else { CODE_MODE_TOKENS };
+        if let Some(tool) = code_mode_tool(&coded, relevance, room) {
+            budget.left = budget.left.saturating_sub(estimate_tokens(tool.get()));
+            self.code_mode = Some(tool);
+            self.coded = coded.iter().map(|one| one.definition.id.clone()).collect();
         }
     }
 
@@ -94,14 +131,8 @@ impl View {
         // A set's members are reached through the set's own tools, and found by search.
         let listed = capability.definition.member_of.is_none();
         let exposure = policy.exposure_of(capability);
-        let (direct, progressive, searched) = match exposure {
-            Exposure::Direct => (listed, false, false),
-            Exposure::DirectAndCodeMode => (listed, false, true),
-            Exposure::Progressive => (false, listed, false),
-            Exposure::ProgressiveAndCodeMode => (false, listed, true),
-            Exposure::CodeMode | Exposure::Search => (false, false, true),
-            Exposure::None => return,
-        };
+        let Placing { direct, progressive, searched, coded } = placing(exposure);
+        let (direct, progressive) = (direct && listed, progressive && listed);
         let cost = || {
             if direct {
                 standing::direct_tokens(capability)
@@ -116,6 +147,8 @@ impl View {
             (true, _, true) => self.progressive.push(capability.clone()),
             _ => {}
         }
+        // A tool for scripts that does not fit leaves its capabilities to the search.
+        let fits = fits && (!coded || direct || progressive || self.code_mode.is_some());
         if searched || !fits {
             self.searchable.insert(id.clone());
         }
@@ -163,6 +196,16 @@ impl View {
         self.searchable.contains(&capability.definition.id)
     }
 
+    /// True when scripts of this client reach the capability.
+    pub fn is_coded(&self, capability: &Capability) -> bool {
+        self.coded.contains(&capability.definition.id)
+    }
+
+    /// True when `code_mode` is listed.
+    pub fn offers_code_mode(&self) -> bool {
+        self.code_mode.is_some()
+    }
+
     /// True when something is offered tool by tool, so that resources and prompts may exist.
     pub fn offers_directly(&self) -> bool {
         !self.direct.is_empty()
@@ -185,6 +228,9 @@ impl View {
 
     /// Where a listed tool leads, if it is listed.
     pub fn route(&self, name: &str) -> Option<Route> {
+        if name == "code_mode" && self.offers_code_mode() {
+            return Some(Route::CodeMode);
+        }
         if !self.searchable.is_empty() {
             match name {
                 "search" => return Some(Route::Search),
@@ -257,6 +303,28 @@ impl View {
             NameTable::build(&META_TOOLS, wrappers, tools)
         })
     }
+}
+
+/// The ways in which an exposure offers a capability.
+struct Placing {
+    direct: bool,
+    progressive: bool,
+    searched: bool,
+    coded: bool,
+}
+
+fn placing(exposure: Exposure) -> Placing {
+    let (direct, progressive, searched, coded) = match exposure {
+        Exposure::Direct => (true, false, false, false),
+        Exposure::DirectAndCodeMode => (true, false, false, true),
+        Exposure::Progressive => (false, true, false, false),
+        Exposure::ProgressiveAndCodeMode => (false, true, false, true),
+        Exposure::CodeMode => (false, false, false, true),
+        Exposure::CodeModeAndSearch => (false, false, true, true),
+        Exposure::Search => (false, false, true, false),
+        Exposure::None => (false, false, false, false),
+    };
+    Placing { direct, progressive, searched, coded }
 }
 
 /// Tokens still free for standing tools.

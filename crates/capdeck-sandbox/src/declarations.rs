@@ -22,26 +22,26 @@ const LONGEST_DOC: usize = 200;
 const LONGEST_LINE: usize = 80;
 
 /// What does not depend on any capability.
-const GUIDE: &str = r#"Runs TypeScript against your capabilities and gives back only what it returns (or its last value) and logs. Top-level `await` and `return` work; do several steps, loops, filters and joins in one run. No network, files or imports: everything goes through `caplets`.
+const GUIDE: &str = r#"Runs TypeScript against your capabilities; only what it returns (or its last value) and its logs come back. Top-level `await` and `return` work: do loops, filters and joins in one run. No network, files or imports.
 
 ```ts
 declare const caplets: {
-  search(query: string, page?: Page): Promise<{ items: any[]; nextCursor?: string }>; // tools of all capabilities
-  types(id: string, tool?: string): Promise<string>; // declarations with arguments
+  search(query: string, page?: Page): Promise<List>; // tools of all capabilities
+  types(id: string, tool?: string): Promise<string>; // declarations
   artifacts: { read(ref: string, range?: { offset?: number; length?: number }): Promise<any> };
   [id: string]: Handle;
 };
 type Page = { limit?: number; cursor?: string };
-type Result = { ok: true; data: any; meta?: any } | { ok: false; error: { code: string; message: string; details?: any; hint?: string } };
+type List = { items: any[]; nextCursor?: string };
+type Options = { fields?: string[] };
 interface Handle {
-  [tool: string]: (args?: object, options?: { fields?: string[] }) => Promise<any>; // the data, or throws
-  callTool(name: string, args?: object, options?: { fields?: string[] }): Promise<Result>; // never throws
-  tools(page?: Page): Promise<{ items: any[]; nextCursor?: string }>;
-  describeTool(name: string): Promise<Result>;
+  [tool: string]: (args?: object, options?: Options) => Promise<any>; // the data, or throws
+  callTool(name: string, args?: object, options?: Options): Promise<{ ok: boolean; data?: any; error?: any; meta: any }>; // never throws
+  tools(page?: Page): Promise<List>;
 }
 ```
-Also on a handle: inspect, check, searchTools, resources, searchResources, resourceTemplates, readResource, prompts, searchPrompts, getPrompt, complete. Names that are no identifiers: `caplets["my-api"]["a-tool"](…)`.
-Search, read the types of what you need, then call. Pass `meta.sessionId` as `sessionId` to go on with the same variables.
+Also on a handle: inspect, check, searchTools, describeTool, resources, searchResources, resourceTemplates, readResource, prompts, searchPrompts, getPrompt, complete. Other names: `caplets["my-api"]["a-tool"](…)`.
+Search, read the types, then call. Pass `meta.sessionId` as `sessionId` to keep variables.
 "#;
 
 /// A capability as the tool's text shows it.
@@ -98,7 +98,8 @@ pub struct ToolShape<'a> {
 
 /// TypeScript declarations of a capability's tools.
 pub fn tool_types(id: &str, tools: &[ToolShape<'_>]) -> String {
-    let mut text = format!("// caplets{}\ninterface {} {{\n", member(id), schema_type::pascal(id));
+    let mut text =
+        format!("// caplets{}\ninterface {} {{\n", member_of(id), schema_type::pascal(id));
     let mut types = Types::default();
     let mut left_out = Vec::new();
     for tool in tools {
@@ -137,9 +138,18 @@ fn method(tool: &ToolShape<'_>, types: &mut Types, options: &str) -> String {
     format!("{doc}  {}(args{optional}: {input}{options}): Promise<{output}>;\n", key(tool.name))
 }
 
-fn member(id: &str) -> String {
-    let key = key(id);
-    if key == id { format!(".{id}") } else { format!("[{key}]") }
+/// How a member of this name is reached in a script: `.name`, or `["a-name"]`.
+pub fn member_of(name: &str) -> String {
+    let key = key(name);
+    if key == name { format!(".{name}") } else { format!("[{key}]") }
+}
+
+/// The TypeScript type of what a schema accepts, with the named types it needs.
+pub fn type_of(schema: &Value) -> String {
+    let mut types = Types::default();
+    let kind = types.of(schema, 0);
+    let named = types.declarations();
+    if named.is_empty() { kind } else { format!("{kind}\n{}", named.trim_end()) }
 }
 
 /// The first sentence of a text, or as much of it as fits, in one line.

@@ -164,6 +164,9 @@ pub struct Logs {
     pub stored: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_ref: Option<String>,
+    /// Until when they are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
 }
 
 impl Logs {
@@ -177,7 +180,7 @@ impl Logs {
         });
         let entries: Vec<LogEntry> = fitting.cloned().collect();
         let truncated = entries.len() < all.len() || dropped > 0;
-        Self { entries, truncated, stored: false, log_ref: None }
+        Self { entries, truncated, stored: false, log_ref: None, expires_at: None }
     }
 }
 

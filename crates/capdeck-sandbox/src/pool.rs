@@ -115,6 +115,16 @@ impl SandboxPool {
         drop(self.0.state.lock().sessions.take_all_of(owner));
     }
 
+    /// Ends every session and every process that runs no cell, for good. A cell that runs ends with its run.
+    pub fn close(&self) {
+        self.0.room.close();
+        let mut state = self.0.state.lock();
+        let ended = (std::mem::take(&mut state.spares), state.sessions.take_all());
+        drop(state);
+        drop(ended);
+        self.0.checker.close();
+    }
+
     /// How many sessions are alive.
     pub fn session_count(&self) -> usize {
         self.0.state.lock().sessions.len()

@@ -14,26 +14,45 @@ pub fn fake_mcp_server() -> PathBuf {
     BUILT.get_or_init(|| built_binary("capdeck-test", "fake-mcp-server")).clone()
 }
 
+/// The path of the program that code mode's workers are in tests, ready to start.
+pub fn sandbox_worker() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        let crates = workspace_root().join("crates");
+        let sources = ["capdeck-sandbox", "capdeck-catalog"];
+        let sources = sources.map(|package| crates.join(package).join("src"));
+        let kind = ["--example", "worker"];
+        built("capdeck-sandbox", kind, &profile_folder().join("examples"), &sources)
+    };
+    BUILT.get_or_init(build).clone()
+}
+
 /// The path of `name` from `package`, in the same profile folder as the running test.
 ///
 /// Cargo hands `CARGO_BIN_EXE_…` only to tests of the package that owns the binary, so tests of other
 /// packages look beside themselves. A program older than its sources is built again.
 pub fn built_binary(package: &str, name: &str) -> PathBuf {
+    built(package, ["--bin", name], &profile_folder(), &sources_of(package))
+}
+
+/// Builds a program into a folder if it is older than these sources.
+fn built(package: &str, what: [&str; 2], folder: &Path, sources: &[PathBuf]) -> PathBuf {
     let profile = profile_folder();
-    let path = profile.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    if is_current(&path, &sources_of(package)) {
+    let [kind, name] = what;
+    let path = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    if is_current(&path, sources) {
         return path;
     }
     let mut build = Command::new(env!("CARGO"));
     build
         .current_dir(workspace_root())
-        .args(["build", "--quiet", "--package", package, "--bin", name, "--target-dir"])
+        .args(["build", "--quiet", "--package", package, kind, name, "--target-dir"])
         .arg(profile.parent().expect("a profile folder has a target folder above it"));
     if profile.file_name().is_some_and(|folder| folder == "release") {
         build.arg("--release");
     }
     let status = build.status().expect("cargo starts");
-    assert!(status.success(), "`cargo build --package {package} --bin {name}` failed: {status}");
+    assert!(status.success(), "`cargo build --package {package} {kind} {name}` failed: {status}");
     // When only tests changed cargo leaves the program as it is; it is current nevertheless.
     File::open(&path).and_then(|program| program.set_modified(SystemTime::now())).unwrap();
     path

@@ -24,7 +24,7 @@ mod stdio_client;
 mod test_dirs;
 pub mod workflows;
 
-pub use binary::{built_binary, fake_mcp_server};
+pub use binary::{built_binary, fake_mcp_server, sandbox_worker};
 pub use capdeck::{Capdeck, Finished, RunningHost};
 pub use fake::{FakeEra, FakePlan, RunningFake};
 pub use fake_api::{ApiReply, ApiRequest, FakeApi};

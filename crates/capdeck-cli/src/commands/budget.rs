@@ -44,18 +44,18 @@ struct BudgetItem {
     search: Option<usize>,
     /// This version does not offer tools this way yet.
     on_demand: Option<usize>,
-    /// This version does not offer tools this way yet.
     code_mode: Option<usize>,
 }
 
 pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let printer = context.printer;
-    let catalog = if args.cached {
-        context.open_host()?.catalog()
+    let (catalog, view) = if args.cached {
+        let host = context.open_host()?;
+        (host.catalog(), host.view(&ViewPolicy::default(), "capdeck"))
     } else {
         with_operator(context, async |session, call| {
             discover_all(session, call, printer).await;
-            Ok(session.catalog())
+            Ok((session.catalog(), session.view()))
         })?
     };
     let tokens = tiktoken::get_encoding(ENCODING)
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> Result<ExitStatus
         listed => tokens.count(listed),
     };
     let items = items(&catalog, &count);
-    let total = count(&View::build(catalog.clone(), &ViewPolicy::default()));
+    let total = count(&view);
     if printer.wants_json() {
         printer.json(&json!({ "items": items, "total": total, "encoding": "o200k" }));
     } else {
@@ -113,7 +113,7 @@ fn items(catalog: &Arc<Catalog>, count: &dyn Fn(&View) -> usize) -> Vec<BudgetIt
                 progressive: Some(cost(Exposure::Progressive)),
                 search: Some(cost(Exposure::Search)),
                 on_demand: None,
-                code_mode: None,
+                code_mode: Some(cost(Exposure::CodeMode)),
             }
         })
         .collect()
@@ -142,6 +142,6 @@ fn print(items: &[BudgetItem], total: usize, catalog: &Catalog, printer: &Printe
         printer.data(&format!("the deck's `surfaceTokens` allows {limit}"));
     }
     printer.note(
-        "search costs the same however much it finds; on demand and code mode are not in this version",
+        "search and code mode cost the same however much they reach; on demand is not in this version",
     );
 }

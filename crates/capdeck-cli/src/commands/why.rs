@@ -122,8 +122,14 @@ fn seen(view: &View, capability: &Capability) -> Option<String> {
         "by `search`, because listing its tools does not fit the token budget (`surfaceTokens`)";
     Some(match capability.exposure {
         Exposure::None => return None,
-        Exposure::Search | Exposure::CodeMode => {
-            "by `search`, then `describe` and `call_tool`".to_owned()
+        Exposure::Search => "by `search`, then `describe` and `call_tool`".to_owned(),
+        Exposure::CodeMode if view.is_coded(capability) => "from code, by `code_mode`".to_owned(),
+        Exposure::CodeModeAndSearch if view.is_coded(capability) => {
+            "from code, by `code_mode`, and by `search`".to_owned()
+        }
+        Exposure::CodeMode | Exposure::CodeModeAndSearch => {
+            "by `search`, because `code_mode` does not fit the token budget (`surfaceTokens`)"
+                .to_owned()
         }
         Exposure::Progressive | Exposure::ProgressiveAndCodeMode => match view.route(id) {
             Some(Route::Wrapper { .. }) => {

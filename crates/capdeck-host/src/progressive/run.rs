@@ -31,9 +31,37 @@ impl Session {
         let kind = capability.definition.backend.kind();
         let request = Request::parse(&capability.definition.id, kind, fields)?;
         let capability = &capability;
-        let run = WrapperCall { session: self, capability, request, outer, context, started };
+        let form = Form::Wrapped;
+        let run = WrapperCall { session: self, capability, request, outer, context, started, form };
         run.run().await
     }
+
+    /// Runs one operation of the capability `id` for a program: the answer is the bare data.
+    pub(crate) async fn run_operation(
+        &self,
+        id: &str,
+        operation: &str,
+        mut fields: Map<String, Value>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let (started, form) = (Instant::now(), Form::Bare);
+        let capability = &self.capability(id)?;
+        fields.insert("operation".to_owned(), json!(operation));
+        let kind = capability.definition.backend.kind();
+        let request = Request::parse(&capability.definition.id, kind, fields)?;
+        let outer = &ToolRequest::default();
+        let run = WrapperCall { session: self, capability, request, outer, context, started, form };
+        run.run().await
+    }
+}
+
+/// Who reads the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A model: a tool result, with text and facts.
+    Wrapped,
+    /// A program: the facts alone.
+    Bare,
 }
 
 struct WrapperCall<'a> {
@@ -44,6 +72,7 @@ struct WrapperCall<'a> {
     outer: &'a ToolRequest,
     context: &'a CallContext,
     started: Instant,
+    form: Form,
 }
 
 impl WrapperCall<'_> {
@@ -91,8 +120,7 @@ impl WrapperCall<'_> {
                 let uri = self.request.text("uri")?;
                 if self.session.has_artifact(uri) {
                     let read = self.session.read_artifact(uri).await?;
-                    let subject = self.subject(Some(("uri", uri)));
-                    return subject.embed(&read).ok_or_else(|| bug("the answer is no JSON"));
+                    return self.embed(read, ("uri", uri));
                 }
                 let params = raw::object([("uri", json!(uri))]);
                 self.forward("resources/read", params, ("uri", uri)).await
@@ -186,6 +214,7 @@ impl WrapperCall<'_> {
             meta: self.outer.meta.clone(),
             rest: self.outer.rest.clone(),
             consent: Consent::NotAsked,
+            whole: self.outer.whole,
         };
         let result = self.session.call(&request, self.context).await?;
         if asks_for_input(&result) {
@@ -231,6 +260,17 @@ impl WrapperCall<'_> {
         }));
         let answer = self.session.forward(self.id(), method, Some(params), self.context).await?;
         if asks_for_input(&answer) {
+            return Ok(answer);
+        }
+        self.embed(answer, item)
+    }
+
+    fn embed(
+        &self,
+        answer: Box<RawValue>,
+        item: (&'static str, &str),
+    ) -> Result<Box<RawValue>, CallError> {
+        if self.form == Form::Bare {
             return Ok(answer);
         }
         let subject = self.subject(Some(item));
@@ -295,9 +335,11 @@ impl WrapperCall<'_> {
         result: &Value,
         text: String,
     ) -> Result<Box<RawValue>, CallError> {
-        self.subject(item)
-            .answer(result, text)
-            .ok_or_else(|| bug("the answer could not be written as JSON"))
+        let answer = match self.form {
+            Form::Wrapped => self.subject(item).answer(result, text),
+            Form::Bare => serde_json::value::to_raw_value(result).ok(),
+        };
+        answer.ok_or_else(|| bug("the answer could not be written as JSON"))
     }
 
     /// Rows of resources or templates: `{id, kind, …the server's own members}`.

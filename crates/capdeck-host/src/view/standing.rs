@@ -13,9 +13,10 @@ pub const META_TOOLS: [&str; 6] =
 /// The three tools that reach everything. Kept short: this is the whole cost of a deck of any size.
 pub(super) const META_TOOL_DEFINITIONS: &str = r#"[{"name":"search","description":"Find tools by what they do, in plain words. Returns names, signatures and descriptions.","inputSchema":{"type":"object","properties":{"query":{"type":"string"},"capability":{"type":"string","description":"Search only this one"},"limit":{"type":"integer","minimum":1,"maximum":50},"cursor":{"type":"string","description":"nextCursor of the last page"}},"required":["query"]},"annotations":{"readOnlyHint":true}},{"name":"describe","description":"Full definition and schemas of one tool.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name from search"}},"required":["name"]},"annotations":{"readOnlyHint":true}},{"name":"call_tool","description":"Run a tool. Wrong arguments answer with its schema.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name from search"},"data":{"type":"object","description":"Its arguments"}},"required":["name"]}}]"#;
 
-/// All listed tools: the search tools, then wrappers, then direct tools, each in a fixed order.
+/// All listed tools: the one for scripts, the search tools, then wrappers, then direct tools, each in a fixed order.
 pub(super) fn render_tools(view: &View) -> Box<RawValue> {
     let mut listed: Vec<Box<RawValue>> = Vec::new();
+    listed.extend(view.code_mode.clone());
     if !view.searchable.is_empty() {
         let meta: Vec<Box<RawValue>> =
             serde_json::from_str(META_TOOL_DEFINITIONS).unwrap_or_default();

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_host::{
-    CallContext, CallError, Caller, ClientProfile, ErrorCode, Host, Listener, Principal, RawObject,
-    Scope, Session, SessionSettings, TaskForm, ViewPolicy,
+    CallContext, CallError, Caller, ClientProfile, Continuity, ErrorCode, Host, Listener,
+    Principal, RawObject, Scope, Session, SessionSettings, TaskForm, ViewPolicy,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
@@ -88,6 +88,7 @@ impl ScriptedClient {
             client: ClientProfile { info: Some(info.into_iter().collect()), capabilities },
             listener: self.clone(),
             tasks,
+            continuity: Continuity::Connection,
         })
     }
 

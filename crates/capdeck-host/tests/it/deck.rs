@@ -5,10 +5,10 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use capdeck_auth::{Environment, KeySettings, Vault};
 use capdeck_definition::{Exposure, Owner, Root, find_project};
 use capdeck_host::{
-    CallContext, CallError, ClientProfile, Host, HostSettings, NoListener, Principal, Scope,
-    Session, SessionSettings, TaskForm, ToolRequest, ViewPolicy,
+    CallContext, CallError, ClientProfile, Continuity, Host, HostSettings, NoListener, Principal,
+    Scope, Session, SessionSettings, TaskForm, ToolRequest, ViewPolicy, WorkerCommand,
 };
-use capdeck_test::{FakePlan, TestDirs};
+use capdeck_test::{FakePlan, TestDirs, sandbox_worker};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::record::Record;
@@ -86,6 +86,7 @@ impl Deck {
             environment,
             vault: Vault::new(&self.dirs.state(), KeySettings::default()),
             guardian: None,
+            sandbox: Some(WorkerCommand { program: sandbox_worker(), args: Vec::new() }),
             default_exposure: Exposure::Search,
             version: "0.0.0-test".to_owned(),
         }
@@ -117,6 +118,7 @@ pub(crate) fn agent_with(host: &Host, exposure: Option<Exposure>) -> Arc<Session
         client: ClientProfile::default(),
         listener: Arc::new(NoListener),
         tasks: TaskForm::Awaited,
+        continuity: Continuity::Connection,
     })
 }
 

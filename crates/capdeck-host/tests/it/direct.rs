@@ -188,8 +188,11 @@ async fn names_are_always_legal_and_always_lead_back() {
 async fn a_capability_named_like_a_search_tool_keeps_its_tools() {
     let deck = Deck::new()
         .file("config/search.md", &saying("found"))
-        .file("config/other.md", &saying("other"))
-        .config("options", json!({"exposure": "progressive_and_code_mode"}));
+        .file(
+            "config/other.md",
+            &saying("other").replace("cliTools:", "exposure: search\ncliTools:"),
+        )
+        .config("options", json!({"exposure": "progressive"}));
     let host = deck.open();
     let session = agent(&host);
     let names = listed(&session).await;
@@ -198,6 +201,7 @@ async fn a_capability_named_like_a_search_tool_keeps_its_tools() {
     let arguments = json!({"operation": "call_tool", "name": "say", "args": {}});
     let answer = call_listed(&session, wrapper, arguments).await.unwrap().unwrap();
     assert_eq!(answer["structuredContent"]["stdout"], "found");
+    let session = agent_with(&host, Some(Exposure::Search));
     let found = call_listed(&session, "search", json!({"query": "say", "capability": "search"}));
     let found = found.await.unwrap().unwrap();
     assert_eq!(found["structuredContent"]["items"][0]["name"], "search__say");

@@ -13,6 +13,7 @@ mod audiences;
 mod audit;
 mod chaos;
 mod client;
+mod code_mode;
 mod deck;
 mod described_sets;
 mod direct;

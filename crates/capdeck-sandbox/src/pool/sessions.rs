@@ -129,6 +129,11 @@ impl<W> Sessions<W> {
         self.end_all(is_theirs, Missing::Gone("its client has gone"))
     }
 
+    /// Ends all idle sessions.
+    pub(super) fn take_all(&mut self) -> Vec<W> {
+        self.end_all(|_| true, Missing::Gone("the host is closing"))
+    }
+
     /// Ends the sessions that were not used for too long.
     pub(super) fn take_expired(&mut self, now: Instant) -> Vec<W> {
         let ttl = self.ttl;

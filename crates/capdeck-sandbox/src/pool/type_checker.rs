@@ -95,6 +95,13 @@ impl TypeChecker {
         self.slot.try_lock().ok()?.process.as_ref()?.id()
     }
 
+    /// Ends the process, unless it is at work.
+    pub(super) fn close(&self) {
+        if let Ok(mut slot) = self.slot.try_lock() {
+            drop(slot.process.take());
+        }
+    }
+
     async fn turn(&self) -> Result<MutexGuard<'_, Slot>, CheckError> {
         timeout(self.limit * PATIENCE, self.slot.lock()).await.map_err(|_| CheckError::Busy)
     }

@@ -82,6 +82,9 @@ impl DeckSession {
         if !self.streams.is_modern() {
             self.seen.note(list, &self.session);
         }
+        if list == List::Tools {
+            self.session.prepare_code_mode();
+        }
         view
     }
 

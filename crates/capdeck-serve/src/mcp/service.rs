@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use capdeck_host::{ClientProfile, Host, Principal, Scope, SessionSettings, TaskForm};
+use capdeck_host::{ClientProfile, Continuity, Host, Principal, Scope, SessionSettings, TaskForm};
 use capdeck_mcp::{
     Era, RpcError,
     server::{ClientHello, Peer, Service, Session},
@@ -49,6 +49,10 @@ impl Service for McpService {
                 (Scope::Transparent(_), Era::Legacy) => TaskForm::Core,
                 (Scope::Transparent(_), Era::Modern) => TaskForm::Extension,
                 (Scope::Deck(_) | Scope::Operator, _) => TaskForm::Awaited,
+            },
+            continuity: match hello.revision.era() {
+                Era::Legacy => Continuity::Connection,
+                Era::Modern => Continuity::Requests,
             },
         });
         match &self.scope {

@@ -7,9 +7,9 @@ use std::{
 
 use capdeck_auth::{Environment, KeySettings, Secret, Vault};
 use capdeck_definition::{Exposure, Owner, Root};
-use capdeck_host::{Host, HostSettings, ViewPolicy};
+use capdeck_host::{Host, HostSettings, ViewPolicy, WorkerCommand};
 use capdeck_serve::{HttpLimits, HttpServer, HttpSettings};
-use capdeck_test::{FakePlan, HttpClient, TestDirs};
+use capdeck_test::{FakePlan, HttpClient, TestDirs, sandbox_worker};
 use serde_json::{Map, Value, json};
 use tokio::{runtime::Runtime, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -216,6 +216,7 @@ fn settings(dirs: &TestDirs) -> HostSettings {
         environment: Environment::from_iter([("PATH", path)]),
         vault: Vault::new(&dirs.state(), KeySettings::default()),
         guardian: None,
+        sandbox: Some(WorkerCommand { program: sandbox_worker(), args: Vec::new() }),
         default_exposure: Exposure::Search,
         version: "0.0.0-test".to_owned(),
     }

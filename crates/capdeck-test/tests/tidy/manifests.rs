@@ -14,7 +14,16 @@ const CRATES: &[(&str, &[&str])] = &[
     ("capdeck-auth", &[]),
     ("capdeck-sandbox", &["capdeck-catalog"]),
     ("capdeck-backend", &["capdeck-definition", "capdeck-catalog", "capdeck-mcp", "capdeck-auth"]),
-    ("capdeck-host", &["capdeck-definition", "capdeck-catalog", "capdeck-auth", "capdeck-backend"]),
+    (
+        "capdeck-host",
+        &[
+            "capdeck-definition",
+            "capdeck-catalog",
+            "capdeck-auth",
+            "capdeck-sandbox",
+            "capdeck-backend",
+        ],
+    ),
     ("capdeck-serve", &["capdeck-mcp", "capdeck-auth", "capdeck-host"]),
     (
         "capdeck-cli",

@@ -1,0 +1,238 @@
+//! A tool's result as a script wants it: the data, and beside it whatever else came.
+//!
+//! Nothing is cut and nothing is dropped: what is not the data is a fact in `meta`, unless it says the same again.
+
+use capdeck_backend::{ArtifactStore, ArtifactUri};
+use capdeck_catalog::RawObject;
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::raw;
+
+/// An answer that was kept as a file is given whole up to this size; a larger one is read in parts.
+const MOST_RESTORED: u64 = 12 << 20;
+
+/// What a result is made of.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub(super) data: Box<RawValue>,
+    pub(super) facts: RawObject,
+    pub(super) is_error: bool,
+    /// The file that has all of a body whose beginning is in the result.
+    pub(super) kept: Option<KeptBody>,
+}
+
+/// A body that was too large to be sent inline.
+#[derive(Debug)]
+pub(super) struct KeptBody {
+    uri: ArtifactUri,
+    is_json: bool,
+}
+
+#[derive(Deserialize)]
+struct CallResult<'a> {
+    #[serde(borrow, default)]
+    content: Vec<&'a RawValue>,
+    #[serde(borrow, default, rename = "structuredContent")]
+    structured: Option<&'a RawValue>,
+    #[serde(default, rename = "isError")]
+    is_error: bool,
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct TextBlock {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    text: Option<String>,
+}
+
+/// Takes a result apart. One that is none, such as a server's broken answer, is data as it is.
+pub(super) fn read(result: &RawValue) -> Parts {
+    let Ok(parsed) = serde_json::from_str::<CallResult<'_>>(result.get()) else {
+        return Parts::of(result.to_owned());
+    };
+    let mut parts = match parsed.structured {
+        Some(structured) => of_structured(structured, &parsed.content),
+        None => of_content(&parsed.content),
+    };
+    parts.is_error = parsed.is_error;
+    parts.add_meta(parsed.meta);
+    parts
+}
+
+impl Parts {
+    fn of(data: Box<RawValue>) -> Self {
+        Self { data, facts: RawObject::new(), is_error: false, kept: None }
+    }
+
+    /// Puts the whole body in the place of its beginning.
+    pub(super) fn restore(&mut self, whole: Option<Box<RawValue>>) {
+        if let Some(whole) = whole {
+            self.data = whole;
+        }
+    }
+
+    /// What the backend says about the answer: the headers that a response had, and its own remarks.
+    fn add_meta(&mut self, meta: Option<&RawValue>) {
+        let Some(mut meta) = meta.and_then(parse::<RawObject>) else { return };
+        for (from, to) in [
+            ("capdeck/responseHeaders", "headers"),
+            ("capdeck/status", "status"),
+            ("capdeck/attempts", "attempts"),
+        ] {
+            if let Some(fact) = meta.shift_remove(from) {
+                self.facts.insert(to.to_owned(), fact);
+            }
+        }
+        if !meta.is_empty()
+            && let Ok(rest) = serde_json::value::to_raw_value(&meta)
+        {
+            self.facts.insert("_meta".to_owned(), rest);
+        }
+    }
+
+    fn add_blocks(&mut self, blocks: &[&RawValue]) {
+        if !blocks.is_empty()
+            && let Ok(blocks) = serde_json::value::to_raw_value(blocks)
+        {
+            self.facts.insert("content".to_owned(), blocks);
+        }
+    }
+}
+
+fn of_structured(structured: &RawValue, content: &[&RawValue]) -> Parts {
+    let response = parse::<RawObject>(structured).filter(is_response);
+    let is_response = response.is_some();
+    let mut parts = match response {
+        Some(response) => of_response(response, structured),
+        None => Parts::of(structured.to_owned()),
+    };
+    // A server repeats its structured data as text for clients that do not know it; ours describe it in words.
+    let adds = |block: &&&RawValue| match text_of(block) {
+        Some(text) => !is_response && !same_json(&text, structured.get()),
+        None => !is_response || !block.get().contains("\"resource_link\""),
+    };
+    let blocks: Vec<&RawValue> = content.iter().filter(adds).copied().collect();
+    parts.add_blocks(&blocks);
+    parts
+}
+
+/// True for an HTTP response: a status, headers, and perhaps a body.
+fn is_response(members: &RawObject) -> bool {
+    let number = |text: &RawValue| parse::<u16>(text).is_some();
+    members.get("status").is_some_and(|status| number(status))
+        && members.get("headers").is_some_and(|headers| headers.get().starts_with('{'))
+}
+
+fn of_response(mut members: RawObject, whole: &RawValue) -> Parts {
+    let text = |members: &RawObject, key: &str| raw::string(members.get(key)?);
+    let uri = text(&members, "uri").and_then(|uri| ArtifactUri::parse(&uri).ok());
+    let is_cut = members.contains_key("truncated");
+    let mut parts = match members.get("body").cloned() {
+        Some(body) if !is_cut => {
+            members.shift_remove("body");
+            members.shift_remove("kind");
+            Parts { facts: members, ..Parts::of(body) }
+        }
+        _ => {
+            let own = ["status", "statusText", "headers", "elapsedMs"];
+            let facts =
+                own.into_iter().filter_map(|key| Some((key.to_owned(), members.get(key)?.clone())));
+            let facts = facts.collect();
+            let artifact = artifact(&members);
+            let mut parts = Parts { facts, ..Parts::of(whole.to_owned()) };
+            if let Some(artifact) = artifact {
+                parts.facts.extend(raw::object([("artifacts", json!([artifact]))]));
+            }
+            let small = members
+                .get("byteLength")
+                .and_then(|size| parse::<u64>(size))
+                .is_some_and(|size| size <= MOST_RESTORED);
+            let is_json = text(&members, "mimeType").is_some_and(|kind| kind.contains("json"));
+            parts.kept = uri.filter(|_| is_cut && small).map(|(uri, _)| KeptBody { uri, is_json });
+            return parts;
+        }
+    };
+    parts.facts.shift_remove("truncated");
+    parts
+}
+
+/// How a file is named in `meta.artifacts`.
+fn artifact(members: &RawObject) -> Option<Value> {
+    let keys = ["uri", "filename", "mimeType", "byteLength", "sha256"];
+    members.get("uri")?;
+    let known =
+        keys.into_iter().filter_map(|key| Some((key.to_owned(), raw::value(members.get(key)?)?)));
+    Some(Value::Object(known.collect()))
+}
+
+fn of_content(content: &[&RawValue]) -> Parts {
+    let texts: Vec<Option<String>> = content.iter().map(|block| text_of(block)).collect();
+    let said: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
+    let others: Vec<&RawValue> = content
+        .iter()
+        .zip(&texts)
+        .filter_map(|(block, text)| text.is_none().then_some(*block))
+        .collect();
+    let data = match said.as_slice() {
+        [] => serde_json::value::to_raw_value(content).ok(),
+        [only] if only.trim_start().starts_with(['{', '[']) => {
+            RawValue::from_string((*only).to_owned()).ok().or_else(|| string(only))
+        }
+        said => string(&said.join("\n")),
+    };
+    let mut parts = Parts::of(data.unwrap_or_default());
+    if !said.is_empty() {
+        parts.add_blocks(&others);
+    }
+    parts
+}
+
+/// Reads a body that was kept as a file. `None` when it is no text or gone; then the script reads the file itself.
+pub(super) async fn whole_body(store: &ArtifactStore, body: KeptBody) -> Option<Box<RawValue>> {
+    let store = store.clone();
+    let reading = tokio::task::spawn_blocking(move || {
+        let bytes = store.reader(&body.uri).ok()?.next(u64::MAX).ok()?;
+        let text = String::from_utf8(bytes).ok()?;
+        let parsed = body.is_json.then(|| RawValue::from_string(text.clone()).ok()).flatten();
+        parsed.or_else(|| string(&text))
+    });
+    reading.await.ok().flatten()
+}
+
+fn text_of(block: &RawValue) -> Option<String> {
+    parse::<TextBlock>(block).filter(|block| block.kind == "text")?.text
+}
+
+fn string(text: &str) -> Option<Box<RawValue>> {
+    serde_json::value::to_raw_value(text).ok()
+}
+
+fn parse<'a, T: Deserialize<'a>>(text: &'a RawValue) -> Option<T> {
+    serde_json::from_str(text.get()).ok()
+}
+
+/// True when two JSON texts differ in nothing but blanks.
+fn same_json(left: &str, right: &str) -> bool {
+    significant(left).eq(significant(right))
+}
+
+/// The bytes of a JSON text that mean something.
+fn significant(text: &str) -> impl Iterator<Item = u8> + '_ {
+    let (mut in_string, mut escaped) = (false, false);
+    text.bytes().filter(move |byte| {
+        if in_string {
+            in_string = escaped || *byte != b'"';
+            escaped = !escaped && *byte == b'\\';
+            return true;
+        }
+        in_string = *byte == b'"';
+        !byte.is_ascii_whitespace()
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! What a script may see, before it runs.
+
+use std::sync::Arc;
+
+use capdeck_catalog::{Capability, Catalog};
+use capdeck_sandbox::Directory;
+use serde_json::Value;
+
+use crate::Session;
+
+/// The capabilities of one client, as they were when the run began.
+pub(super) struct DeckDirectory<'a> {
+    session: &'a Session,
+    catalog: Arc<Catalog>,
+}
+
+impl<'a> DeckDirectory<'a> {
+    pub(super) fn of(session: &'a Session) -> Self {
+        Self { session, catalog: session.catalog() }
+    }
+
+    fn get(&self, id: &str) -> Option<&Arc<Capability>> {
+        self.catalog.get(id).filter(|capability| self.session.may_code(capability))
+    }
+}
+
+impl Directory for DeckDirectory<'_> {
+    fn capabilities(&self) -> Vec<String> {
+        let view = self.session.view();
+        let seen = self.catalog.capabilities().filter(|capability| match self.session.scope {
+            crate::Scope::Deck(_) => view.is_coded(capability),
+            _ => self.session.may_code(capability),
+        });
+        seen.map(|capability| capability.definition.id.to_string()).collect()
+    }
+
+    /// A list that may be old does not tell that a tool is missing. What is held is told as that when it is called.
+    fn tools(&self, id: &str) -> Option<Vec<String>> {
+        let capability = self.get(id)?;
+        let (host, connections) = (&self.session.host, &self.session.connections);
+        if host.discovery_is_old(&capability.definition, connections) {
+            return None;
+        }
+        let known = capability.discovery.as_ref()?.tools.iter();
+        let mut names: Vec<String> = known.map(|tool| tool.name().to_owned()).collect();
+        names.extend(self.session.held_names(capability));
+        Some(names)
+    }
+
+    fn check_arguments(&self, id: &str, tool: &str, arguments: &Value) -> Vec<String> {
+        let Some(tool) = self.get(id).and_then(|_| self.catalog.tool(id, tool)) else {
+            return Vec::new();
+        };
+        match tool.argument_check().check(arguments) {
+            Ok(()) => Vec::new(),
+            Err(bad) => vec![format!("{bad}; it is called as: {}", bad.signature)],
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Failed calls in a script's words. Whatever helps to correct the next attempt goes along.
+
+use capdeck_backend::CallError;
+use capdeck_catalog::{RawObject, Tool, signature};
+use capdeck_sandbox::CallFailure;
+use serde_json::{Map, Value, json, value::RawValue};
+
+use crate::raw;
+
+/// Longest message; the details have the rest.
+const LONGEST_MESSAGE: usize = 1000;
+
+/// Members of an answer that a failed call keeps beside the body.
+const KEPT_FACTS: [&str; 5] = ["status", "statusText", "headers", "content", "artifacts"];
+
+/// A call that gave no result.
+pub(super) fn of(error: &CallError) -> CallFailure {
+    if let Some(detail) = &error.detail {
+        tracing::warn!(code = error.code.as_str(), detail, "a call of a script failed");
+    }
+    let mut details = match &error.data {
+        Some(Value::Object(members)) => members.clone(),
+        Some(other) => Map::from_iter([("data".to_owned(), other.clone())]),
+        None => Map::new(),
+    };
+    if let Some(remote) = &error.rpc {
+        let data = remote.data.as_deref().and_then(raw::value);
+        let told = json!({ "code": remote.code, "message": remote.message, "data": data });
+        details.insert("rpc".to_owned(), told);
+    }
+    CallFailure {
+        code: error.code.as_str().to_owned(),
+        message: error.message.clone(),
+        details: (!details.is_empty()).then_some(Value::Object(details)),
+        hint: error.hint.clone(),
+    }
+}
+
+/// A capability that does not answer, as `check` tells it.
+pub(super) fn not_ready(error: &CallError) -> CallFailure {
+    let told = of(error);
+    let mut details = match told.details {
+        Some(Value::Object(members)) => members,
+        _ => Map::new(),
+    };
+    details.insert("code".to_owned(), json!(told.code));
+    CallFailure {
+        code: "backend_not_ready".to_owned(),
+        details: Some(Value::Object(details)),
+        ..told
+    }
+}
+
+/// A result by which the tool itself says that it failed: what it said, its status, and how it is called.
+pub(super) fn of_tool(
+    name: &str,
+    data: &RawValue,
+    facts: &RawObject,
+    tool: Option<&Tool>,
+) -> CallFailure {
+    let body = raw::value(data).unwrap_or_default();
+    let status = facts.get("status").and_then(|status| raw::value(status));
+    let message = match (said(&body), &status) {
+        (Some(said), Some(status)) => format!("`{name}` answered with status {status}: {said}"),
+        (None, Some(status)) => format!("`{name}` answered with status {status}"),
+        (Some(said), None) => said,
+        (None, None) => format!("`{name}` reported a failure"),
+    };
+    let mut details: Map<String, Value> = KEPT_FACTS
+        .into_iter()
+        .filter_map(|key| Some((key.to_owned(), raw::value(facts.get(key)?)?)))
+        .collect();
+    details.insert("body".to_owned(), body);
+    CallFailure {
+        code: "DOWNSTREAM_TOOL_ERROR".to_owned(),
+        message: shortened(&message),
+        details: Some(Value::Object(details)),
+        hint: tool.map(|tool| format!("it is called as: {}", signature(tool))),
+    }
+}
+
+/// What a body says in words.
+fn said(body: &Value) -> Option<String> {
+    let at = |place: &str| body.pointer(place).and_then(Value::as_str).map(str::to_owned);
+    match body {
+        Value::String(text) => Some(text.clone()),
+        Value::Object(_) => {
+            at("/error/message").or_else(|| at("/message")).or_else(|| at("/error"))
+        }
+        _ => None,
+    }
+}
+
+fn shortened(message: &str) -> String {
+    let cut: String = message.chars().take(LONGEST_MESSAGE).collect();
+    if cut.len() < message.len() { format!("{cut}…") } else { cut }
+}

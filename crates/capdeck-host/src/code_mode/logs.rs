@@ -1,0 +1,206 @@
+//! Logs that did not fit an answer, kept for an hour for the client whose run wrote them.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use capdeck_backend::{CallError, ErrorCode};
+use capdeck_sandbox::LogEntry;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{durable, redact::redacted};
+
+/// How long logs stay.
+const LIFETIME: Duration = Duration::from_secs(3600);
+
+/// Entries of one page, where the script does not say, and at most.
+const PAGE: usize = 100;
+const LONGEST_PAGE: usize = 500;
+
+/// A folder of logs, each under a name that cannot be guessed.
+#[derive(Debug, Clone)]
+pub(super) struct LogStore {
+    folder: Arc<PathBuf>,
+}
+
+/// Logs that were kept.
+pub(super) struct Kept {
+    pub(super) reference: String,
+    pub(super) expires_at: Timestamp,
+    pub(super) entries: Vec<LogEntry>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stored {
+    owner: String,
+    expires_at: Timestamp,
+    entries: Vec<LogEntry>,
+}
+
+impl LogStore {
+    pub(super) fn new(state_dir: &Path) -> Self {
+        Self { folder: Arc::new(state_dir.join("code-mode/logs")) }
+    }
+
+    /// Keeps entries for an owner, without what looks like a credential. `None` when the disk refuses.
+    pub(super) async fn keep(&self, owner: &str, mut entries: Vec<LogEntry>) -> Option<Kept> {
+        let mut bytes = [0; 24];
+        getrandom::fill(&mut bytes).ok()?;
+        let reference: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let lifetime = SignedDuration::try_from(LIFETIME).ok()?;
+        let expires_at = Timestamp::now().checked_add(lifetime).ok()?;
+        for entry in &mut entries {
+            entry.message = redacted(&entry.message);
+        }
+        let stored = Stored { owner: owner.to_owned(), expires_at, entries };
+        let (store, path) = (self.clone(), self.path(&reference)?);
+        let writing = tokio::task::spawn_blocking(move || {
+            store.sweep();
+            let text = serde_json::to_vec(&stored).map_err(io::Error::other)?;
+            durable::save(&path, &text).map(|()| stored)
+        });
+        let stored = match writing.await {
+            Ok(Ok(stored)) => stored,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the logs of a run could not be kept");
+                return None;
+            }
+            Err(_) => return None,
+        };
+        self.sweep_later();
+        Some(Kept { reference, expires_at, entries: stored.entries })
+    }
+
+    /// One page of an owner's logs.
+    pub(super) async fn read(
+        &self,
+        owner: &str,
+        reference: &str,
+        cursor: Option<&str>,
+        limit: Option<usize>,
+    ) -> Result<Value, CallError> {
+        let gone = || {
+            CallError::new(ErrorCode::ResourceNotFound, format!("there are no logs `{reference}`"))
+                .hint("logs stay for an hour after their run")
+        };
+        let path = self.path(reference).ok_or_else(gone)?;
+        let stored: Option<Stored> = tokio::task::spawn_blocking(move || durable::load_json(&path))
+            .await
+            .ok()
+            .and_then(Result::ok)
+            .flatten();
+        let is_theirs =
+            |stored: &Stored| stored.owner == owner && stored.expires_at > Timestamp::now();
+        let stored = stored.filter(is_theirs).ok_or_else(gone)?;
+        let start = match cursor {
+            None => 0,
+            Some(cursor) => {
+                let start = cursor.parse::<usize>().ok();
+                start.filter(|start| *start <= stored.entries.len()).ok_or_else(|| {
+                    let message = format!("`{cursor}` is not a cursor of these logs");
+                    CallError::new(ErrorCode::RequestInvalid, message)
+                        .hint("start without a cursor")
+                })?
+            }
+        };
+        let limit = limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
+        let total = stored.entries.len();
+        let page: Vec<LogEntry> = stored.entries.into_iter().skip(start).take(limit).collect();
+        let end = start + page.len();
+        let mut answer = json!({ "entries": page });
+        if end < total {
+            answer["nextCursor"] = json!(end.to_string());
+        }
+        Ok(answer)
+    }
+
+    /// The file of a reference; a text that is none has none.
+    fn path(&self, reference: &str) -> Option<PathBuf> {
+        let is_reference =
+            reference.len() == 48 && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_reference.then(|| self.folder.join(format!("{reference}.json")))
+    }
+
+    /// Deletes what has expired.
+    fn sweep(&self) {
+        let Ok(entries) = fs::read_dir(&*self.folder) else { return };
+        for entry in entries.filter_map(Result::ok) {
+            let written = entry.metadata().and_then(|metadata| metadata.modified());
+            let age = written.ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+            if age.is_some_and(|age| age >= LIFETIME) {
+                fs::remove_file(entry.path()).ok();
+            }
+        }
+    }
+
+    /// What was just written goes when its time is over, if this process is still there; else a later one does it.
+    fn sweep_later(&self) {
+        let store = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(LIFETIME + Duration::from_secs(1)).await;
+            tokio::task::spawn_blocking(move || store.sweep()).await.ok();
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    fn entries(count: usize) -> Vec<LogEntry> {
+        let entry =
+            |number| LogEntry { level: "log".to_owned(), message: format!("line {number}") };
+        (0..count).map(entry).collect()
+    }
+
+    #[tokio::test]
+    async fn logs_are_read_in_pages_by_their_owner_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = LogStore::new(folder.path());
+        let kept = store.keep("me", entries(7)).await.unwrap();
+        let first = store.read("me", &kept.reference, None, Some(5)).await.unwrap();
+        assert_eq!(first["entries"].as_array().unwrap().len(), 5);
+        let cursor = first["nextCursor"].as_str();
+        let second = store.read("me", &kept.reference, cursor, None).await.unwrap();
+        assert_eq!(second["entries"][0]["message"], "line 5");
+        assert!(second.get("nextCursor").is_none());
+        for (owner, reference) in [("you", kept.reference.as_str()), ("me", "../../x"), ("me", "")]
+        {
+            let error = store.read(owner, reference, None, None).await.unwrap_err();
+            assert_eq!(error.code, ErrorCode::ResourceNotFound);
+        }
+        let error = store.read("me", &kept.reference, Some("9"), None).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::RequestInvalid);
+    }
+
+    #[tokio::test]
+    async fn credentials_are_not_written_down() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = LogStore::new(folder.path());
+        let message = "sent Authorization: Bearer abc.def.ghi".to_owned();
+        let entry = LogEntry { level: "log".to_owned(), message };
+        let kept = store.keep("me", vec![entry]).await.unwrap();
+        let text = fs::read_to_string(store.path(&kept.reference).unwrap()).unwrap();
+        assert!(!text.contains("abc.def.ghi"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn what_has_expired_is_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = LogStore::new(folder.path());
+        let old = store.keep("me", entries(1)).await.unwrap();
+        let path = store.path(&old.reference).unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(SystemTime::now() - LIFETIME).unwrap();
+        store.keep("me", entries(1)).await.unwrap();
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,59 @@
+//! The client behind a run, as the calls of the run may reach it.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use async_trait::async_trait;
+use capdeck_backend::{CallError, Caller};
+use capdeck_catalog::RawObject;
+use serde_json::{json, value::RawValue};
+
+use crate::raw;
+
+/// Passes questions and messages of many calls on to the client of the one run.
+pub(super) struct RunCaller {
+    client: Arc<dyn Caller>,
+    steps: AtomicU64,
+}
+
+impl RunCaller {
+    pub(super) fn new(client: Arc<dyn Caller>) -> Self {
+        Self { client, steps: AtomicU64::new(0) }
+    }
+}
+
+#[async_trait]
+impl Caller for RunCaller {
+    fn wants_progress(&self) -> bool {
+        self.client.wants_progress()
+    }
+
+    /// Calls count their progress each for itself; the client hears steps of the run, which only grow.
+    fn progress(&self, params: RawObject) {
+        let step = self.steps.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut told = raw::object([("progress", json!(step))]);
+        if let Some(message) = params.get("message") {
+            told.insert("message".to_owned(), message.clone());
+        }
+        self.client.progress(told);
+    }
+
+    fn notify(&self, method: &str, params: Option<RawObject>) {
+        self.client.notify(method, params);
+    }
+
+    async fn request(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+    ) -> Result<Box<RawValue>, CallError> {
+        self.client.request(method, params).await
+    }
+
+    /// A question is the run's business: its answer goes back into the call that asked, and the script goes on.
+    fn takes_input_required(&self) -> bool {
+        false
+    }
+}
