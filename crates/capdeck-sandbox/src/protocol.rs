@@ -35,6 +35,10 @@ pub(crate) enum ToWorker {
         id: u32,
         answer: WireAnswer,
     },
+    /// The time of the run stands still, or goes on.
+    Clock {
+        stands: bool,
+    },
 }
 
 /// One cell to run.

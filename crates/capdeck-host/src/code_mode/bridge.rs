@@ -8,6 +8,7 @@ use capdeck_catalog::{Capability, RawObject};
 use capdeck_sandbox::{CallAnswer, CallOut, CallRequest, Method};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
+use tokio::sync::watch;
 
 use super::{data, failure, run_caller::RunCaller};
 use crate::{Session, ToolRequest, raw};
@@ -15,6 +16,7 @@ use crate::{Session, ToolRequest, raw};
 /// Answers the calls of one run as calls of the client that runs it.
 pub(super) struct Bridge {
     session: Arc<Session>,
+    caller: Arc<RunCaller>,
     context: CallContext,
 }
 
@@ -25,12 +27,18 @@ impl Bridge {
             .upgrade()
             .ok_or_else(|| CallError::new(ErrorCode::Cancelled, "the client has gone"))?;
         let caller = Arc::new(RunCaller::new(context.caller.clone()));
-        Ok(Self { session, context: CallContext { caller, ..context.clone() } })
+        let context = CallContext { caller: caller.clone(), ..context.clone() };
+        Ok(Self { session, caller, context })
     }
 }
 
 #[async_trait]
 impl CallOut for Bridge {
+    /// People take their time.
+    fn waiting_for_people(&self) -> Option<watch::Receiver<usize>> {
+        Some(self.caller.open_questions())
+    }
+
     /// A call whose run has ended is cancelled and still comes to its end, which the audit trail tells.
     async fn call(&self, call: CallRequest) -> CallAnswer {
         let cancel = self.context.cancel.child_token();
