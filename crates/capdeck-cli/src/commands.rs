@@ -15,12 +15,14 @@ mod init;
 mod inspect;
 mod list;
 mod pins;
+mod run;
 mod schema;
 mod search;
 mod serve;
 mod setup;
 mod tools;
 mod trust;
+mod types;
 mod untrust;
 mod up;
 mod validate;
@@ -47,6 +49,8 @@ pub(crate) enum Command {
     Describe(describe::DescribeArgs),
     Search(search::SearchArgs),
     Call(call::CallArgs),
+    Run(run::RunArgs),
+    Types(types::TypesArgs),
     Artifacts(artifacts::ArtifactsArgs),
     Auth(auth::AuthArgs),
     Vault(vault::VaultArgs),
@@ -79,6 +83,8 @@ impl Command {
             Self::Describe(args) => describe::run(args, context),
             Self::Search(args) => search::run(args, context),
             Self::Call(args) => call::run(args, context),
+            Self::Run(args) => run::run(args, context),
+            Self::Types(args) => types::run(args, context),
             Self::Artifacts(args) => artifacts::run(args, context),
             Self::Auth(args) => auth::run(args, context),
             Self::Vault(args) => vault::run(args, context),

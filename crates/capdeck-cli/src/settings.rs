@@ -125,7 +125,7 @@ impl Settings {
                 .executable
                 .clone()
                 .map(|program| WorkerCommand { program, args: vec![SANDBOX_WORKER.into()] }),
-            default_exposure: Exposure::Search,
+            default_exposure: Exposure::CodeModeAndSearch,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }

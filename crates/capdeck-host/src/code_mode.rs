@@ -29,7 +29,7 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use self::{bridge::Bridge, deck_directory::DeckDirectory, logs::LogStore};
-use crate::{Continuity, Host, Scope, Session, audit::AuditLine};
+use crate::{Consent, Continuity, Host, Scope, Session, audit::AuditLine};
 
 pub(crate) use tool::{CODE_MODE_TOKENS, code_mode_tool};
 
@@ -40,6 +40,8 @@ pub struct CodeRequest {
     /// Wall-clock time. `None` takes the usual one.
     pub timeout: Option<Duration>,
     pub session: SessionChoice,
+    /// What the person at the command line said to the calls; nothing that comes over a wire sets this.
+    pub consent: Consent,
 }
 
 /// What the host keeps for code mode.
@@ -90,7 +92,8 @@ impl Session {
             owner: self.code_owner(),
             ..Run::new(request.code)
         };
-        let (directory, bridge) = (DeckDirectory::of(self), Bridge::new(self, context)?);
+        let (directory, bridge) =
+            (DeckDirectory::of(self), Bridge::new(self, request.consent, context)?);
         let outcome = tokio::select! {
             report = pool.run(run, &directory, &bridge) => Ok(report),
             () = context.cancel.cancelled() => {
@@ -117,8 +120,12 @@ impl Session {
             None => SessionChoice::New,
         };
         let timeout = asked.timeout_ms.map(Duration::from_millis);
-        let report =
-            self.run_code(CodeRequest { code: asked.code, timeout, session }, context).await?;
+        let report = self
+            .run_code(
+                CodeRequest { code: asked.code, timeout, session, consent: Consent::NotAsked },
+                context,
+            )
+            .await?;
         as_tool_result(&report.envelope)
     }
 
@@ -170,10 +177,10 @@ impl Session {
         let (run, code) = match outcome {
             Ok(report) => {
                 let envelope = &report.envelope;
-                let code = envelope.outcome.as_ref().err().map(|error| json!(error.code));
-                (envelope.meta.run_id.as_str(), code.unwrap_or_else(|| json!("ok")))
+                let code = envelope.outcome.as_ref().err().map(|error| error.code.as_str());
+                (envelope.meta.run_id.as_str(), code.unwrap_or("ok"))
             }
-            Err(error) => ("", json!(error.code.as_str())),
+            Err(error) => ("", error.code.as_str()),
         };
         self.host.0.audit.record(&AuditLine {
             at: Timestamp::now(),
@@ -182,7 +189,7 @@ impl Session {
             method: "code_mode",
             capability: "",
             tool: run,
-            outcome: code.as_str().unwrap_or_default(),
+            outcome: code,
             // Its calls are decided by the policy, each on a line of its own.
             approved: None,
             elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),

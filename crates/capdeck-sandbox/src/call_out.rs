@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
+use tokio::sync::watch;
 
 /// Answers the calls of a script. Implemented by the host; called once per call, several at a time.
 ///
@@ -11,6 +12,11 @@ use serde_json::{Value, value::RawValue};
 pub trait CallOut: Send + Sync {
     /// Answers one call.
     async fn call(&self, call: CallRequest) -> CallAnswer;
+
+    /// How many calls wait for a person right now. The time of the run stands still while there are some; computing time does not.
+    fn waiting_for_people(&self) -> Option<watch::Receiver<usize>> {
+        None
+    }
 
     /// Whether a call that failed like this waits for something from outside, such as a person's word. The script is then not told; a run
     /// in which nothing else happens any more is paused.

@@ -34,7 +34,7 @@ pub struct RunError {
 }
 
 /// The kinds of failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum ErrorCode {
     #[serde(rename = "REQUEST_INVALID")]
     RequestInvalid,
@@ -74,6 +74,36 @@ pub enum ErrorCode {
     /// No worker process could be had.
     #[serde(rename = "SERVER_UNAVAILABLE")]
     Unavailable,
+}
+
+impl ErrorCode {
+    /// The code as clients read it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RequestInvalid => "REQUEST_INVALID",
+            Self::DiagnosticBlocked => "diagnostic_blocked",
+            Self::SessionNotFound => "SESSION_NOT_FOUND",
+            Self::SessionBusy => "SESSION_BUSY",
+            Self::SessionClosed => "SESSION_CLOSED",
+            Self::Serialization => "SERIALIZATION_ERROR",
+            Self::ContentTooLarge => "CONTENT_TOO_LARGE",
+            Self::Timeout => "sandbox_timeout",
+            Self::Limit => "sandbox_limit",
+            Self::ForbiddenGlobal => "sandbox_forbidden_global",
+            Self::TypeError => "sandbox_type_error",
+            Self::ReferenceError => "sandbox_reference_error",
+            Self::Bridge => "runtime_bridge_error",
+            Self::Script => "sandbox_error",
+            Self::Unavailable => "SERVER_UNAVAILABLE",
+            Self::Paused => "RUN_PAUSED",
+        }
+    }
+}
+
+impl Serialize for ErrorCode {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
 }
 
 impl RunError {

@@ -38,6 +38,10 @@ pub(crate) enum ToWorker {
         id: u32,
         answer: WireAnswer,
     },
+    /// The time of the run stands still, or goes on.
+    Clock {
+        stands: bool,
+    },
     /// To a type checker only. The answer is `Checked`.
     Check(Box<CheckRequest>),
 }

@@ -17,7 +17,7 @@ use crate::{
     runtime::with_caller,
     target::ToolTarget,
 };
-use watcher::Watcher;
+pub(super) use watcher::Watcher;
 
 /// Arguments longer than this come by mistake, such as a device as `@file`.
 const MAX_ARGUMENT_BYTES: u64 = 16 << 20;

@@ -8,36 +8,49 @@ use capdeck_catalog::{Capability, RawObject};
 use capdeck_sandbox::{CallAnswer, CallOut, CallRequest, Method};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
+use tokio::sync::watch;
 
 use super::{data, failure, run_caller::RunCaller};
-use crate::{Session, ToolRequest, raw};
+use crate::{Consent, Session, ToolRequest, raw};
 
 /// Answers the calls of one run as calls of the client that runs it.
 pub(super) struct Bridge {
     session: Arc<Session>,
+    caller: Arc<RunCaller>,
+    consent: Consent,
     context: CallContext,
 }
 
 impl Bridge {
-    pub(super) fn new(session: &Session, context: &CallContext) -> Result<Self, CallError> {
+    pub(super) fn new(
+        session: &Session,
+        consent: Consent,
+        context: &CallContext,
+    ) -> Result<Self, CallError> {
         let session = session
             .me
             .upgrade()
             .ok_or_else(|| CallError::new(ErrorCode::Cancelled, "the client has gone"))?;
         let caller = Arc::new(RunCaller::new(context.caller.clone()));
-        Ok(Self { session, context: CallContext { caller, ..context.clone() } })
+        let context = CallContext { caller: caller.clone(), ..context.clone() };
+        Ok(Self { session, caller, consent, context })
     }
 }
 
 #[async_trait]
 impl CallOut for Bridge {
+    /// People take their time.
+    fn waiting_for_people(&self) -> Option<watch::Receiver<usize>> {
+        Some(self.caller.open_questions())
+    }
+
     /// A call whose run has ended is cancelled and still comes to its end, which the audit trail tells.
     async fn call(&self, call: CallRequest) -> CallAnswer {
         let cancel = self.context.cancel.child_token();
         let _ends_with_the_run = cancel.clone().drop_guard();
         let context = CallContext { cancel, ..self.context.clone() };
-        let session = self.session.clone();
-        let work = tokio::spawn(async move { answer(&session, &call, &context).await });
+        let (session, consent) = (self.session.clone(), self.consent);
+        let work = tokio::spawn(async move { answer(&session, &call, consent, &context).await });
         work.await.unwrap_or_else(|error| {
             let bug = CallError::new(ErrorCode::InternalError, error.to_string());
             CallAnswer::failed(failure::of(&bug))
@@ -45,7 +58,12 @@ impl CallOut for Bridge {
     }
 }
 
-async fn answer(session: &Session, call: &CallRequest, context: &CallContext) -> CallAnswer {
+async fn answer(
+    session: &Session,
+    call: &CallRequest,
+    consent: Consent,
+    context: &CallContext,
+) -> CallAnswer {
     let Some(id) = &call.capability else {
         let answer = session.library(call.method, &call.args, context).await;
         return match answer {
@@ -56,7 +74,7 @@ async fn answer(session: &Session, call: &CallRequest, context: &CallContext) ->
     let started = Instant::now();
     let mut facts = raw::object([("capletId", json!(id))]);
     let outcome = match session.handle(id) {
-        Ok(_) => session.call_handle(id, call, &mut facts, context).await,
+        Ok(_) => session.call_handle(id, call, consent, &mut facts, context).await,
         Err(error) => Err(failure::of(&error)),
     };
     let elapsed = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -72,6 +90,20 @@ struct Called {
     args: Option<Box<RawValue>>,
     #[serde(default)]
     fields: Vec<String>,
+}
+
+impl Called {
+    fn request(self, id: &str, consent: Consent) -> ToolRequest {
+        ToolRequest {
+            capability: id.to_owned(),
+            tool: self.name,
+            arguments: self.args,
+            fields: self.fields,
+            consent,
+            whole: true,
+            ..ToolRequest::default()
+        }
+    }
 }
 
 type Outcome = Result<Box<RawValue>, capdeck_sandbox::CallFailure>;
@@ -91,13 +123,15 @@ impl Session {
         &self,
         id: &str,
         call: &CallRequest,
+        consent: Consent,
         facts: &mut RawObject,
         context: &CallContext,
     ) -> Outcome {
         let told = |error: CallError| failure::of(&error);
         if call.method == Method::CallTool {
             let called: Called = arguments(call.method, &call.args).map_err(told)?;
-            return self.call_from_code(id, called, facts, context).await;
+            let request = called.request(id, consent);
+            return self.call_from_code(request, facts, context).await;
         }
         let fields: Map<String, Value> = arguments(call.method, &call.args).map_err(told)?;
         match operation(call.method) {
@@ -123,21 +157,11 @@ impl Session {
 
     async fn call_from_code(
         &self,
-        id: &str,
-        called: Called,
+        request: ToolRequest,
         facts: &mut RawObject,
         context: &CallContext,
     ) -> Outcome {
-        let Called { name, args, fields } = called;
-        facts.extend(raw::object([("tool", json!(name))]));
-        let request = ToolRequest {
-            capability: id.to_owned(),
-            tool: name,
-            arguments: args,
-            fields,
-            whole: true,
-            ..ToolRequest::default()
-        };
+        facts.extend(raw::object([("tool", json!(request.tool))]));
         let result = self.call(&request, context).await.map_err(|error| failure::of(&error))?;
         let mut parts = data::read(&result);
         let artifacts = self.host.artifacts();
@@ -146,7 +170,7 @@ impl Session {
         }
         facts.extend(parts.facts);
         if parts.is_error {
-            let tool = self.catalog().tool(id, &request.tool).cloned();
+            let tool = self.catalog().tool(&request.capability, &request.tool).cloned();
             return Err(failure::of_tool(&request.tool, &parts.data, facts, tool.as_deref()));
         }
         Ok(parts.data)

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use capdeck_backend::{CallError, Caller};
 use capdeck_catalog::RawObject;
 use serde_json::{json, value::RawValue};
+use tokio::sync::watch;
 
 use crate::raw;
 
@@ -16,11 +17,34 @@ use crate::raw;
 pub(super) struct RunCaller {
     client: Arc<dyn Caller>,
     steps: AtomicU64,
+    /// Questions that have no answer yet.
+    open: watch::Sender<usize>,
 }
 
 impl RunCaller {
     pub(super) fn new(client: Arc<dyn Caller>) -> Self {
-        Self { client, steps: AtomicU64::new(0) }
+        Self { client, steps: AtomicU64::new(0), open: watch::Sender::new(0) }
+    }
+
+    /// How many questions have no answer yet.
+    pub(super) fn open_questions(&self) -> watch::Receiver<usize> {
+        self.open.subscribe()
+    }
+}
+
+/// A question, for as long as it is open.
+struct Open<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Open<'a> {
+    fn new(open: &'a watch::Sender<usize>) -> Self {
+        open.send_modify(|open| *open += 1);
+        Self(open)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|open| *open -= 1);
     }
 }
 
@@ -49,6 +73,7 @@ impl Caller for RunCaller {
         method: &str,
         params: Option<RawObject>,
     ) -> Result<Box<RawValue>, CallError> {
+        let _open = Open::new(&self.open);
         self.client.request(method, params).await
     }
 

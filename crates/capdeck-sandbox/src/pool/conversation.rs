@@ -8,7 +8,10 @@ use futures_util::{
     stream::FuturesUnordered,
 };
 use serde_json::value::RawValue;
-use tokio::time::{Instant, sleep_until};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
 
 use super::{
     preflight,
@@ -47,6 +50,10 @@ pub(super) struct Conversation<'a> {
     answered: usize,
     /// Calls that wait for something from outside.
     held: usize,
+    /// How many calls wait for a person.
+    people: Option<watch::Receiver<usize>>,
+    /// Since when the time stands still.
+    still: Option<Instant>,
     /// Timers of the script that have fired, as far as is known.
     timers: u32,
     /// Bytes of log text so far.
@@ -103,6 +110,8 @@ impl<'a> Conversation<'a> {
             ending,
             answered: 0,
             held: 0,
+            people: call_out.waiting_for_people(),
+            still: None,
             timers: 0,
             logged: 0,
         }
@@ -133,7 +142,11 @@ impl<'a> Conversation<'a> {
                     continue;
                 }
                 frame = worker.exchange() => frame?,
-                () = sleep_until(self.deadline) => {
+                () = changed(&mut self.people) => {
+                    self.hold_clock(worker)?;
+                    continue;
+                }
+                () = sleep_until(self.deadline), if self.still.is_none() => {
                     worker.kill().await;
                     self.end_late();
                     return Ok(());
@@ -168,6 +181,20 @@ impl<'a> Conversation<'a> {
                 }
             }
         }
+    }
+
+    /// The time of a run stands still while a person is asked, and goes on after that, here and in the worker.
+    fn hold_clock(&mut self, worker: &mut WorkerProcess) -> io::Result<()> {
+        let waits = self.people.as_mut().is_some_and(|people| *people.borrow_and_update() > 0);
+        match (waits, self.still) {
+            (true, None) => self.still = Some(Instant::now()),
+            (false, Some(since)) => {
+                self.still = None;
+                self.deadline += since.elapsed();
+            }
+            _ => return Ok(()),
+        }
+        worker.queue(&ToWorker::Clock { stands: waits })
     }
 
     fn request(&self) -> RunRequest {
@@ -369,6 +396,18 @@ impl<'a> Conversation<'a> {
 
     fn elapsed_ms(&self) -> f64 {
         self.started.elapsed().as_secs_f64() * 1000.0
+    }
+}
+
+/// Waits for the number of waiting calls to change; for ever if it never can.
+async fn changed(people: &mut Option<watch::Receiver<usize>>) {
+    match people {
+        Some(people) => {
+            if people.changed().await.is_err() {
+                std::future::pending().await
+            }
+        }
+        None => std::future::pending().await,
     }
 }
 

@@ -77,8 +77,10 @@ impl Engine {
                 Due::At(due) => due.min(meter.deadline()),
             };
             let frame = self.shared.channel().receive_until(wake).map_err(Failure::Pipe)?;
-            if let Some(ToWorker::Answer { id, answer }) = frame {
-                self.answer(ctx, id, &answer);
+            match frame {
+                Some(ToWorker::Answer { id, answer }) => self.answer(ctx, id, &answer),
+                Some(ToWorker::Clock { stands }) => meter.hold(stands),
+                _ => {}
             }
         }
     }

@@ -8,6 +8,9 @@ use std::{
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// Longer than anybody waits for a person.
+const A_DAY: Duration = Duration::from_secs(24 * 3600);
+
 /// Why a run was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
@@ -22,6 +25,8 @@ pub(super) struct Meter(Rc<Readings>);
 #[derive(Debug)]
 struct Readings {
     deadline: Cell<Instant>,
+    /// What was left of the time when it was stopped.
+    left: Cell<Option<Duration>>,
     cpu_start: Cell<Duration>,
     cpu_limit: Cell<Duration>,
     stopped: Cell<Option<Stop>>,
@@ -32,6 +37,7 @@ impl Meter {
     pub(super) fn unlimited() -> Self {
         Self(Rc::new(Readings {
             deadline: Cell::new(Instant::now() + Duration::from_secs(60)),
+            left: Cell::new(None),
             cpu_start: Cell::new(cpu_time()),
             cpu_limit: Cell::new(Duration::from_secs(60)),
             stopped: Cell::new(None),
@@ -41,9 +47,26 @@ impl Meter {
     /// Starts measuring a run.
     pub(super) fn start(&self, timeout: Duration, cpu: Duration) {
         self.0.deadline.set(Instant::now() + timeout);
+        self.0.left.set(None);
         self.0.cpu_start.set(cpu_time());
         self.0.cpu_limit.set(cpu);
         self.0.stopped.set(None);
+    }
+
+    /// Lets the time of the run stand still, or go on. Computing counts in any case.
+    pub(super) fn hold(&self, stands: bool) {
+        let now = Instant::now();
+        match (stands, self.0.left.get()) {
+            (true, None) => {
+                self.0.left.set(Some(self.0.deadline.get().saturating_duration_since(now)));
+                self.0.deadline.set(now + A_DAY);
+            }
+            (false, Some(left)) => {
+                self.0.left.set(None);
+                self.0.deadline.set(now + left);
+            }
+            _ => {}
+        }
     }
 
     /// True when the script must end now.

@@ -4,6 +4,7 @@
 
 mod attacks;
 mod cells;
+mod people;
 mod pool;
 mod repeat;
 mod support;

@@ -216,6 +216,7 @@ async fn the_persons_own_session_runs_code_against_everything() {
         code: "(await caplets.hidden.echo({ a: 1 })).a".to_owned(),
         timeout: None,
         session: capdeck_host::SessionChoice::Once,
+        consent: capdeck_host::Consent::NotAsked,
     };
     let report = session.run_code(request, &crate::deck::context()).await.unwrap();
     assert_eq!(crate::deck::value(&report.envelope.outcome.unwrap()), Value::from(1));

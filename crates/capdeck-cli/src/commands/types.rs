@@ -1,0 +1,79 @@
+//! `capdeck types [ID]`: what code can call, as TypeScript.
+
+use capdeck_host::{CallContext, Session};
+use serde_json::{Value, json};
+
+use crate::{
+    completion::{ids_and_tools, tools_of_id},
+    context::Context,
+    errors::{ExitStatus, Failure},
+    plain_text,
+    runtime::with_operator,
+    target,
+};
+
+/// Show what code can call, as TypeScript declarations
+///
+/// Of one capability or one tool, asking for its tools if they are not known; without an ID, of everything that is known.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TypesArgs {
+    /// The capability's id, or `ID.TOOL`.
+    #[arg(value_name = "ID", add = ids_and_tools())]
+    id: Option<String>,
+    /// Only this tool.
+    #[arg(value_name = "TOOL", add = tools_of_id())]
+    tool: Option<String>,
+}
+
+pub(crate) fn run(args: &TypesArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let printer = context.printer;
+    let items = with_operator(context, async |session, call| match &args.id {
+        Some(id) => {
+            let _progress = printer.progress(&format!("asking {id} for its tools"));
+            let (id, tool) = match (target::split(id), &args.tool) {
+                ((id, None), tool) => (id, tool.clone()),
+                ((id, tool), None) => (id, tool),
+                ((_, Some(_)), Some(word)) => {
+                    let message = format!("there is one word too many: `{word}`");
+                    return Err(Failure::usage(message));
+                }
+            };
+            let types = session.types_of(&id, tool.as_deref(), call).await?;
+            Ok(vec![json!({ "id": id, "typeScript": types })])
+        }
+        None => known_types(session, call).await,
+    })?;
+    if printer.wants_json() {
+        printer.json(&json!({ "items": items }));
+        return Ok(ExitStatus::Done);
+    }
+    for item in &items {
+        let text = match item["typeScript"].as_str() {
+            Some(types) => types.to_owned(),
+            None => {
+                let id = item["id"].as_str().unwrap_or_default();
+                format!("// the tools of `{id}` are not known yet: capdeck types {id}")
+            }
+        };
+        printer.data(&plain_text::lines(&text));
+    }
+    if items.is_empty() {
+        printer.note("there are no capabilities; add one with: capdeck add");
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// The declarations of everything whose tools are known; nobody is asked.
+async fn known_types(session: &Session, call: &CallContext) -> Result<Vec<Value>, Failure> {
+    let catalog = session.catalog();
+    let mut items = Vec::new();
+    for capability in catalog.capabilities().filter(|capability| capability.is_usable()) {
+        let id = capability.definition.id.as_str();
+        let types = match capability.discovery {
+            Some(_) => Some(session.types_of(id, None, call).await?),
+            None => None,
+        };
+        items.push(json!({ "id": id, "typeScript": types }));
+    }
+    Ok(items)
+}
