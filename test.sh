@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
-readonly E2E_SUITES="conformance clients bridges apis"
+readonly E2E_SUITES="conformance clients bridges apis keyring"
 readonly API_PARTS="openapi google graphql oauth"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
@@ -73,6 +73,14 @@ suite_bridges() {
   install_python || return
   build_capdeck || return 1
   "$DEPS/venv/bin/python" tests/bridges/run.py
+}
+
+# The key of the vault in the keyring of a desktop session.
+suite_keyring() {
+  has dbus-run-session || { skip "dbus-run-session is not installed (Debian: dbus)"; return; }
+  has gnome-keyring-daemon || { skip "gnome-keyring-daemon is not installed (Debian: gnome-keyring)"; return; }
+  build_capdeck || return 1
+  tests/keyring/run.sh
 }
 
 # APIs described by documents, one part per kind of document.
