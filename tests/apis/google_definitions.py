@@ -66,7 +66,7 @@ class Deck:
         env |= {"PATH": os.environ["PATH"], "HOME": str(self.root / "home"), "NO_COLOR": "1"}
         env |= {"GOOGLE_CLIENT_ID": CLIENT[0], "GOOGLE_CLIENT_SECRET": CLIENT[1]}
         options = {"cwd": self.root / "work", "env": env, "stdin": subprocess.DEVNULL, "text": True}
-        return [os.environ["CAPDECK"], *args], options
+        return [os.environ["CAPDECK"], *args, "--project", str(self.root / "work")], options
 
     def run(self, *args, expect=0):
         command, options = self.command(*args)

@@ -33,6 +33,14 @@ impl Deck {
         Self::open(variables, project, Arc::new(SystemNames))
     }
 
+    /// A deck whose own folder is the project.
+    pub(crate) fn with_own_project() -> Self {
+        let deck = Self::new(&[]);
+        let project = Some(deck.folder.path());
+        let connector = Connector::new(settings(&deck.folder, &[], project, &deck.vault));
+        Self { connector, ..deck }
+    }
+
     /// A deck that looks the names of APIs up here.
     pub(crate) fn with_names(names: Arc<dyn Names>) -> Self {
         Self::open(&[], None, names)
