@@ -8,10 +8,10 @@ import re
 import subprocess
 import tempfile
 import traceback
-import urllib.request
 from pathlib import Path
 
-from google_mock import Mock
+from google_mock import Mock, walk
+from google_provider import Provider
 
 DEFINITIONS = Path(__file__).resolve().parents[3] / "shared" / "data" / "caplets"
 CLIENT = ("client.apps.example", "canary-client-secret")
@@ -49,9 +49,10 @@ class Failed(Exception):
 class Deck:
     """A deck of its own, and the binary in it."""
 
-    def __init__(self, root, mock):
+    def __init__(self, root, mock, provider):
         self.root = root
         self.mock = mock
+        self.provider = provider
         self.outputs = []
         for folder in ("config", "state", "cache", "data", "home", "work"):
             (root / folder).mkdir()
@@ -66,7 +67,7 @@ class Deck:
         env |= {"PATH": os.environ["PATH"], "HOME": str(self.root / "home"), "NO_COLOR": "1"}
         env |= {"GOOGLE_CLIENT_ID": CLIENT[0], "GOOGLE_CLIENT_SECRET": CLIENT[1]}
         options = {"cwd": self.root / "work", "env": env, "stdin": subprocess.DEVNULL, "text": True}
-        return [os.environ["CAPDECK"], *args], options
+        return [os.environ["CAPDECK"], *args, "--project", str(self.root / "work")], options
 
     def run(self, *args, expect=0):
         command, options = self.command(*args)
@@ -91,8 +92,7 @@ class Deck:
             if not line:
                 raise Failed(f"no page to sign in to {capability}: {process.stderr.read()}")
             page = json.loads(line)["authorizationUrl"]
-            with urllib.request.urlopen(page, timeout=60) as answer:
-                answer.read()
+            self.provider.ask("walk", page)
             rest, errors = process.communicate(timeout=60)
             self.outputs.append(rest + errors)
             if process.returncode != 0:
@@ -105,8 +105,16 @@ def check(folder):
         print("skipped: known definitions: no shared data")
         return []
     documents = {place: json.loads((folder / name).read_text()) for place, name in DOCUMENTS.items()}
-    with tempfile.TemporaryDirectory(prefix="capdeck-google-") as root, Mock(documents, *CLIENT) as mock:
-        deck = Deck(Path(root).resolve(), mock)
+    if not os.environ.get("NODE"):
+        print("skipped: known definitions: no Node for the provider they sign in to")
+        return []
+    scopes = {scope for document in documents.values() for method in walk(document) for scope in method.get("scopes", [])}
+    with (
+        tempfile.TemporaryDirectory(prefix="capdeck-google-") as root,
+        Provider(CLIENT, sorted(scopes)) as provider,
+        Mock(documents, provider.issuer, CLIENT) as mock,
+    ):
+        deck = Deck(Path(root).resolve(), mock, provider)
         try:
             wanted = install(deck)
             use(deck, wanted)
@@ -115,10 +123,11 @@ def check(folder):
         except (Failed, KeyError, AssertionError, subprocess.TimeoutExpired) as error:
             line = traceback.extract_tb(error.__traceback__)[-1].line
             return [f"known definitions: {type(error).__name__}: {error} ({line})", *mock.complaints]
-        problems = list(mock.complaints)
-        if any("canary" in output for output in deck.outputs):
+        facts = provider.ask("facts")
+        problems = [*mock.complaints, *facts["complaints"]]
+        if any(secret in output for output in deck.outputs for secret in facts["secrets"]):
             problems.append("a secret was shown")
-        print(f"known definitions: {len(wanted)} capabilities signed in, {len(mock.calls)} calls, {mock.renewals} renewals")
+        print(f"known definitions: {len(wanted)} capabilities signed in, {len(mock.calls)} calls, {facts['renewals']} renewals")
         return problems
 
 
@@ -127,8 +136,8 @@ def install(deck):
     wanted = {}
     for name in ("gmail", "google-drive", "google-workspace"):
         text = (DEFINITIONS / name / "CAPLET.md").read_text()
-        address = re.compile(r"^(\s*(?:discoveryUrl|issuer): )(https://\S+)$", re.MULTILINE)
-        text = address.sub(lambda found: found[1] + deck.mock.local(found[2]), text)
+        text = re.sub(r"(?m)^(\s*discoveryUrl: )(https://\S+)$", lambda found: found[1] + deck.mock.local(found[2]), text)
+        text = re.sub(r"(?m)^(\s*issuer: )https://\S+$", lambda found: found[1] + deck.provider.issuer, text)
         deck.write(name, text.replace("$vault:", "$env:"))
     deck.run("validate")
     for capability in CALLS:
@@ -150,17 +159,17 @@ def use(deck, wanted):
         refused = deck.call(capability, tool, arguments, expect=3)
         assert f"capdeck auth login {capability}" in refused, refused
         # The first token is about to end: the next call renews it.
-        deck.mock.lifetime = 20
+        deck.provider.ask("lifetime", 20)
         scopes = deck.sign_in(capability)
         assert len(scopes) == 1 and scopes[0].startswith("https://www.googleapis.com/auth/"), scopes
-        deck.mock.lifetime = 3600
-        renewals = deck.mock.renewals
+        deck.provider.ask("lifetime", 3600)
+        renewals = deck.provider.ask("facts")["renewals"]
         for _ in range(2):
             result = deck.call(capability, tool, arguments)
             assert result["structuredContent"]["status"] == 200, result
-        assert deck.mock.renewals == renewals + 1, "a token that ends is renewed once"
+        assert deck.provider.ask("facts")["renewals"] == renewals + 1, "a token that ends is renewed once"
         deck.run("auth", "refresh", capability)
-        assert deck.mock.renewals == renewals + 2
+        assert deck.provider.ask("facts")["renewals"] == renewals + 2
         assert deck.call(capability, tool, arguments)["isError"] is False
         status = deck.json("auth", "status", capability)
         assert status["state"] == "signedIn" and status["renewable"], status

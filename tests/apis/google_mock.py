@@ -1,38 +1,32 @@
-"""Google's APIs and its authorization server on one loopback port, made from the real Discovery documents.
+"""Google's APIs on one loopback port, made from the real Discovery documents. Tokens are those of a provider beside it.
 
 Every host `https://HOST` is at `/HOST` here. A request is held against the document: its method, path, parameters, body
 and rights. What does not fit is answered with an error and kept in `complaints`.
 """
 
 import base64
-import hashlib
 import json
 import re
-import secrets
 import threading
+import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-ISSUER_HOST = "accounts.google.com"
 UNIT = 256 * 1024
 
 
 class Mock:
     """The state behind the server; `with Mock(…) as mock` runs it."""
 
-    def __init__(self, documents, client_id, client_secret):
-        self.client = (client_id, client_secret)
+    def __init__(self, documents, issuer, client):
+        self.issuer = issuer
+        self.client = client
         self.complaints = []
         self.calls = []
-        self.codes = {}
-        self.tokens = {}
-        self.refresh_tokens = {}
-        self.renewals = 0
         self.content = {}
         self.sessions = {}
         # How often a piece of an upload is answered with 503 first.
         self.busy = 0
-        self.lifetime = 3600
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         self.documents = {}
@@ -92,76 +86,19 @@ class Mock:
             return said(200, self.documents[url.path])
         if url.path.startswith("/session/"):
             return self.piece(url.path, headers, body)
-        if ISSUER_HOST in url.path:
-            return self.authorize(verb, url, headers, body)
         if ".well-known" in url.path:
             return said(404, {"error": "not here"})
         return self.call(verb, url, headers, body)
 
-    # The authorization server.
-
-    def authorize(self, verb, url, headers, body):
-        issuer = f"{self.url}/{ISSUER_HOST}"
-        if ".well-known" in url.path:
-            return said(
-                200,
-                {
-                    "issuer": issuer,
-                    "authorization_endpoint": f"{issuer}/o/oauth2/v2/auth",
-                    "token_endpoint": f"{issuer}/token",
-                    "response_types_supported": ["code"],
-                    "code_challenge_methods_supported": ["plain", "S256"],
-                    "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
-                    "scopes_supported": ["openid", "email", "profile"],
-                },
-            )
-        if url.path.endswith("/auth"):
-            asked = {name: values[0] for name, values in parse_qs(url.query).items()}
-            if asked.get("client_id") != self.client[0] or asked.get("code_challenge_method") != "S256":
-                return said(400, {"error": "invalid_request"})
-            code = secrets.token_urlsafe()
-            self.codes[code] = asked
-            back = {"code": code, "state": asked["state"], "scope": asked.get("scope", "")}
-            return 302, {"location": f"{asked['redirect_uri']}?{urlencode(back)}"}, b""
-        form = dict(parse_qsl(body.decode()))
-        if not self.knows_client(form, headers):
-            return said(401, {"error": "invalid_client"})
-        if form["grant_type"] == "refresh_token":
-            renewed = form["refresh_token"]
-            if renewed not in self.refresh_tokens:
-                return said(400, {"error": "invalid_grant"})
-            self.renewals += 1
-            # The token before is over at once: whoever still uses it is found out.
-            scope, before = self.refresh_tokens[renewed]
-            del self.tokens[before]
-            granted = self.grant(scope)
-            self.refresh_tokens[renewed] = (scope, granted["access_token"])
-            return said(200, granted)
-        asked = self.codes.pop(form.get("code"), None)
-        digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
-        challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-        if asked is None or asked["code_challenge"] != challenge or asked["redirect_uri"] != form["redirect_uri"]:
-            return said(400, {"error": "invalid_grant"})
-        scope = asked.get("scope", "")
-        granted = self.grant(scope)
-        # Google gives a refresh token only to those who ask for one.
-        if asked.get("access_type") == "offline" and asked.get("prompt") == "consent":
-            granted["refresh_token"] = f"canary-refresh-{secrets.token_urlsafe()}"
-            self.refresh_tokens[granted["refresh_token"]] = (scope, granted["access_token"])
-        return said(200, granted)
-
-    def knows_client(self, form, headers):
-        given = (form.get("client_id"), form.get("client_secret"))
-        basic = headers.get("authorization", "")
-        if basic.startswith("Basic "):
-            name, secret = base64.b64decode(basic.removeprefix("Basic ")).decode().split(":", 1)
-            given = (unquote(name), unquote(secret))
-        return given == self.client
-
-    def grant(self, scope):
-        token = f"canary-access-{secrets.token_urlsafe()}"
-        self.tokens[token] = scope
-        return {"access_token": token, "token_type": "Bearer", "expires_in": self.lifetime, "scope": scope}
+    def scopes_of(self, token):
+        """The scopes of a token as its provider tells them (RFC 7662); `None` for one that is not in force."""
+        fields = urlencode({"token": token, "token_type_hint": "access_token"}).encode()
+        name, secret = (quote(part, safe="") for part in self.client)
+        basic = base64.b64encode(f"{name}:{secret}".encode()).decode()
+        request = urllib.request.Request(f"{self.issuer}/token/introspection", fields, {"authorization": f"Basic {basic}"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            told = json.load(answer)
+        return set(told["scope"].split()) if told["active"] and told["client_id"] == self.client[0] else None
 
     # The APIs.
 
@@ -183,10 +120,10 @@ class Mock:
             if parameter.get("required") and parameter["location"] == "query" and key not in given:
                 return self.complain(f"{name}: {key} is missing")
         token = headers.get("authorization", "").removeprefix("Bearer ")
-        granted = self.tokens.get(token)
+        granted = self.scopes_of(token)
         if granted is None:
             return said(401, {"error": {"code": 401, "message": "invalid credentials"}})
-        if not set(granted.split()) & set(method["scopes"]):
+        if not granted & set(method["scopes"]):
             return said(403, {"error": {"code": 403, "message": "insufficient scopes"}})
         self.calls.append(name)
         query = dict(query)

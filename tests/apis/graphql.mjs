@@ -6,10 +6,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 
+import { generate } from './arguments.mjs';
 import { Deck } from './deck.mjs';
 import { startServer } from './graphql-server.mjs';
 import { fileOf, installed } from './installed.mjs';
-import { sample } from './sample.mjs';
 
 const { buildSchema } = installed('graphql');
 const schemaPath = fileOf('@octokit/graphql-schema', 'schema.graphql');
@@ -56,8 +56,8 @@ async function importWhole(server, label, more) {
     server.seen.refused = [];
     const failed = [];
     for (const tool of tools) {
-      for (const full of [false, true]) {
-        const args = sample(tool.inputSchema, { full });
+      for (const extent of ['required', 'full']) {
+        const args = generate(tool.inputSchema, extent);
         const result = await session.call(tool.name, args).catch((error) => ({ isError: true, error }));
         if (result.isError) failed.push(`${tool.name}(${JSON.stringify(args)}): ${JSON.stringify(result.error?.message ?? result.content)}`);
       }

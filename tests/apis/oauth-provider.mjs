@@ -1,17 +1,8 @@
 // A real OpenID provider (npm `oidc-provider`) and an API that takes its tokens, each on a port of this machine.
 
 import { createServer } from 'node:http';
-import path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 
-const here = path.dirname(fileURLToPath(import.meta.url));
-const deps = process.env.CAPDECK_TEST_DEPS ?? path.join(here, '..', '..', '.test-deps');
-const entry = path.join(deps, 'apis', 'node_modules', 'oidc-provider', 'lib', 'index.js');
-
-const listen = (server) =>
-  new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${server.address().port}`));
-  });
+import { Provider, listen } from './oidc.mjs';
 
 export class Service {
   /** How long the next access tokens live, in seconds. */
@@ -24,7 +15,6 @@ export class Service {
   #servers = [];
 
   async start() {
-    const { default: Provider } = await import(pathToFileURL(entry));
     const front = createServer((request, response) => this.handler(request, response));
     const api = createServer((request, response) => this.#serve(request, response));
     this.#servers = [front, api];

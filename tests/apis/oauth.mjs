@@ -3,26 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
+import { Deck } from './deck.mjs';
 import { Browser } from './oauth-browser.mjs';
 import { Service } from './oauth-provider.mjs';
-
-const root = mkdtempSync(path.join(os.tmpdir(), 'capdeck-oauth-'));
-const folder = (name) => path.join(root, name);
-for (const name of ['config', 'state', 'cache', 'data', 'home']) mkdirSync(folder(name));
-const env = {
-  PATH: process.env.PATH,
-  HOME: folder('home'),
-  CAPDECK_CONFIG_DIR: folder('config'),
-  CAPDECK_STATE_DIR: folder('state'),
-  CAPDECK_CACHE_DIR: folder('cache'),
-  CAPDECK_LOG: 'trace',
-  NO_COLOR: '1',
-};
 
 // Everything the binary ever said.
 const said = [];
@@ -86,14 +73,15 @@ const api = (auth) => ({
   actions: { list: action('GET'), add: action('POST') },
 });
 const config = {
-  policy: [{ allow: {} }],
   httpApis: {
     plain: api({ type: 'oauth2' }),
     person: api({ type: 'oidc', scopes: ['openid', 'api:read'] }),
     device: api({ type: 'oidc', scopes: ['openid', 'api:read'] }),
   },
 };
-writeFileSync(path.join(folder('config'), 'config.json'), JSON.stringify(config));
+const deck = new Deck(config);
+const folder = (name) => deck.folder(name);
+const env = { ...deck.env(), CAPDECK_LOG: 'trace' };
 
 const checks = {
   async 'a call without a sign-in names the command'() {
@@ -190,5 +178,5 @@ for (const [name, check] of Object.entries(checks)) {
   }
 }
 service.stop();
-rmSync(root, { recursive: true, force: true });
+deck.remove();
 process.exitCode = failed ? 1 : 0;

@@ -10,8 +10,8 @@ import { execFileSync } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { Host } from './host.mjs';
-import { generate } from './openapi-arguments.mjs';
+import { generate } from './arguments.mjs';
+import { Deck } from './deck.mjs';
 import { startMock } from './openapi-mock.mjs';
 
 const installed = path.join(process.env.CAPDECK_TEST_DEPS, 'apis', 'node_modules');
@@ -20,7 +20,7 @@ const callers = 8;
 
 async function importWhole() {
   const mock = await startMock(description);
-  const host = new Host({
+  const deck = new Deck({
     openapiEndpoints: {
       github: {
         name: 'GitHub',
@@ -32,9 +32,11 @@ async function importWhole() {
       },
     },
   });
+  let session;
   try {
     const started = performance.now();
-    const tools = await host.listTools('github');
+    session = await deck.openRaw('github');
+    const tools = await session.tools();
     const listedMs = Math.round(performance.now() - started);
     const calls = tools.flatMap((tool) => ['required', 'full'].map((extent) => ({ tool, extent })));
     const refused = [];
@@ -42,7 +44,7 @@ async function importWhole() {
     const work = async () => {
       while (next < calls.length) {
         const { tool, extent } = calls[next++];
-        const reason = await callOne(host, mock, tool, extent);
+        const reason = await callOne(session, tool, extent);
         if (reason) refused.push(`${tool.name} (${extent}): ${reason}`);
       }
     };
@@ -52,25 +54,26 @@ async function importWhole() {
       descriptionBytes: statSync(description).size,
       operations: mock.operations,
       tools: tools.length,
-      problems: host.problems('github').length,
+      problems: deck.problems('github').length,
       listedMs,
       calls: calls.length,
       accepted,
-      residentMb: host.residentMb(),
+      residentMb: session.residentMegabytes(),
       import: importAlone(),
       peer: peerImport(),
     };
     const passed = tools.length >= 0.99 * mock.operations && accepted >= 0.99 * calls.length;
-    return { figures, passed, problems: [...host.problems('github'), ...refused] };
+    return { figures, passed, problems: [...deck.problems('github'), ...refused] };
   } finally {
-    await host.stop();
+    await session?.close();
+    deck.remove();
     mock.stop();
   }
 }
 
 /** Why a call was not accepted; nothing when it was. */
-async function callOne(host, mock, tool, extent) {
-  const result = await host.callTool(tool.name, generate(tool.inputSchema, extent));
+async function callOne(session, tool, extent) {
+  const result = await session.call(tool.name, generate(tool.inputSchema, extent));
   const seen = result.structuredContent?.body;
   if (seen?.operation === undefined) return `did not arrive: ${JSON.stringify(result.content ?? result).slice(0, 400)}`;
   if (seen.operation !== tool.name) return `arrived as ${seen.operation}`;

@@ -1,12 +1,16 @@
-//! Where the key comes from: the environment, a file of Caplets, or a file of our own that is made on first use.
+//! Where the key comes from: the environment, a file of Caplets, or a file of our own that is made on first use. A file of
+//! ours may say that the key is in the system's keyring.
 
-use std::path::{Path, PathBuf};
-
-use zeroize::Zeroizing;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::{
-    Secret,
+    Keyring, Secret,
     key::{Key, NoRandomness},
+    key_file::{self, KeptKey},
+    keyring::{KeyringError, SystemKeyring},
     private_file,
 };
 
@@ -26,6 +30,17 @@ pub struct KeySettings {
     pub caplets_key_file: Option<PathBuf>,
     /// Where Caplets may have left a key. Used when there is no file of our own.
     pub caplets_places: Vec<PathBuf>,
+    /// The keyring that a key file may point to; that of the system when absent.
+    pub keyring: Option<Arc<dyn Keyring>>,
+}
+
+/// Where a key is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyHome {
+    /// In the key file itself.
+    File,
+    /// In the keyring of the system; the key file says so.
+    Keyring,
 }
 
 /// Why there is no key to work with.
@@ -43,6 +58,10 @@ pub enum KeyError {
     Lost { path: String },
     #[error("the key comes from `{variable}`, which is not ours to change")]
     NotOurs { variable: &'static str, own: String },
+    #[error("the system's keyring cannot be used: {0}")]
+    Keyring(KeyringError),
+    #[error("`{path}` says that the key is in the system's keyring, which has no key `{id}`")]
+    NotInKeyring { path: String, id: String },
     #[error("the key file `{path}` cannot be used: {reason}")]
     File { path: String, reason: String },
     #[error("no key can be made: {reason}")]
@@ -62,7 +81,7 @@ pub(crate) struct Keys {
 /// The key in force, and those that a rotation has not yet done away with.
 #[derive(Debug)]
 pub(crate) struct KeyRing {
-    keys: Vec<Key>,
+    keys: Vec<KeptKey>,
     /// Where the key in force is from, for people.
     pub(crate) place: String,
     /// The file a new key is written to, unless the key is somebody else's.
@@ -82,11 +101,17 @@ impl KeyError {
                 format!("put the key there, or unset {variable} to use the key of this machine")
             }
             Self::TwoKeys => format!("unset {CAPLETS_KEY} or {CAPLETS_KEY_FILE}"),
-            Self::Lost { path } => {
-                let folder = Path::new(path).parent().unwrap_or_else(|| Path::new("."));
-                let folder = folder.display().to_string();
-                format!("put the key back, or start anew with: rm -r {}", shell_word(&folder))
+            Self::Lost { path } => format!("put the key back, or {}", start_anew(path)),
+            Self::Keyring(_) => {
+                "unlock the keyring of your session and try again; `capdeck vault rekey --to file`, run \
+                 where it is open, takes the key out of it"
+                    .to_owned()
             }
+            Self::NotInKeyring { path, .. } => format!(
+                "log in as the person whose keyring it is, write the key itself to {} if you have a copy, or {}",
+                shell_word(path),
+                start_anew(path)
+            ),
             Self::NotOurs { variable, own } => format!(
                 "write that key to {}, unset {variable} and run: capdeck vault rekey",
                 shell_word(own)
@@ -106,15 +131,16 @@ impl Keys {
 
     /// The keys there are; `None` when none was ever made.
     pub(crate) fn find(&self) -> Result<Option<KeyRing>, KeyError> {
-        let KeySettings { key_file, caplets_key, caplets_key_file, caplets_places } =
+        let KeySettings { key_file, caplets_key, caplets_key_file, caplets_places, .. } =
             &self.settings;
         if let Some(path) = key_file {
-            let keys = named_file(KEY_FILE, path)?;
+            let keys = self.named_file(KEY_FILE, path)?;
             return Ok(Some(KeyRing { keys, place: shown(path), file: Ok(path.clone()) }));
         }
         let from_text = caplets_key.as_ref().map(key_from_variable).transpose()?;
         let from_file =
-            caplets_key_file.as_ref().map(|path| named_file(CAPLETS_KEY_FILE, path)).transpose()?;
+            caplets_key_file.as_ref().map(|path| self.named_file(CAPLETS_KEY_FILE, path));
+        let from_file = from_file.transpose()?;
         if let (Some(one), Some(other)) = (&from_text, &from_file)
             && one != other
         {
@@ -126,7 +152,7 @@ impl Keys {
             return Ok(Some(KeyRing { keys, place: format!("`{variable}`"), file }));
         }
         for path in std::iter::once(&self.own).chain(caplets_places) {
-            if let Some(keys) = read_file(path)? {
+            if let Some(keys) = key_file::read(path, self.keyring())? {
                 let place = shown(path);
                 return Ok(Some(KeyRing { keys, place, file: Ok(self.own.clone()) }));
             }
@@ -146,10 +172,10 @@ impl Keys {
             return Ok(found);
         }
         self.lost()?;
-        let key = Key::random()?;
-        write_file(&self.own, std::slice::from_ref(&key))?;
+        let kept = KeptKey { key: Key::random()?, home: KeyHome::File };
+        key_file::write(&self.own, std::slice::from_ref(&kept))?;
         let place = shown(&self.own);
-        Ok(KeyRing { keys: vec![key], place, file: Ok(self.own.clone()) })
+        Ok(KeyRing { keys: vec![kept], place, file: Ok(self.own.clone()) })
     }
 
     /// An error when there are entries that no key can open any more.
@@ -161,62 +187,50 @@ impl Keys {
         }
         Ok(())
     }
+
+    /// The keyring that key files point to.
+    pub(crate) fn keyring(&self) -> &dyn Keyring {
+        self.settings.keyring.as_deref().unwrap_or(&SystemKeyring)
+    }
+
+    fn named_file(&self, variable: &'static str, path: &Path) -> Result<Vec<KeptKey>, KeyError> {
+        let missing = || KeyError::NoSuchFile { variable, path: path.display().to_string() };
+        key_file::read(path, self.keyring())?.ok_or_else(missing)
+    }
 }
 
 impl KeyRing {
     /// Seals new things.
     pub(crate) fn in_force(&self) -> Option<&Key> {
-        self.keys.first()
+        self.keys.first().map(|kept| &kept.key)
     }
 
     pub(crate) fn by_id(&self, id: &str) -> Option<&Key> {
-        self.keys.iter().find(|key| key.id() == id)
+        self.keys.iter().map(|kept| &kept.key).find(|key| key.id() == id)
     }
 
-    pub(crate) fn keys(&self) -> &[Key] {
+    pub(crate) fn keys(&self) -> &[KeptKey] {
         &self.keys
     }
 }
 
-/// Writes keys, the one in force first.
-pub(crate) fn write_file(path: &Path, keys: &[Key]) -> Result<(), KeyError> {
-    let mut text = Zeroizing::new(String::new());
-    for key in keys {
-        text.push_str(&key.to_text());
-        text.push('\n');
-    }
-    private_file::write(path, text.as_bytes()).map_err(|error| failed(path, &error))
-}
-
-/// The keys in a file; `None` when there is no file.
-fn read_file(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
-    let bytes = private_file::read(path).map_err(|error| failed(path, &error))?;
-    let Some(bytes) = bytes.map(Zeroizing::new) else { return Ok(None) };
-    if private_file::is_open_to_others(path).map_err(|error| failed(path, &error))? {
-        return Err(KeyError::OpenToOthers { path: path.display().to_string() });
-    }
-    let no_key = || KeyError::NotAKey { place: shown(path) };
-    let text = std::str::from_utf8(&bytes).map_err(|_| no_key())?;
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let keys: Option<Vec<Key>> = lines.map(Key::parse).collect();
-    keys.filter(|keys| !keys.is_empty()).map(Some).ok_or_else(no_key)
-}
-
-fn named_file(variable: &'static str, path: &Path) -> Result<Vec<Key>, KeyError> {
-    let missing = || KeyError::NoSuchFile { variable, path: path.display().to_string() };
-    read_file(path)?.ok_or_else(missing)
-}
-
-fn key_from_variable(text: &Secret) -> Result<Vec<Key>, KeyError> {
+fn key_from_variable(text: &Secret) -> Result<Vec<KeptKey>, KeyError> {
     let no_key = || KeyError::NotAKey { place: format!("`{CAPLETS_KEY}`") };
-    Key::parse(text.expose()).map(|key| vec![key]).ok_or_else(no_key)
+    let kept = |key| vec![KeptKey { key, home: KeyHome::File }];
+    Key::parse(text.expose()).map(kept).ok_or_else(no_key)
 }
 
-fn shown(path: &Path) -> String {
+/// How to go on without a key that is gone.
+fn start_anew(path: &str) -> String {
+    let folder = Path::new(path).parent().unwrap_or_else(|| Path::new("."));
+    format!("start anew with: rm -r {}", shell_word(&folder.display().to_string()))
+}
+
+pub(crate) fn shown(path: &Path) -> String {
     format!("`{}`", path.display())
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> KeyError {
+pub(crate) fn failed(path: &Path, error: &std::io::Error) -> KeyError {
     KeyError::File { path: path.display().to_string(), reason: error.to_string() }
 }
 
@@ -227,6 +241,12 @@ fn shell_word(text: &str) -> String {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+impl From<KeyringError> for KeyError {
+    fn from(error: KeyringError) -> Self {
+        Self::Keyring(error)
     }
 }
 

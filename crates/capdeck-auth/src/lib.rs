@@ -10,6 +10,8 @@
 mod environment;
 mod interpolate;
 mod key;
+mod key_file;
+mod keyring;
 mod keys;
 mod outbound;
 mod private_file;
@@ -23,7 +25,8 @@ pub use interpolate::{
     Lookup, MissingReason, Reference, ResolveError, Resolved, ResolvedText, Substitution,
     Unresolved, has_reference, references, resolve_text, resolve_value,
 };
-pub use keys::{KeyError, KeySettings};
+pub use keyring::{Keyring, KeyringError};
+pub use keys::{KeyError, KeyHome, KeySettings};
 pub use outbound::{
     AuthHeader, BuildClient, Credentials, GuardedClients, GuardedResolver, Names, OutOfReach,
     OutboundError, Reach, SystemNames, TRANSPORT_HEADERS, is_transport_header,

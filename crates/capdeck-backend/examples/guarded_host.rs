@@ -11,7 +11,7 @@ use capdeck_backend::{
     CallContext, ConnectOptions, Connector, ConnectorSettings, GuardianCommand, ToolCall,
     run_guardian,
 };
-use capdeck_definition::{CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source};
+use capdeck_definition::{CapabilityId, Definition, Layer, Source};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
@@ -48,27 +48,11 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
     let backend = json!({"kind": "cli", "actions": {
         "wait": {"command": "sh", "args": ["-c", script, "sh", file]},
     }});
-    let definition = Definition {
-        id: CapabilityId::new("waiting")?,
-        parent: None,
-        member_of: None,
-        name: "Waiting".to_owned(),
-        description: "Waits for ever".to_owned(),
-        tags: Vec::new(),
-        exposure: None,
-        shadowing: Shadowing::default(),
-        pins: None,
-        hints: Hints::default(),
-        setup: None,
-        project_bound: false,
-        runtime: Runtime::default(),
-        icon: None,
-        disabled: false,
-        backend: serde_json::from_value(backend)?,
-        source: Source { layer: Layer::UserFile, path: PathBuf::from("waiting.md") },
-        base_dir: PathBuf::from("/"),
-        fingerprint: String::new(),
-    };
+    let definition = Definition::new(
+        CapabilityId::new("waiting")?,
+        serde_json::from_value(backend)?,
+        Source { layer: Layer::UserFile, path: PathBuf::from("/waiting.md") },
+    );
     let connection = connector.connect(&definition, ConnectOptions::default()).await?;
     let call = ToolCall { name: "wait", arguments: None, meta: None, rest: Default::default() };
     let context = CallContext::detached(Duration::from_secs(600));

@@ -8,33 +8,35 @@
 )]
 
 use std::{
+    cmp::Reverse,
     path::PathBuf,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
 use capdeck_auth::{Environment, KeySettings, Vault};
 use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings};
-use capdeck_definition::{
-    Backend, CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source,
-};
+use capdeck_definition::{Backend, CapabilityId, Definition, Layer, Source};
 use serde_json::{Value, json};
 
 /// Nobody waits for a single document here, and the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 fn main() {
-    let files: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    let mut files: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    // The largest come first, so that none of them is what everybody waits for in the end.
+    files.sort_by_key(|file| Reverse(file.metadata().map_or(0, |facts| facts.len())));
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = files.len().div_ceil(workers).max(1);
+    let next = AtomicUsize::new(0);
     let found: Vec<Value> = std::thread::scope(|scope| {
-        let running: Vec<_> =
-            files.chunks(share).map(|files| scope.spawn(move || check_all(files))).collect();
+        let work = || check_all(std::iter::from_fn(|| files.get(next.fetch_add(1, Relaxed))));
+        let running: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         running.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
     println!("{}", json!({ "documents": found }));
 }
 
-fn check_all(files: &[PathBuf]) -> Vec<Value> {
+fn check_all<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Vec<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let nowhere = PathBuf::from("nowhere");
     let connector = Connector::new(ConnectorSettings {
@@ -47,7 +49,7 @@ fn check_all(files: &[PathBuf]) -> Vec<Value> {
         client_name: "capdeck".to_owned(),
         client_version: "0".to_owned(),
     });
-    files.iter().map(|file| runtime.block_on(check(&connector, file))).collect()
+    files.map(|file| runtime.block_on(check(&connector, file))).collect()
 }
 
 /// `{file, tools, bytes, scopes, problems, broken}`, or `{file, error}`.
@@ -87,25 +89,9 @@ async fn check(connector: &Connector, file: &PathBuf) -> Value {
 fn definition(file: &PathBuf) -> Definition {
     let block = json!({"kind": "googleDiscovery", "discoveryPath": file, "auth": {"type": "none"}});
     let backend: Backend = serde_json::from_value(block).unwrap();
-    Definition {
-        id: CapabilityId::new("api").unwrap(),
-        parent: None,
-        member_of: None,
-        name: "API".to_owned(),
-        description: "An API".to_owned(),
-        tags: Vec::new(),
-        exposure: None,
-        shadowing: Shadowing::default(),
-        pins: None,
-        hints: Hints::default(),
-        setup: None,
-        project_bound: false,
-        runtime: Runtime::default(),
-        icon: None,
-        disabled: false,
+    Definition::new(
+        CapabilityId::new("api").unwrap(),
         backend,
-        source: Source { layer: Layer::UserFile, path: PathBuf::from("api.md") },
-        base_dir: PathBuf::from("/"),
-        fingerprint: String::new(),
-    }
+        Source { layer: Layer::UserFile, path: PathBuf::from("/api.md") },
+    )
 }

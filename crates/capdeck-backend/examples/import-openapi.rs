@@ -10,9 +10,7 @@ use std::{
 
 use capdeck_auth::{KeySettings, Vault};
 use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings};
-use capdeck_definition::{
-    Backend, CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source,
-};
+use capdeck_definition::{Backend, CapabilityId, Definition, Layer, Source};
 use serde_json::json;
 
 #[tokio::main]
@@ -55,27 +53,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
 fn definition(file: PathBuf) -> Result<Definition, Box<dyn Error>> {
     let block = json!({"kind": "openapi", "specPath": file, "baseUrl": "https://api.example", "auth": {"type": "none"}});
     let backend: Backend = serde_json::from_value(block)?;
-    Ok(Definition {
-        id: CapabilityId::new("api")?,
-        parent: None,
-        member_of: None,
-        name: "API".to_owned(),
-        description: "An API".to_owned(),
-        tags: Vec::new(),
-        exposure: None,
-        shadowing: Shadowing::default(),
-        pins: None,
-        hints: Hints::default(),
-        setup: None,
-        project_bound: false,
-        runtime: Runtime::default(),
-        icon: None,
-        disabled: false,
+    Ok(Definition::new(
+        CapabilityId::new("api")?,
         backend,
-        source: Source { layer: Layer::UserFile, path: file.clone() },
-        base_dir: file.parent().map(PathBuf::from).unwrap_or_default(),
-        fingerprint: String::new(),
-    })
+        Source { layer: Layer::UserFile, path: file },
+    ))
 }
 
 /// A line of what the system tells about this process; zero where it tells nothing.

@@ -18,7 +18,11 @@ mod tests;
 mod tool;
 mod upload;
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use capdeck_catalog::Discovery;
@@ -43,7 +47,6 @@ use crate::{
     connect::Prepared,
     described::{Api, DescribedApi, DocumentPlace, Reader, read_document},
     http::{DEFAULT_INLINE, Delivery, Endpoint, Pace, parse_base},
-    working_folder::WorkingFolder,
 };
 
 /// The largest document that is read.
@@ -56,7 +59,7 @@ pub(crate) struct DiscoveryReader {
     base_url: Option<String>,
     filter: Filter,
     /// Where callers may name files to upload.
-    folder: WorkingFolder,
+    project: Option<PathBuf>,
     has_credentials: bool,
     /// True when the document is fetched with the credentials of the API.
     is_trusted: bool,
@@ -66,7 +69,7 @@ pub(crate) struct DiscoveryReader {
 #[derive(Debug)]
 struct DiscoveryApi {
     bases: Bases,
-    folder: WorkingFolder,
+    project: Option<PathBuf>,
     methods: BTreeMap<String, Method>,
     discovery: Discovery,
 }
@@ -78,7 +81,8 @@ pub(crate) fn connect(
 ) -> Result<DescribedApi<DiscoveryReader>, CallError> {
     let block = prepared.block.clone();
     let scrub = |error: CallError| error.scrubbed(&prepared.log_scrubber);
-    let reader = DiscoveryReader::new(&block, &prepared.folder).map_err(scrub)?;
+    let reader =
+        DiscoveryReader::new(&block, prepared.surroundings.project.as_deref()).map_err(scrub)?;
     let server = server(&block).map_err(scrub)?;
     let endpoint =
         Endpoint::new(&mut prepared, &block.auth, server, block.request_timeout_ms, cancel);
@@ -132,7 +136,7 @@ fn place(block: &GoogleDiscoveryApi) -> Result<DocumentPlace, CallError> {
 }
 
 impl DiscoveryReader {
-    fn new(block: &GoogleDiscoveryApi, folder: &WorkingFolder) -> Result<Self, CallError> {
+    fn new(block: &GoogleDiscoveryApi, project: Option<&Path>) -> Result<Self, CallError> {
         let place = place(block)?;
         let base = block.base_url.as_deref().map(parse_base).transpose()?;
         let is_same_server = match (&base, &place) {
@@ -146,7 +150,7 @@ impl DiscoveryReader {
                 include: block.include_operations.clone(),
                 exclude: block.exclude_operations.clone(),
             },
-            folder: folder.clone(),
+            project: project.map(Path::to_path_buf),
             has_credentials: !matches!(block.auth, Auth::None {}),
             // Tools are listed before anybody has signed in.
             is_trusted: is_same_server && !is_sign_in(&block.auth),
@@ -194,14 +198,14 @@ impl Reader for DiscoveryReader {
         let text = read_document(endpoint, &self.place, self.is_trusted, LARGEST_DOCUMENT).await?;
         let (base_url, filter, id) =
             (self.base_url.clone(), self.filter.clone(), endpoint.id().clone());
-        let folder = self.folder.clone();
+        let project = self.project.clone();
         // Large documents take long enough to hold others up.
         let reading = tokio::task::spawn_blocking(move || {
             let document = Document::read(&text)?;
             let bases = document.bases(base_url.as_deref())?;
             let imported = import(&document, &id, &filter);
             let (methods, discovery) = (imported.methods, imported.discovery);
-            Ok(DiscoveryApi { bases, folder, methods, discovery })
+            Ok(DiscoveryApi { bases, project, methods, discovery })
         });
         let api = reading.await.unwrap_or_else(|error| {
             Err(CallError::new(ErrorCode::InternalError, "the description could not be read")
@@ -239,22 +243,21 @@ impl Api for DiscoveryApi {
             let upload = method.upload.as_ref().ok_or_else(|| {
                 CallError::new(ErrorCode::RequestInvalid, format!("`{tool}` takes no media"))
             })?;
-            let media = Media::open(media, upload, &self.folder, endpoint.artifacts()).await?;
+            let media =
+                Media::open(media, upload, self.project.as_deref(), endpoint.artifacts()).await?;
             let (bases, arguments, media) = (&self.bases, &arguments, &media);
             let call = UploadCall { endpoint, bases, method, upload, arguments, media, pace };
             return call.run().await;
         }
         let auth = endpoint.auth_headers()?;
-        let download = arguments.filename.is_some() || arguments.output_path.is_some();
+        let filename = arguments.download_name()?;
+        let download = filename.is_some();
         let alt = download.then_some(("alt", "media"));
         let request =
             request::build(method, &self.bases.service, &method.path, &arguments, &auth, alt)?;
         let request = request::with_json(request, arguments.body.as_ref());
         let delivery = if download {
-            // Where artifacts lie is the host's decision; of a path only the name counts.
-            let name = arguments.output_path.as_deref().and_then(|path| path.rsplit('/').next());
-            let filename = arguments.filename.as_deref().or(name).filter(|name| !name.is_empty());
-            Delivery::Artifact { filename: filename.map(str::to_owned) }
+            Delivery::Artifact { filename: filename.filter(|name| !name.is_empty()) }
         } else {
             Delivery::Inline { limit: DEFAULT_INLINE }
         };

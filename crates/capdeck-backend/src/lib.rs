@@ -30,6 +30,7 @@ mod openapi;
 mod outbound;
 mod process;
 mod process_log;
+mod project_file;
 mod scrub_json;
 mod setup_run;
 mod sign_in;

@@ -59,31 +59,6 @@ impl WorkingFolder {
             }
         }
     }
-
-    /// A file that a caller names, checked to be a plain one inside the folder this rule allows.
-    pub(crate) fn file(&self, named: &str) -> Result<PathBuf, CallError> {
-        let path = match self {
-            Self::Anywhere => PathBuf::from(named),
-            Self::Project { root } => root.join(named),
-        };
-        let unusable = |reason: &str| {
-            CallError::new(
-                ErrorCode::RequestInvalid,
-                format!("the file `{named}` cannot be used: {reason}"),
-            )
-            .hint("give the path of an existing file on the machine capdeck runs on")
-        };
-        let real = path.canonicalize().map_err(|error| unusable(&error.to_string()))?;
-        if !real.is_file() {
-            return Err(unusable("it is not a plain file"));
-        }
-        match self {
-            Self::Project { root } if !real.starts_with(root) => {
-                Err(unusable("it is outside the project this capability is bound to"))
-            }
-            Self::Project { .. } | Self::Anywhere => Ok(real),
-        }
-    }
 }
 
 fn existing(folder: &Path) -> Result<PathBuf, CallError> {

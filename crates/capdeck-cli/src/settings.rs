@@ -140,6 +140,7 @@ fn key_settings(env: &EnvVars, here: &Path, state_dir: &Path) -> KeySettings {
         caplets_key: env.caplets_key.clone(),
         caplets_key_file: env.caplets_key_file.as_ref().map(|file| here.join(file)),
         caplets_places: places.collect(),
+        keyring: None,
     }
 }
 

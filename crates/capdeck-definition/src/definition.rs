@@ -42,6 +42,33 @@ pub struct Definition {
     pub fingerprint: String,
 }
 
+impl Definition {
+    /// A definition that says nothing but what it must: everything else is as if its file left it out.
+    pub fn new(id: CapabilityId, backend: Backend, source: Source) -> Self {
+        Self {
+            parent: None,
+            member_of: None,
+            name: id.as_str().to_owned(),
+            id,
+            description: String::new(),
+            tags: Vec::new(),
+            exposure: None,
+            shadowing: Shadowing::default(),
+            pins: None,
+            hints: Hints::default(),
+            setup: None,
+            project_bound: false,
+            runtime: Runtime::default(),
+            icon: None,
+            disabled: false,
+            backend,
+            base_dir: source.path.parent().map(PathBuf::from).unwrap_or_default(),
+            source,
+            fingerprint: String::new(),
+        }
+    }
+}
+
 /// A capability id: 1 to 64 of `[A-Za-z0-9_-]`. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Capdeck {
     command: Command,
     stdin: Option<Vec<u8>>,
+    /// Where a host's stderr goes.
+    log: Option<std::fs::File>,
 }
 
 /// How a command ended.
@@ -50,7 +52,7 @@ impl Capdeck {
     pub fn at(program: impl Into<PathBuf>, dirs: &TestDirs) -> Self {
         let mut command = Command::new(program.into());
         dirs.isolate(&mut command);
-        Self { command, stdin: None }
+        Self { command, stdin: None, log: None }
     }
 
     #[must_use]
@@ -81,6 +83,13 @@ impl Capdeck {
     #[must_use]
     pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.stdin = Some(text.into());
+        self
+    }
+
+    /// Sends what a host says to people into a file; without this it goes where the test's own goes.
+    #[must_use]
+    pub fn stderr_to(mut self, file: impl AsRef<std::path::Path>) -> Self {
+        self.log = Some(std::fs::File::create(file).unwrap());
         self
     }
 
@@ -128,7 +137,7 @@ impl Capdeck {
             .command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(serving.log.take().map_or_else(Stdio::inherit, Stdio::from))
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());

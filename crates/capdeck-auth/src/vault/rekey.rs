@@ -2,9 +2,9 @@
 
 use super::{Vault, VaultError};
 use crate::{
-    KeyError,
+    KeyError, KeyHome,
     key::Key,
-    keys::write_file,
+    key_file::{self, KeptKey},
     private_file::{Held, Staged},
     sealed_folder::{Content, SealedFolder},
 };
@@ -16,8 +16,10 @@ pub struct Rekeyed {
     pub files: usize,
     /// The id of the new key.
     pub key: String,
-    /// Where the new key is.
+    /// The key file.
     pub place: String,
+    /// Whether the key is in that file.
+    pub home: KeyHome,
 }
 
 /// A file that is sealed with the new key and waits to be put in its place.
@@ -31,11 +33,13 @@ impl Vault {
     ///
     /// Everything is opened and prepared first, so that a file that cannot be read, or a full disk, changes nothing. From then
     /// on the key file holds both keys until the last file is in its place: a crash in between loses nothing either, and the
-    /// next rotation finishes the work.
-    pub fn rekey(&self) -> Result<Rekeyed, VaultError> {
+    /// next rotation finishes the work. Without a `home` the new key stays where the old one was.
+    pub fn rekey(&self, home: Option<KeyHome>) -> Result<Rekeyed, VaultError> {
         let _held = self.hold()?;
         let old = self.keys.find_or_make()?;
         let place = old.file.clone()?;
+        let earlier = old.keys().first().map_or(KeyHome::File, |kept| kept.home);
+        let home = home.unwrap_or(earlier);
         let new = Key::random().map_err(KeyError::from)?;
         let mut waiting = Vec::new();
         for (folder, locked) in self.folders() {
@@ -44,8 +48,12 @@ impl Vault {
             }
         }
         let files = waiting.len();
-        let both: Vec<Key> = std::iter::once(&new).chain(old.keys()).cloned().collect();
-        write_file(&place, &both)?;
+        if home == KeyHome::Keyring {
+            key_file::entrust(&place, self.keys.keyring(), &new)?;
+        }
+        let kept = KeptKey { key: new.clone(), home };
+        let both: Vec<KeptKey> = std::iter::once(&kept).chain(old.keys()).cloned().collect();
+        key_file::write(&place, &both)?;
         for one in waiting {
             one.staged.put().map_err(|error| KeyError::File {
                 path: place.display().to_string(),
@@ -67,8 +75,11 @@ impl Vault {
                 }
             }
         }
-        write_file(&place, std::slice::from_ref(&new))?;
-        Ok(Rekeyed { files, key: new.id().to_owned(), place: place.display().to_string() })
+        key_file::write(&place, std::slice::from_ref(&kept))?;
+        for former in old.keys().iter().filter(|kept| kept.home == KeyHome::Keyring) {
+            key_file::withdraw(self.keys.keyring(), &former.key);
+        }
+        Ok(Rekeyed { files, key: new.id().to_owned(), place: place.display().to_string(), home })
     }
 
     /// Every folder with sealed files. Sign-ins are changed one by one, so each of them is locked.

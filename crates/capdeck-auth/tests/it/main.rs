@@ -12,4 +12,5 @@ mod sign_out;
 mod step_up;
 mod support;
 mod vault;
+mod vault_keyring;
 mod vault_keys;

@@ -175,7 +175,7 @@ fn a_changed_cut_or_swapped_file_is_refused_and_the_others_are_not() {
         let listed = fixture.vault.list().unwrap();
         assert!(listed[0].facts.is_err() && listed[1].facts.is_ok(), "{listed:?}");
         // A new key for what cannot be opened would lose it for good.
-        assert!(fixture.vault.rekey().is_err());
+        assert!(fixture.vault.rekey(None).is_err());
         assert_eq!(fs::read_to_string(fixture.file("ONE")).unwrap(), broken);
     }
     assert_eq!(fixture.show("TWO").unwrap(), "canary-2");
@@ -223,7 +223,7 @@ fn many_writers_lose_nothing() {
                 vault.set(&name, &Secret::new(format!("canary-{number}"))).unwrap();
                 vault.grant(grant(holder(&name), &name, &name)).unwrap();
                 if number % 4 == 0 {
-                    vault.rekey().unwrap();
+                    vault.rekey(None).unwrap();
                 }
             });
         }

@@ -163,7 +163,7 @@ fn a_new_key_opens_everything_and_the_old_one_nothing() {
     let key = folder.path().join("vault/key");
     let old = fs::read_to_string(&key).unwrap();
     let old_file = fs::read_to_string(folder.path().join("vault/values/KEY_0.json")).unwrap();
-    let done = vault.rekey().unwrap();
+    let done = vault.rekey(None).unwrap();
     assert_eq!((done.files, done.place), (3, key.display().to_string()));
     let new = fs::read_to_string(&key).unwrap();
     assert_ne!(new, old);
@@ -180,7 +180,7 @@ fn a_new_key_opens_everything_and_the_old_one_nothing() {
     fs::write(folder.path().join("vault/values/KEY_0.json"), old_file).unwrap();
     assert_eq!(show(&vault, "KEY_0").as_deref(), Ok("canary-0"));
     assert_eq!(show(&vault, "KEY_1").as_deref(), Ok("canary-1"));
-    vault.rekey().unwrap();
+    vault.rekey(None).unwrap();
     assert_eq!(fs::read_to_string(&key).unwrap().lines().count(), 1);
     assert_eq!(show(&vault, "KEY_0").as_deref(), Ok("canary-0"));
 }
@@ -191,7 +191,7 @@ fn a_key_of_somebody_else_is_not_changed_but_can_be_left() {
     let state = folder.path().join("state");
     let vault = Vault::new(&state, from_text(KEY));
     keep(&vault, "TOKEN", "canary-1").unwrap();
-    let error = vault.rekey().unwrap_err();
+    let error = vault.rekey(None).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the key comes from `CAPLETS_ENCRYPTION_KEY`, which is not ours to change"
@@ -201,7 +201,7 @@ fn a_key_of_somebody_else_is_not_changed_but_can_be_left() {
     assert!(error.hint().starts_with(&format!("write that key to {}", own.display())));
     write(&own, KEY, 0o600);
     let vault = Vault::new(&state, KeySettings::default());
-    vault.rekey().unwrap();
+    vault.rekey(None).unwrap();
     assert_eq!(show(&vault, "TOKEN").as_deref(), Ok("canary-1"));
 
     // The key that Caplets left is never written to; the new one goes to our own file.
@@ -210,7 +210,7 @@ fn a_key_of_somebody_else_is_not_changed_but_can_be_left() {
     let settings = KeySettings { caplets_places: vec![caplets.clone()], ..KeySettings::default() };
     let vault = Vault::new(&state, settings);
     keep(&vault, "TOKEN", "canary-2").unwrap();
-    vault.rekey().unwrap();
+    vault.rekey(None).unwrap();
     assert_eq!(fs::read_to_string(caplets).unwrap(), KEY);
     assert!(state.join("vault/key").exists());
     assert_eq!(show(&vault, "TOKEN").as_deref(), Ok("canary-2"));
@@ -222,7 +222,7 @@ async fn sign_ins_are_sealed_with_the_same_key_and_rotate_with_it() {
     let sign_in = folder.sign_in(mock.settings());
     consent(&mock, &sign_in).await;
     let sealed = fs::read_to_string(folder.file()).unwrap();
-    folder.vault().rekey().unwrap();
+    folder.vault().rekey(None).unwrap();
     assert_ne!(fs::read_to_string(folder.file()).unwrap(), sealed);
     assert_eq!(token(&sign_in).await.as_deref(), Some("canary-access-1"));
 

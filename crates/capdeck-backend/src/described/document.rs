@@ -175,7 +175,8 @@ async fn ask(
     };
     let marks = Marks { etag: text(ETAG), last_modified: text(LAST_MODIFIED) };
     let bytes = read_body(&mut response, url, limit).await.map_err(judged)?;
-    Ok(Said::New { bytes, marks })
+    // Some repeat what they were asked with; it would be kept with the copy and shown with every tool.
+    Ok(Said::New { bytes: endpoint.without_secrets(bytes), marks })
 }
 
 fn judged(error: CallError) -> Missing {

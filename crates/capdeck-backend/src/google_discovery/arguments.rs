@@ -41,4 +41,18 @@ impl Arguments {
             .hint("put arguments into `path`, `query`, `header`, `body` and `media`")
         })
     }
+
+    /// The name that content is to be kept under; `None` when it is not asked for.
+    ///
+    /// Where artifacts lie is the host's decision, so a path is refused: its caller would look for the file in the wrong place.
+    pub(super) fn download_name(&self) -> Result<Option<String>, CallError> {
+        match &self.output_path {
+            Some(path) if path.contains(['/', '\\']) => Err(CallError::new(
+                ErrorCode::RequestInvalid,
+                format!("`outputPath` names a place, and content is kept as an artifact: `{path}`"),
+            )
+            .hint("give `filename`; the result says where the artifact is")),
+            _ => Ok(self.filename.clone().or_else(|| self.output_path.clone())),
+        }
+    }
 }

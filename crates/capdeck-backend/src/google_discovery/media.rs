@@ -3,7 +3,7 @@
 mod data_url;
 mod mime_type;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
@@ -12,7 +12,11 @@ use self::{
     mime_type::{accepts, by_extension},
 };
 use super::{arguments::MediaArgument, method::Upload};
-use crate::{ArtifactStore, CallError, ErrorCode, http::Body, working_folder::WorkingFolder};
+use crate::{
+    ArtifactStore, CallError, ErrorCode,
+    http::Body,
+    project_file::{HINT, project_file},
+};
 
 /// Content of known length and type. A file is read while it is sent.
 #[derive(Debug)]
@@ -34,13 +38,16 @@ impl Media {
     pub(super) async fn open(
         argument: MediaArgument,
         upload: &Upload,
-        folder: &WorkingFolder,
+        project: Option<&Path>,
         artifacts: &ArtifactStore,
     ) -> Result<Self, CallError> {
         let MediaArgument { path, artifact, data_url, mime_type, filename } = argument;
         let (source, known_type, known_name) = match (path, artifact, data_url) {
             (Some(path), None, None) => {
-                let file = folder.file(&path)?;
+                let file = project_file(&path, project).map_err(|reason| {
+                    CallError::new(ErrorCode::RequestInvalid, format!("`media.path` {reason}"))
+                        .hint(HINT)
+                })?;
                 let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
                 (Source::File(file), None, name)
             }

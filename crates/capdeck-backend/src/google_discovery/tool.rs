@@ -101,7 +101,7 @@ fn input_schema(
         );
         properties.insert(
             "outputPath".to_owned(),
-            json!({"type": "string", "description": "Like `filename`, with the last part of this path as the name; artifacts have their own folder."}),
+            json!({"type": "string", "description": "The same as `filename`: a name without folders, because artifacts have their own place."}),
         );
     }
     let mut schema = group_schema(properties, required);

@@ -42,6 +42,7 @@ pub(super) struct GraphQlApi {
 struct CallableDocument {
     text: String,
     operation: Option<String>,
+    is_mutation: bool,
 }
 
 /// A tool with what is told of it.
@@ -96,8 +97,8 @@ impl GraphQlApi {
         };
         discovery.problems = problems.into_list().into_iter().map(scrubbed).collect();
         let documents = offers.into_iter().map(|offer| {
-            let Operation { document, name, .. } = offer.operation;
-            (offer.name, CallableDocument { text: document, operation: name })
+            let Operation { document, name, is_mutation, .. } = offer.operation;
+            (offer.name, CallableDocument { text: document, operation: name, is_mutation })
         });
         Ok(Ok(Self { url, discovery, documents: documents.collect(), query_tool }))
     }
@@ -121,6 +122,7 @@ impl Api for GraphQlApi {
                 query: &document.text,
                 variables: &arguments,
                 operation_name: document.operation.as_deref(),
+                is_mutation: document.is_mutation,
             }
             .request(&self.url)?,
             (None, Some(query_tool)) if tool == QueryTool::NAME => {

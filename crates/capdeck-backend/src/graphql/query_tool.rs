@@ -89,13 +89,13 @@ impl QueryTool {
             Some(Value::String(name)) => Some(name),
             Some(_) => return Err(refuse("`operationName` must be a string")),
         };
-        self.check(&text, operation.as_deref())?;
-        let payload =
-            Payload { query: &text, variables: &variables, operation_name: operation.as_deref() };
-        payload.request(url)
+        let is_mutation = self.check(&text, operation.as_deref())?;
+        let operation_name = operation.as_deref();
+        Payload { query: &text, variables: &variables, operation_name, is_mutation }.request(url)
     }
 
-    fn check(&self, text: &str, operation: Option<&str>) -> Result<(), CallError> {
+    /// Holds a document against the schema and the rights. True when the operation that is meant is a mutation.
+    fn check(&self, text: &str, operation: Option<&str>) -> Result<bool, CallError> {
         if text.len() > LONGEST_DOCUMENT {
             let message = format!("the document is longer than {LONGEST_DOCUMENT} bytes");
             return Err(
@@ -104,7 +104,7 @@ impl QueryTool {
         }
         let document =
             check_document(&self.schema, text).map_err(|error| self.bad(&error, text))?;
-        choose(&document, operation).map_err(|error| self.bad(&error, text))?;
+        let chosen = choose(&document, operation).map_err(|error| self.bad(&error, text))?;
         for one in document.operations.iter() {
             match one.operation_type {
                 OperationType::Query => {}
@@ -124,7 +124,7 @@ impl QueryTool {
                 }
             }
         }
-        Ok(())
+        Ok(chosen.operation_type == OperationType::Mutation)
     }
 
     fn bad(&self, error: &BadDocument, text: &str) -> CallError {

@@ -83,11 +83,9 @@ impl GraphQlReader {
     }
 
     async fn introspect(&self, endpoint: &Endpoint, query: &str) -> Result<Bytes, CallError> {
-        let payload = Payload { query, variables: &Map::new(), operation_name: None };
-        let mut request = payload.request(&self.url)?;
-        // A question about the schema changes nothing, whatever the method.
-        request.is_idempotent = true;
-        let mut response = endpoint.send(request).await?;
+        let payload =
+            Payload { query, variables: &Map::new(), operation_name: None, is_mutation: false };
+        let mut response = endpoint.send(payload.request(&self.url)?).await?;
         let status = response.status();
         // Servers that speak the newer rules refuse a document they do not know with 400 and say why.
         if !status.is_success() && status.as_u16() != 400 {

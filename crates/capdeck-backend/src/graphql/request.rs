@@ -21,6 +21,9 @@ pub(super) struct Payload<'a> {
     pub(super) variables: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) operation_name: Option<&'a str>,
+    /// Queries change nothing and may be sent again, whatever the method; mutations never.
+    #[serde(skip)]
+    pub(super) is_mutation: bool,
 }
 
 impl Payload<'_> {
@@ -33,6 +36,7 @@ impl Payload<'_> {
         let accept = "application/graphql-response+json, application/json;q=0.9, */*;q=0.1";
         request.headers.insert(ACCEPT, HeaderValue::from_static(accept));
         request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        request.is_idempotent = !self.is_mutation;
         request.body = Some(Body::default().with_bytes(body));
         Ok(request)
     }

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant as StdInstant},
 };
 
+use bytes::Bytes;
 use capdeck_auth::{AuthHeader, Credentials, Reference, Scrubber};
 use capdeck_definition::{Auth, CapabilityId, HttpBlock};
 use reqwest::{
@@ -115,6 +116,15 @@ impl Endpoint {
     /// The capability this is.
     pub(crate) fn id(&self) -> &CapabilityId {
         &self.id
+    }
+
+    /// A document without the secrets that were sent to get it.
+    pub(crate) fn without_secrets(&self, document: Bytes) -> Bytes {
+        let scrubber = self.with_tokens(&self.result_scrubber);
+        match std::str::from_utf8(&document).map(|text| scrubber.text(text)) {
+            Ok(Cow::Owned(scrubbed)) => scrubbed.into(),
+            Ok(Cow::Borrowed(_)) | Err(_) => document,
+        }
     }
 
     /// What must not be told to anyone.

@@ -13,7 +13,11 @@ use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use crate::{ArtifactStore, CallError, ErrorCode, http::Body};
+use crate::{
+    ArtifactStore, CallError, ErrorCode,
+    http::Body,
+    project_file::{HINT, project_file},
+};
 
 /// Callers leave out the padding as often as not.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -62,9 +66,8 @@ impl FileInput {
             let name = file_name(&artifact);
             (plain_file(artifact).map_err(refuse)?, name, None)
         } else if let Some(path) = text("path") {
-            let path = project_file(path, places.project).map_err(|error| {
-                refuse(error).hint("give a path inside the project, or the content itself")
-            })?;
+            let path =
+                project_file(path, places.project).map_err(|error| refuse(error).hint(HINT))?;
             let name = file_name(&path);
             (plain_file(path).map_err(refuse)?, name, None)
         } else if let Some(encoded) = text("base64") {
@@ -105,22 +108,6 @@ fn plain_file(path: PathBuf) -> Result<Content, String> {
         return Err("is no file".to_owned());
     }
     Ok(Content::File { path, length: facts.len() })
-}
-
-/// The file a path means, without links, inside the project.
-fn project_file(path: &str, project: Option<&Path>) -> Result<PathBuf, String> {
-    let project = project.ok_or("is a path, and there is no project to read it from")?;
-    let project = project.canonicalize().map_err(|error| format!("cannot be read: {error}"))?;
-    let file = project
-        .join(path)
-        .canonicalize()
-        .map_err(|error| format!("cannot be read: `{path}`: {error}"))?;
-    // Links were followed before the check: one inside the project may lead out of it.
-    if file.starts_with(&project) {
-        Ok(file)
-    } else {
-        Err(format!("is outside of the project: `{path}`"))
-    }
 }
 
 fn file_name(path: &Path) -> Option<String> {

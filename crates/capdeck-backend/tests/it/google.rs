@@ -107,14 +107,19 @@ async fn content_comes_down_as_an_artifact() {
     );
     assert!(google.lines()[0].starts_with("GET /things/v1/things/t?alt=media"));
 
-    // A path chooses the name and not the place.
-    let arguments = json!({"path": {"thingId": "t"}, "outputPath": "/etc/../other.txt"});
-    let elsewhere = get(arguments).await.unwrap();
-    let other = elsewhere["structuredContent"]["uri"].as_str().unwrap().to_owned();
-    assert!(
-        other.starts_with("capdeck://artifacts/thing/") && other.ends_with("/other.txt"),
-        "{other}"
-    );
+    // The other argument chooses the name, too, and never the place.
+    let arguments = json!({"path": {"thingId": "t"}, "outputPath": "other.txt"});
+    let named = get(arguments).await.unwrap()["structuredContent"]["uri"].to_string();
+    assert!(named.ends_with("/other.txt\""), "{named}");
+    let asked = google.seen().len();
+    for place in ["/etc/../other.txt", "sub/other.txt", "..\\other.txt", "/"] {
+        let arguments = json!({"path": {"thingId": "t"}, "outputPath": place});
+        let error = get(arguments).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::RequestInvalid, "{place}");
+        assert!(error.message.starts_with("`outputPath` names a place"), "{error}");
+        assert!(error.hint.unwrap().starts_with("give `filename`"));
+    }
+    assert_eq!(google.seen().len(), asked);
 
     // What was downloaded can be uploaded again.
     let media = json!({"media": {"artifact": uri}});

@@ -45,7 +45,7 @@ async fn small_content_goes_in_one_request() {
 
 #[tokio::test]
 async fn content_with_a_body_goes_in_two_parts() {
-    let (google, deck) = (Google::start().await, Deck::new(&[]));
+    let (google, deck) = (Google::start().await, Deck::with_own_project());
     let path = deck.folder.path().join("hello \"you\".txt");
     std::fs::write(&path, "hello").unwrap();
     let arguments = json!({"body": {"name": "x"}, "media": {"path": path}});
@@ -64,7 +64,7 @@ async fn content_with_a_body_goes_in_two_parts() {
 
 #[tokio::test]
 async fn large_content_goes_in_pieces_and_tells_how_far_it_is() {
-    let (google, deck) = (Google::start().await, Deck::new(&[]));
+    let (google, deck) = (Google::start().await, Deck::with_own_project());
     let (path, sum) = file(&deck, 2 * PIECE + 5);
     let arguments = json!({"body": {"name": "x"}, "media": {"path": path, "mimeType": "x/y"}});
     let connection = deck.connect(google.block()).await.unwrap();
@@ -93,7 +93,7 @@ async fn large_content_goes_in_pieces_and_tells_how_far_it_is() {
 
 /// Uploads five pieces' worth with these faults and gives the ranges that were sent.
 async fn interrupted(faults: &[Fault], length: usize) -> (Result<Value, String>, Vec<String>) {
-    let (google, deck) = (Google::start().await, Deck::new(&[]));
+    let (google, deck) = (Google::start().await, Deck::with_own_project());
     let (path, sum) = file(&deck, length);
     google.fails(faults);
     let arguments = json!({"path": {"thingId": "t"}, "media": {"path": path}});

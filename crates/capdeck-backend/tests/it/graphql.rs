@@ -361,3 +361,37 @@ async fn unknown_tools_and_addresses_are_refused() {
         assert_eq!(error.message, format!("`endpointUrl` cannot be used: {reason}"));
     }
 }
+
+#[tokio::test]
+async fn queries_are_sent_again_and_mutations_never() {
+    for (tool, arguments, times) in [
+        ("query_hello", json!({}), 2),
+        ("mutation_rename", json!({"id": 1, "name": "x"}), 1),
+        ("query", json!({"query": "{ hello }"}), 2),
+        ("query", json!({"query": "mutation { rename(id: 1, name: \"x\") { id } }"}), 1),
+        (
+            "query",
+            json!({"query": "query A { hello } mutation B { rename(id: 1, name: \"x\") { id } }", "operationName": "A"}),
+            2,
+        ),
+        (
+            "query",
+            json!({"query": "query A { hello } mutation B { rename(id: 1, name: \"x\") { id } }", "operationName": "B"}),
+            1,
+        ),
+    ] {
+        let is_first = std::sync::atomic::AtomicBool::new(true);
+        let (base, asked) = server(move |_| {
+            if is_first.swap(false, std::sync::atomic::Ordering::SeqCst) {
+                respond(503, "text/plain", "later")
+            } else {
+                json_answer(&json!({"data": {"hello": "x"}}))
+            }
+        })
+        .await;
+        let (deck, block) = with_schema(&base, json!({"queryTool": {"mutations": true}}));
+        let result = deck.call(block, tool, arguments.clone()).await.unwrap();
+        assert_eq!(result["isError"], times == 1, "{arguments}: {result}");
+        assert_eq!(asked.lock().unwrap().len(), times, "{arguments}");
+    }
+}

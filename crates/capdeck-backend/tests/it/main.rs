@@ -14,6 +14,7 @@ mod guardian;
 mod http;
 mod http_limits;
 mod http_network;
+mod http_rebinding;
 mod http_retries;
 mod http_turns;
 mod mcp;

@@ -10,9 +10,7 @@ use capdeck_auth::{Environment, KeySettings, Names, SystemNames, Vault};
 use capdeck_backend::{
     CallContext, CallError, ConnectOptions, Connection, Connector, ConnectorSettings, ToolCall,
 };
-use capdeck_definition::{
-    Backend, CapabilityId, Definition, Hints, Layer, Runtime, Shadowing, Source,
-};
+use capdeck_definition::{Backend, CapabilityId, Definition, Layer, Source};
 use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +29,14 @@ impl Deck {
 
     pub(crate) fn with_project(variables: &[(&str, &str)], project: Option<&Path>) -> Self {
         Self::open(variables, project, Arc::new(SystemNames))
+    }
+
+    /// A deck whose own folder is the project.
+    pub(crate) fn with_own_project() -> Self {
+        let deck = Self::new(&[]);
+        let project = Some(deck.folder.path());
+        let connector = Connector::new(settings(&deck.folder, &[], project, &deck.vault));
+        Self { connector, ..deck }
     }
 
     /// A deck that looks the names of APIs up here.
@@ -91,27 +97,11 @@ fn settings(
 /// A definition named `thing` around a backend block, given with its `kind`.
 pub(crate) fn definition(backend: Value) -> Definition {
     let backend: Backend = serde_json::from_value(backend).unwrap();
-    Definition {
-        id: CapabilityId::new("thing").unwrap(),
-        parent: None,
-        member_of: None,
-        name: "Thing".to_owned(),
-        description: "A thing".to_owned(),
-        tags: Vec::new(),
-        exposure: None,
-        shadowing: Shadowing::default(),
-        pins: None,
-        hints: Hints::default(),
-        setup: None,
-        project_bound: false,
-        runtime: Runtime::default(),
-        icon: None,
-        disabled: false,
-        backend,
-        source: Source { layer: Layer::UserFile, path: PathBuf::from("thing.md") },
-        base_dir: PathBuf::from("/"),
-        fingerprint: String::new(),
-    }
+    let source = Source { layer: Layer::UserFile, path: PathBuf::from("thing.md") };
+    let id = CapabilityId::new("thing").unwrap();
+    let (name, description) = ("Thing".to_owned(), "A thing".to_owned());
+    let base_dir = PathBuf::from("/");
+    Definition { name, description, base_dir, ..Definition::new(id, backend, source) }
 }
 
 pub(crate) async fn call(

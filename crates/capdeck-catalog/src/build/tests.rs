@@ -1,35 +1,14 @@
 use std::path::PathBuf;
 
-use capdeck_definition::{
-    DeckConfig, Hints, Layer, Quarantined, Runtime, Setup, Shadowing, Source,
-};
+use capdeck_definition::{DeckConfig, Layer, Quarantined, Setup, Source};
 use serde_json::json;
 
 use super::*;
 use crate::Tool;
 
 pub(crate) fn definition(id: &str, layer: Layer) -> Definition {
-    Definition {
-        id: CapabilityId::new(id).unwrap(),
-        parent: None,
-        member_of: None,
-        name: id.to_owned(),
-        description: String::new(),
-        tags: Vec::new(),
-        exposure: None,
-        shadowing: Shadowing::default(),
-        pins: None,
-        hints: Hints::default(),
-        setup: None,
-        project_bound: false,
-        runtime: Runtime::default(),
-        icon: None,
-        disabled: false,
-        backend: serde_json::from_value(json!({"kind": "mcp", "command": "server"})).unwrap(),
-        source: source(id, layer),
-        base_dir: PathBuf::new(),
-        fingerprint: String::new(),
-    }
+    let backend = serde_json::from_value(json!({"kind": "mcp", "command": "server"})).unwrap();
+    Definition::new(CapabilityId::new(id).unwrap(), backend, source(id, layer))
 }
 
 fn source(id: &str, layer: Layer) -> Source {

@@ -3,9 +3,7 @@
 use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use capdeck_catalog::{Catalog, Discovery, Facts, Held, Tool, Trust, build};
-use capdeck_definition::{
-    CapabilityId, Deck, Definition, Exposure, Hints, Layer, Runtime, Shadowing, Source,
-};
+use capdeck_definition::{CapabilityId, Deck, Definition, Exposure, Layer, Source};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -24,27 +22,9 @@ pub(crate) struct Question {
 }
 
 pub(crate) fn definition(id: &str, layer: Layer) -> Definition {
-    Definition {
-        id: CapabilityId::new(id).unwrap(),
-        parent: None,
-        member_of: None,
-        name: id.to_owned(),
-        description: String::new(),
-        tags: Vec::new(),
-        exposure: None,
-        shadowing: Shadowing::default(),
-        pins: None,
-        hints: Hints::default(),
-        setup: None,
-        project_bound: false,
-        runtime: Runtime::default(),
-        icon: None,
-        disabled: false,
-        backend: serde_json::from_value(json!({"kind": "mcp", "command": "server"})).unwrap(),
-        source: Source { layer, path: PathBuf::from(format!("{layer:?}/{id}.md")) },
-        base_dir: PathBuf::new(),
-        fingerprint: String::new(),
-    }
+    let backend = serde_json::from_value(json!({"kind": "mcp", "command": "server"})).unwrap();
+    let source = Source { layer, path: PathBuf::from(format!("{layer:?}/{id}.md")) };
+    Definition::new(CapabilityId::new(id).unwrap(), backend, source)
 }
 
 /// A catalog of servers whose tools are known.

@@ -9,7 +9,7 @@ use crate::{auth::sign_in, capdeck, provider::Provider};
 
 /// From the environment, from the vault, as a client's secret. Tokens are `canary-access-…`.
 const FROM_ENVIRONMENT: &str = "canary-environment/1+a";
-const FROM_VAULT: &str = "canary-vault/2+b";
+pub(crate) const FROM_VAULT: &str = "canary-vault/2+b";
 const CLIENT_SECRET: &str = "canary-client/3+c";
 
 /// Every kind of backend that repeats whatever it is given, and every place a secret can stand in.
@@ -52,20 +52,20 @@ fn deck(provider: &Provider) -> TestDirs {
 }
 
 /// The binary with the secrets in its environment, saying all it can.
-fn loud(dirs: &TestDirs) -> Capdeck {
+pub(crate) fn loud(dirs: &TestDirs) -> Capdeck {
     capdeck(dirs)
         .env("CAPDECK_LOG", "trace")
         .env("MY_SECRET", FROM_ENVIRONMENT)
         .env("CLIENT", CLIENT_SECRET)
 }
 
-fn assert_clean(place: &str, text: &str) {
+pub(crate) fn assert_clean(place: &str, text: &str) {
     for secret in ["canary", "%2F1%2Ba", "%2F2%2Bb", "%2F3%2Bc"] {
         assert!(!text.contains(secret), "`{secret}` is in {place}:\n{text}");
     }
 }
 
-fn assert_clean_files(folder: &Path) {
+pub(crate) fn assert_clean_files(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {
@@ -123,6 +123,23 @@ fn no_secret_comes_out_of_any_command() {
         "vault get STORED",
         "vault rekey",
         "trust",
+        "untrust",
+        "approve nothing",
+        "setup shell --yes",
+        "init",
+        "schema caplet",
+        "schema config",
+        "completions bash",
+        "completions zsh",
+        "artifacts list",
+        "artifacts prune",
+        "artifacts read capdeck://artifacts/shell/none/none",
+        "artifacts delete capdeck://artifacts/shell/none/none",
+        "add openapi described --spec ./missing-$env:MY_SECRET.json --token-env MY_SECRET",
+        "add mcp remote --url https://mcp.example/$env:MY_SECRET --token-env MY_SECRET --print",
+        "add http web --base-url https://api.example --action get:GET:/x --token-env MY_SECRET --print",
+        "auth login items --no-open --device",
+        "auth login shell",
         "vault grant shell STORED",
         "vault revoke shell STORED",
         "call shell tell",
@@ -144,8 +161,15 @@ fn no_secret_comes_out_of_any_command() {
         }
     }
     assert!(redacted >= 12, "the backends did repeat their secrets ({redacted})");
+    // What a shell's completion offers for the words so far.
+    for words in ["call ", "call shell ", "vault get ", "auth login ", "artifacts read "] {
+        let asking = loud(&dirs).env("CAPDECK_COMPLETE", "fish").args(["--", "capdeck"]);
+        let offered = asking.args(words.split(' ')).run().success();
+        assert_clean(words, &format!("{}{}", offered.stdout, offered.stderr));
+    }
     assert_clean_files(&dirs.state());
     assert_clean_files(&dirs.cache());
+    assert_clean_files(&dirs.config());
 }
 
 #[test]

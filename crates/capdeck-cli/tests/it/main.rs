@@ -8,6 +8,7 @@ mod auth;
 mod budget;
 mod call;
 mod canary;
+mod canary_apis;
 mod chaos;
 mod check;
 mod completions;

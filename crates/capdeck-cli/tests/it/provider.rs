@@ -139,15 +139,25 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
         let text = String::from_utf8(body).unwrap();
-        let answer = answer(state, &path, &token, &head, text);
+        let told = Told { target: &target, token: &token, head: &head };
+        let answer = answer(state, &path, &told, text);
         if reader.get_mut().write_all(answer.as_bytes()).is_err() {
             return;
         }
     }
 }
 
-fn answer(state: &Mutex<State>, path: &str, token: &str, head: &str, body: String) -> String {
+/// What a request says besides its path and body.
+struct Told<'a> {
+    target: &'a str,
+    token: &'a str,
+    head: &'a str,
+}
+
+fn answer(state: &Mutex<State>, path: &str, told: &Told<'_>, body: String) -> String {
     let mut state = state.lock().unwrap();
+    let Told { target, token, head } = *told;
+    let you = json!({"target": target, "head": head, "body": body});
     state.asked.push((path.to_owned(), body));
     let (status, body, challenge) = match (path, &state.wanted_scope) {
         ("/items", _) if token != state.accepted => {
@@ -157,8 +167,19 @@ fn answer(state: &Mutex<State>, path: &str, token: &str, head: &str, body: Strin
             let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
             (403, Value::Null, challenge)
         }
-        // APIs that tell their callers what they sent.
-        ("/echo", _) => (200, json!({"you": head}), String::new()),
+        // APIs that tell their callers what they sent: as an answer, and as each kind of failure.
+        (_, _) if path.starts_with("/echo/graphql") => {
+            (200, json!({"data": {"hello": you.to_string()}}), String::new())
+        }
+        (_, _) if path.starts_with("/errors/graphql") => {
+            (200, json!({"data": null, "errors": [{"message": you.to_string()}]}), String::new())
+        }
+        (_, _) if path.starts_with("/echo") => (200, json!({ "you": you }), String::new()),
+        (_, _) if path.starts_with("/refuse/") => {
+            let status = path.split('/').nth(2).and_then(|status| status.parse().ok());
+            let challenge = format!("Bearer realm=\"{}\"", token.replace('"', ""));
+            (status.unwrap_or(500), json!({ "you": you }), challenge)
+        }
         ("/items", None) => (200, json!({"items": [1, 2], "you": token}), String::new()),
         _ => {
             let known = state.answers.get(path).cloned();
@@ -166,7 +187,8 @@ fn answer(state: &Mutex<State>, path: &str, token: &str, head: &str, body: Strin
             (status, body, String::new())
         }
     };
-    let text = body.to_string();
+    // A document may say where it was asked for.
+    let text = body.to_string().replace("TARGET", target);
     let length = text.len();
     format!(
         "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\nwww-authenticate: {challenge}\r\n\

@@ -252,3 +252,23 @@ fn what_is_typed_at_a_terminal_is_not_shown() {
     assert!(!said.contains("canary") && !said.contains("xxx"), "{said}");
     assert_eq!(json(&dirs, &["vault", "get", "TYPED", "--show"])["value"], value);
 }
+
+#[test]
+fn a_keyring_that_is_not_there_is_told_and_the_key_stays_where_it_is() {
+    let dirs = tells();
+    set(&dirs, &["MY_KEY"], CANARY).success();
+    let key = fs::read_to_string(dirs.state().join("vault/key")).unwrap();
+    let nowhere = format!("unix:path={}", dirs.state().join("no-bus").display());
+    let away = || capdeck(&dirs).env("DBUS_SESSION_BUS_ADDRESS", &nowhere);
+    let refused = away().args(["vault", "rekey", "--to", "keyring", "--json"]).run();
+    let error = &refused.json()["error"];
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert_eq!(error["code"], "INVALID_KEY_SOURCE", "{error}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.starts_with("the system's keyring cannot be used: "), "{message}");
+    assert_eq!(fs::read_to_string(dirs.state().join("vault/key")).unwrap(), key);
+    let done = away().args(["vault", "rekey", "--to", "file", "--json"]).run().success().json();
+    assert_eq!((&done["home"], &done["files"]), (&json!("file"), &json!(1)));
+    let wrong = run(&dirs, &["vault", "rekey", "--to", "somewhere"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+}

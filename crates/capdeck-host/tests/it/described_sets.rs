@@ -1,39 +1,19 @@
 //! Sets whose members are APIs that describe themselves.
 
-use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpListener,
-    thread,
-};
-
+use capdeck_test::{ApiReply, FakeApi, FakePlan};
 use serde_json::{Value, json};
 
-use crate::deck::{Deck, agent, call_listed, caplet, listed};
+use crate::deck::{Deck, agent, call, call_listed, caplet, listed, saying};
 
-/// A server that answers every request with its first line; gives its address. It ends with the test.
-fn echo() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut reader = BufReader::new(stream.unwrap());
-            let mut first = String::new();
-            reader.read_line(&mut first).unwrap();
-            let (mut line, mut length) = (String::new(), 0);
-            while reader.read_line(&mut line).unwrap() > 2 {
-                if let Some(value) = line.strip_prefix("content-length: ") {
-                    length = value.trim_end().parse().unwrap();
-                }
-                line.clear();
-            }
-            std::io::copy(&mut reader.by_ref().take(length), &mut std::io::sink()).unwrap();
-            let body = json!({ "asked": first.trim_end() }).to_string();
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
-            let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-            reader.get_mut().write_all(answer.as_bytes()).unwrap();
+/// An API that answers every request with its first line.
+fn echo() -> FakeApi {
+    FakeApi::start(|request| {
+        let asked = format!("{} {}", request.method, request.target);
+        match request.target.as_str() {
+            "/graphql" => ApiReply::json(&json!({"data": {"person": {"name": "Ada"}}})),
+            _ => ApiReply::json(&json!({ "asked": asked })),
         }
-    });
-    url
+    })
 }
 
 /// A document with a method, and one that cannot be called.
@@ -52,8 +32,10 @@ fn document(url: &str) -> String {
     .to_string()
 }
 
-fn deck(exposure: &str) -> Deck {
-    let url = echo();
+/// One member of each kind, and one that is broken. The API has to live as long as the deck.
+fn deck(exposure: &str) -> (FakeApi, Deck) {
+    let api = echo();
+    let url = api.url();
     let google = caplet(&json!({
         "name": "Forest", "description": "Trees of the test",
         "googleDiscoveryApi": {"discoveryPath": "./forest.json", "network": "private",
@@ -64,16 +46,62 @@ fn deck(exposure: &str) -> Deck {
         "httpApi": {"baseUrl": url, "auth": {"type": "none"},
             "actions": {"rain": {"method": "GET", "path": "/rain", "description": "How much rain fell."}}},
     }));
+    let openapi = caplet(&json!({
+        "name": "Pets", "description": "Animals of the test",
+        "openapiEndpoint": {"specPath": "./pets.json", "baseUrl": url, "auth": {"type": "none"}},
+    }));
+    let pets = json!({
+        "openapi": "3.1.0",
+        "paths": {
+            "/pets/{id}": {"get": {"operationId": "getPet", "summary": "Finds one animal by its number",
+                "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}}]}},
+            "/lost": {"get": {"operationId": "lost", "requestBody": {"$ref": "#/nowhere"}}},
+        },
+    });
+    let graphql = caplet(&json!({
+        "name": "People", "description": "Persons of the test",
+        "graphqlEndpoint": {"schemaPath": "./people.graphql", "endpointUrl": format!("{url}/graphql"),
+            "auth": {"type": "none"}},
+    }));
+    let (program, arguments) = FakePlan::default().command();
+    let server = caplet(&json!({
+        "name": "Fake", "description": "A server inside a set",
+        "mcpServer": {"command": program, "args": arguments},
+    }));
+    let broken = caplet(&json!({
+        "name": "Broken", "description": "An API without a description",
+        "openapiEndpoint": {"auth": {"type": "none"}},
+    }));
     let set = caplet(&json!({
         "name": "Outside", "description": "Everything outside", "exposure": exposure,
         "capletSet": {"capletsRoot": "./members"},
     }));
-    Deck::new()
+    let deck = Deck::new()
         .file("config/outside/CAPLET.md", &set)
         .file("config/outside/members/forest/CAPLET.md", &google)
-        .file("config/outside/members/forest/forest.json", &document(&url))
+        .file("config/outside/members/forest/forest.json", &document(url))
         .file("config/outside/members/weather.md", &http)
+        .file("config/outside/members/pets/CAPLET.md", &openapi)
+        .file("config/outside/members/pets/pets.json", &pets.to_string())
+        .file("config/outside/members/people/CAPLET.md", &graphql)
+        .file("config/outside/members/people/people.graphql", PEOPLE)
+        .file("config/outside/members/fake.md", &server)
+        .file("config/outside/members/sayer.md", &saying("inner"))
+        .file("config/outside/members/broken.md", &broken);
+    (api, deck)
 }
+
+const PEOPLE: &str = "type Query { \"Looks a person up by id\" person(id: ID!): Person } type Person { name: String }";
+
+/// The members that work, in the order they are listed.
+const MEMBERS: [&str; 6] = [
+    "outside__fake",
+    "outside__forest",
+    "outside__people",
+    "outside__pets",
+    "outside__sayer",
+    "outside__weather",
+];
 
 fn tree() -> Value {
     json!({"path": {"treeId": "oak 1"}, "body": {"name": "root", "children": [{"name": "leaf"}]}})
@@ -81,10 +109,10 @@ fn tree() -> Value {
 
 #[tokio::test]
 async fn members_are_listed_described_and_called_through_their_set() {
-    let deck = deck("direct");
+    let (_api, deck) = deck("direct");
     let host = deck.open();
     let session = agent(&host);
-    assert_eq!(listed(&session).await, ["outside__forest", "outside__weather"]);
+    assert_eq!(listed(&session).await, MEMBERS);
     let through = async |member: &str, asked: Value| call_listed(&session, member, asked).await;
     let tools = through("outside__forest", json!({"operation": "tools"})).await.unwrap().unwrap();
     assert!(tools.to_string().contains("forest.trees.plant"), "{tools}");
@@ -94,10 +122,10 @@ async fn members_are_listed_described_and_called_through_their_set() {
 
     let plant = json!({"operation": "call_tool", "name": "forest.trees.plant", "args": tree()});
     let answer = through("outside__forest", plant).await.unwrap().unwrap();
-    assert_eq!(answer["structuredContent"]["body"]["asked"], "POST /v1/trees/oak%201 HTTP/1.1");
+    assert_eq!(answer["structuredContent"]["body"]["asked"], "POST /v1/trees/oak%201");
     let rain = json!({"operation": "call_tool", "name": "rain", "args": {}});
     let answer = through("outside__weather", rain).await.unwrap().unwrap();
-    assert_eq!(answer["structuredContent"]["body"]["asked"], "GET /rain HTTP/1.1");
+    assert_eq!(answer["structuredContent"]["body"]["asked"], "GET /rain");
 
     let mut wrong = tree();
     wrong["body"]["children"][0]["colour"] = json!("green");
@@ -116,12 +144,16 @@ async fn members_are_listed_described_and_called_through_their_set() {
 
 #[tokio::test]
 async fn search_finds_the_tools_of_members() {
-    let deck = deck("search");
+    let (_api, deck) = deck("search");
     let host = deck.open();
     let session = agent(&host);
     for (query, expected) in [
         ("plant a tree", "outside__forest__forest_trees_plant"),
         ("how much rain", "outside__weather__rain"),
+        ("animal by its number", "outside__pets__getPet"),
+        ("look a person up", "outside__people__query_person"),
+        ("echo a text", "outside__fake__echo"),
+        ("say", "outside__sayer__say"),
     ] {
         let found = call_listed(&session, "search", json!({"query": query})).await;
         let found = found.unwrap().unwrap();
@@ -133,5 +165,103 @@ async fn search_finds_the_tools_of_members() {
     let asked = json!({"name": name, "data": tree()});
     let answer = call_listed(&session, "call_tool", asked).await.unwrap().unwrap();
     assert_eq!(answer["structuredContent"]["status"], 200);
+    host.close().await;
+}
+
+#[tokio::test]
+async fn every_kind_is_described_and_called_through_its_set() {
+    let (_api, deck) = deck("direct");
+    let host = deck.open();
+    let session = agent(&host);
+    for (member, tool, arguments, place, expected) in [
+        (
+            "pets",
+            "getPet",
+            json!({"path": {"id": 7}}),
+            "/structuredContent/body/asked",
+            "GET /pets/7",
+        ),
+        (
+            "people",
+            "query_person",
+            json!({"id": "1"}),
+            "/structuredContent/body/data/person/name",
+            "Ada",
+        ),
+        ("weather", "rain", json!({}), "/structuredContent/body/asked", "GET /rain"),
+        (
+            "forest",
+            "forest.trees.plant",
+            tree(),
+            "/structuredContent/body/asked",
+            "POST /v1/trees/oak%201",
+        ),
+        ("sayer", "say", json!({}), "/structuredContent/stdout", "inner"),
+        ("fake", "echo", json!({"text": "hello"}), "/content/0/text", "{\"text\":\"hello\"}"),
+    ] {
+        let member = format!("outside__{member}");
+        let through = async |asked: Value| {
+            let answer = call_listed(&session, &member, asked).await;
+            answer.unwrap_or_else(|error| panic!("{member}: {error}")).unwrap()
+        };
+        let described = through(json!({"operation": "describe_tool", "name": tool})).await;
+        assert!(described.to_string().contains("inputSchema"), "{member}: {described}");
+        let found = through(json!({"operation": "search_tools", "query": tool})).await;
+        assert!(found.to_string().contains(tool), "{member}: {found}");
+        let call = json!({"operation": "call_tool", "name": tool, "args": arguments});
+        let answer = through(call).await;
+        assert_eq!(answer.pointer(place), Some(&json!(expected)), "{member}: {answer}");
+    }
+    host.close().await;
+}
+
+#[tokio::test]
+async fn resources_and_prompts_of_a_member_are_reached_through_its_set() {
+    let (_api, deck) = deck("direct");
+    let host = deck.open();
+    let session = agent(&host);
+    let fake = async |asked: Value| {
+        call_listed(&session, "outside__fake", asked).await.unwrap().unwrap().to_string()
+    };
+    assert!(fake(json!({"operation": "resources"})).await.contains("fake://note"));
+    let read = fake(json!({"operation": "read_resource", "uri": "fake://note"})).await;
+    assert!(read.contains("a note"), "{read}");
+    assert!(fake(json!({"operation": "prompts"})).await.contains("greet"));
+    let prompt = json!({"operation": "get_prompt", "name": "greet", "args": {"who": "Ada"}});
+    assert!(fake(prompt).await.contains("Greet Ada"));
+    // APIs have neither, and say so.
+    for operation in [
+        json!({"operation": "read_resource", "uri": "fake://note"}),
+        json!({"operation": "get_prompt", "name": "greet", "args": {}}),
+    ] {
+        let error = call_listed(&session, "outside__pets", operation).await.unwrap_err();
+        assert!(!error.message.is_empty(), "{error}");
+    }
+    host.close().await;
+}
+
+#[tokio::test]
+async fn a_broken_member_is_set_aside_and_costs_nothing_else() {
+    let (_api, deck) = deck("direct");
+    let host = deck.open();
+    let session = agent(&host);
+    let catalog = host.catalog();
+    let quarantined: Vec<&str> =
+        catalog.quarantined().iter().map(|entry| entry.id.as_str()).collect();
+    assert_eq!(quarantined, ["outside__broken"]);
+    assert!(
+        catalog.quarantined()[0].reason.contains("spec"),
+        "{}",
+        catalog.quarantined()[0].reason
+    );
+    assert_eq!(listed(&session).await, MEMBERS);
+    let error = call(&session, "outside__broken", "anything", json!({})).await.unwrap_err();
+    assert!(error.message.contains("outside__broken"), "{error}");
+    // What one member could not import is known of it, too.
+    let asked = json!({"operation": "tools"});
+    call_listed(&session, "outside__pets", asked).await.unwrap().unwrap();
+    let catalog = host.catalog();
+    let known = catalog.get("outside__pets").unwrap().discovery.clone().unwrap();
+    assert_eq!(known.problems.len(), 1, "{:?}", known.problems);
     host.close().await;
 }

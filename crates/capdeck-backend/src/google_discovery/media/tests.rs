@@ -12,10 +12,10 @@ fn upload(accept: &[&str], max_size: Option<u64>) -> Upload {
 async fn open(
     argument: serde_json::Value,
     upload: &Upload,
-    folder: &WorkingFolder,
+    project: Option<&Path>,
 ) -> Result<Media, CallError> {
     let artifacts = ArtifactStore::open(PathBuf::from("/nowhere"));
-    Media::open(serde_json::from_value(argument).unwrap(), upload, folder, &artifacts).await
+    Media::open(serde_json::from_value(argument).unwrap(), upload, project, &artifacts).await
 }
 
 #[test]
@@ -58,21 +58,21 @@ fn accepted_types() {
 
 #[tokio::test]
 async fn the_type_comes_from_whoever_knows_it() {
-    let any = WorkingFolder::Anywhere;
+    let any = Some(Path::new("/"));
     let data = json!({"dataUrl": "data:,x", "filename": "x.eml"});
-    assert_eq!(open(data, &upload(&[], None), &any).await.unwrap().mime_type, "message/rfc822");
+    assert_eq!(open(data, &upload(&[], None), any).await.unwrap().mime_type, "message/rfc822");
     let data = json!({"dataUrl": "data:a/b,x", "mimeType": "c/d"});
-    assert_eq!(open(data, &upload(&[], None), &any).await.unwrap().mime_type, "c/d");
+    assert_eq!(open(data, &upload(&[], None), any).await.unwrap().mime_type, "c/d");
     let data = json!({"dataUrl": "data:,x"});
     let only = upload(&["image/*", "image/png"], None);
-    assert_eq!(open(data.clone(), &only, &any).await.unwrap().mime_type, "image/png");
-    let media = open(data, &upload(&[], None), &any).await.unwrap();
+    assert_eq!(open(data.clone(), &only, any).await.unwrap().mime_type, "image/png");
+    let media = open(data, &upload(&[], None), any).await.unwrap();
     assert_eq!((media.mime_type.as_str(), media.length), ("application/octet-stream", 1));
 }
 
 #[tokio::test]
 async fn what_the_method_does_not_take_is_refused_first() {
-    let any = WorkingFolder::Anywhere;
+    let any = Some(Path::new("/"));
     for (argument, upload, reason) in [
         (
             json!({"dataUrl": "data:,xx"}),
@@ -86,9 +86,13 @@ async fn what_the_method_does_not_take_is_refused_first() {
         ),
         (json!({}), upload(&[], None), "exactly one of"),
         (json!({"dataUrl": "data:,x", "path": "/x"}), upload(&[], None), "exactly one of"),
-        (json!({"path": "/no/such/file"}), upload(&[], None), "`/no/such/file` cannot be used"),
-        (json!({"path": "/"}), upload(&[], None), "it is not a plain file"),
-        (json!({"path": "/dev/zero"}), upload(&[], None), "it is not a plain file"),
+        (
+            json!({"path": "/no/such/file"}),
+            upload(&[], None),
+            "`media.path` cannot be read: `/no/such/file`",
+        ),
+        (json!({"path": "/"}), upload(&[], None), "`media.path` is no file"),
+        (json!({"path": "/dev/zero"}), upload(&[], None), "`media.path` is no file"),
         (json!({"artifact": "file:///etc/passwd"}), upload(&[], None), "not an artifact URI"),
         (
             json!({"artifact": "capdeck://artifacts/../../x"}),
@@ -97,7 +101,7 @@ async fn what_the_method_does_not_take_is_refused_first() {
         ),
         (json!({"artifact": "capdeck://artifacts/a/b/c"}), upload(&[], None), "no such artifact"),
     ] {
-        let error = open(argument.clone(), &upload, &any).await.unwrap_err();
+        let error = open(argument.clone(), &upload, any).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::RequestInvalid);
         assert!(error.message.contains(reason), "{argument}: {error}");
     }
@@ -111,12 +115,14 @@ async fn a_project_keeps_its_callers_inside() {
     std::fs::write(outside.path().join("secret"), "x").unwrap();
     std::fs::write(project.join("own"), "x").unwrap();
     std::os::unix::fs::symlink(outside.path().join("secret"), project.join("link")).unwrap();
-    let folder = WorkingFolder::new(true, Some(&project)).unwrap();
+    let folder = Some(project.as_path());
     let any = upload(&[], None);
-    assert!(open(json!({"path": "own"}), &any, &folder).await.is_ok());
+    assert!(open(json!({"path": "own"}), &any, folder).await.is_ok());
     let absolute = outside.path().join("secret");
     for path in ["../secret", "link", absolute.to_str().unwrap()] {
-        let error = open(json!({"path": path}), &any, &folder).await.unwrap_err();
-        assert!(error.message.contains("outside the project"), "{path}: {error}");
+        let error = open(json!({"path": path}), &any, folder).await.unwrap_err();
+        assert!(error.message.contains("outside of the project"), "{path}: {error}");
     }
+    let error = open(json!({"path": absolute}), &any, None).await.unwrap_err();
+    assert!(error.message.contains("there is no project"), "{error}");
 }

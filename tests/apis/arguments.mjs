@@ -48,10 +48,12 @@ function fromOptions(own, options, context) {
 function object(schema, context) {
   const members = {};
   const required = new Set(schema.required ?? []);
-  const names = new Set([...required, ...Object.keys(schema.properties ?? {})]);
+  let names = [...new Set([...required, ...Object.keys(schema.properties ?? {})])];
+  // Of those that exclude each other, one has to be there.
+  if (schema.maxProperties === 1) names = names.slice(0, 1);
   const isDeep = context.depth >= deepest;
   for (const name of names) {
-    if (!required.has(name) && (context.extent === 'required' || isDeep)) continue;
+    if (!required.has(name) && schema.maxProperties !== 1 && (context.extent === 'required' || isDeep)) continue;
     const member = schema.properties?.[name] ?? objectOf(schema.additionalProperties);
     members[name] = value(member, { ...context, depth: context.depth + 1 });
   }

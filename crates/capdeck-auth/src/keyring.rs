@@ -1,0 +1,123 @@
+//! The keyring of the system: a place for the key of the vault that is no file.
+
+use std::fmt;
+
+use crate::Secret;
+
+/// Keeps small secrets by name, for the person who is logged in.
+pub trait Keyring: fmt::Debug + Send + Sync {
+    /// What is kept under a name; `None` when there is nothing.
+    fn get(&self, name: &str) -> Result<Option<Secret>, KeyringError>;
+
+    /// Keeps a value, in place of an earlier one.
+    fn set(&self, name: &str, value: &Secret) -> Result<(), KeyringError>;
+
+    /// Forgets a value. It is no error when there is none.
+    fn remove(&self, name: &str) -> Result<(), KeyringError>;
+}
+
+/// Why the keyring did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct KeyringError {
+    /// For people; never holds a value.
+    pub reason: String,
+}
+
+/// The keyring of this system: the Secret Service of a desktop, the keychain of macOS, the credentials of Windows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SystemKeyring;
+
+#[cfg(not(all(feature = "keyring", any(target_os = "linux", target_os = "macos", windows))))]
+impl Keyring for SystemKeyring {
+    fn get(&self, _name: &str) -> Result<Option<Secret>, KeyringError> {
+        Err(not_built_in())
+    }
+
+    fn set(&self, _name: &str, _value: &Secret) -> Result<(), KeyringError> {
+        Err(not_built_in())
+    }
+
+    fn remove(&self, _name: &str) -> Result<(), KeyringError> {
+        Err(not_built_in())
+    }
+}
+
+#[cfg(not(all(feature = "keyring", any(target_os = "linux", target_os = "macos", windows))))]
+fn not_built_in() -> KeyringError {
+    KeyringError { reason: "this program was built without keyrings".to_owned() }
+}
+
+#[cfg(all(feature = "keyring", any(target_os = "linux", target_os = "macos", windows)))]
+mod native {
+    use std::{sync::mpsc, thread, time::Duration};
+
+    #[cfg(target_os = "macos")]
+    use apple_native_keyring_store::keychain::Store;
+    use keyring_core::{Entry, Error, api::CredentialStoreApi as _};
+    #[cfg(windows)]
+    use windows_native_keyring_store::Store;
+    #[cfg(target_os = "linux")]
+    use zbus_secret_service_keyring_store::Store;
+
+    use super::{Keyring, KeyringError, SystemKeyring};
+    use crate::Secret;
+
+    /// What everything of this program is kept under.
+    const SERVICE: &str = "capdeck";
+    /// How long a call may wait for a key. A keyring that asks its owner for a password first is open at the next one.
+    const READING: Duration = Duration::from_secs(5);
+    /// How long a person who changes the key may take to open the keyring.
+    const WRITING: Duration = Duration::from_secs(60);
+
+    impl Keyring for SystemKeyring {
+        fn get(&self, name: &str) -> Result<Option<Secret>, KeyringError> {
+            let text = ask(name, READING, Entry::get_password)?;
+            Ok(text.map(Secret::new))
+        }
+
+        fn set(&self, name: &str, value: &Secret) -> Result<(), KeyringError> {
+            let value = value.clone();
+            ask(name, WRITING, move |entry| entry.set_password(value.expose())).map(drop)
+        }
+
+        fn remove(&self, name: &str) -> Result<(), KeyringError> {
+            ask(name, WRITING, Entry::delete_credential).map(drop)
+        }
+    }
+
+    /// Asks on a thread of its own: keyrings wait for people, and their client has a runtime that cannot run within ours.
+    /// `None` when there is no such entry.
+    fn ask<T: Send + 'static>(
+        name: &str,
+        patience: Duration,
+        question: impl FnOnce(&Entry) -> Result<T, Error> + Send + 'static,
+    ) -> Result<Option<T>, KeyringError> {
+        let name = name.to_owned();
+        let (sender, answer) = mpsc::sync_channel(1);
+        let asking = move || {
+            let entry = Store::new().and_then(|store| store.build(SERVICE, &name, None));
+            let outcome = entry.and_then(|entry| question(&entry));
+            // Nobody waits any more when the answer comes late.
+            drop(sender.send(outcome));
+        };
+        let started = thread::Builder::new().name("keyring".to_owned()).spawn(asking);
+        started.map_err(|error| KeyringError { reason: error.to_string() })?;
+        match answer.recv_timeout(patience) {
+            Ok(Ok(value)) => Ok(Some(value)),
+            Ok(Err(Error::NoEntry)) => Ok(None),
+            Ok(Err(error)) => Err(KeyringError { reason: told(&error) }),
+            Err(_) => Err(KeyringError { reason: "it does not answer".to_owned() }),
+        }
+    }
+
+    /// Some errors hold what was read, so that only their kind is told.
+    fn told(error: &Error) -> String {
+        match error {
+            Error::PlatformFailure(reason) => reason.to_string(),
+            Error::NoStorageAccess(reason) => format!("it is locked ({reason})"),
+            Error::Ambiguous(_) => "it has more than one such entry".to_owned(),
+            _ => "its entry is damaged".to_owned(),
+        }
+    }
+}
