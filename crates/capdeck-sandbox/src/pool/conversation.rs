@@ -110,7 +110,7 @@ impl<'a> Conversation<'a> {
             ending,
             answered: 0,
             held: 0,
-            people: call_out.waiting_for_people(),
+            people: around.call_out.waiting_for_people(),
             still: None,
             timers: 0,
             logged: 0,
@@ -404,7 +404,7 @@ async fn changed(people: &mut Option<watch::Receiver<usize>>) {
     match people {
         Some(people) => {
             if people.changed().await.is_err() {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         }
         None => std::future::pending().await,
