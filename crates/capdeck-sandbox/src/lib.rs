@@ -21,7 +21,7 @@ mod worker;
 
 pub use call_out::{CallAnswer, CallFailure, CallOut, CallRequest, Method};
 pub use declarations::{CapabilityLine, ToolShape, member_of, tool_text, tool_types, type_of};
-pub use directory::Directory;
+pub use directory::{Directory, ToolSchemas};
 pub use envelope::{
     Diagnostic, Envelope, ErrorCode, Location, LogEntry, Logs, Meta, RunError, SessionStatus,
     Severity,
@@ -31,6 +31,6 @@ pub use moment::{Moment, Repeat};
 pub use pool::SandboxPool;
 pub use protocol::Isolation;
 pub use report::{CallOutcome, CallRecord, RunReport};
-pub use run::{Determinism, Run, SessionChoice, SessionId, TimerPace};
+pub use run::{Determinism, Run, SessionChoice, SessionId, TimerPace, TypeCheck};
 pub use settings::{SandboxSettings, WorkerCommand};
 pub use worker::run_worker;

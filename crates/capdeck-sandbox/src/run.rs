@@ -64,6 +64,7 @@ pub struct Run {
     pub limits: Limits,
     /// A clock and chance that can be repeated.
     pub determinism: Option<Determinism>,
+    pub check: TypeCheck,
     /// An earlier run to repeat; its answers come from the one who answers calls.
     pub repeat: Option<Repeat>,
 }
@@ -78,6 +79,7 @@ impl Run {
             owner: String::new(),
             limits: Limits::default(),
             determinism: None,
+            check: TypeCheck::default(),
             repeat: None,
         }
     }
@@ -87,6 +89,19 @@ impl Run {
     pub fn in_session(self, id: SessionId) -> Self {
         Self { session: SessionChoice::Earlier(id), ..self }
     }
+}
+
+/// Whether a cell passes the type checker before it runs. Syntax, names and literal arguments are looked at in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TypeCheck {
+    /// It does not: the first check takes a second, and arguments are checked at every call anyway.
+    #[default]
+    Off,
+    /// What the checker finds are warnings.
+    Warn,
+    /// What the checker finds keeps the cell from running; so does a check that could not be made.
+    Full,
 }
 
 /// Makes a run repeatable: the same code with the same answers computes the same.

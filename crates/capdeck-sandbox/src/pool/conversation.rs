@@ -15,16 +15,20 @@ use tokio::{
 
 use super::{
     preflight,
+    type_checker::TypeChecker,
     worker_process::{Death, WorkerProcess},
 };
 use crate::{
     call_out::{CallAnswer, CallFailure, CallOut, CallRequest},
+    declarations::declarations_for_check,
     directory::Directory,
-    envelope::{Diagnostic, ErrorCode, LogEntry, RunError},
+    envelope::{Diagnostic, ErrorCode, LogEntry, RunError, Severity},
     moment::Moment,
-    protocol::{Done, FromWorker, Passed, RunRequest, ToWorker, Use, WireAnswer},
+    protocol::{
+        CheckRequest, Done, FromWorker, Passed, RunRequest, SessionTypes, ToWorker, Use, WireAnswer,
+    },
     report::{CallOutcome, CallRecord},
-    run::Run,
+    run::{Run, TypeCheck},
 };
 
 /// How long a script whose calls all wait may still do something, such as make another call.
@@ -39,8 +43,8 @@ pub(super) struct Conversation<'a> {
     timeout: Duration,
     started: Instant,
     deadline: Instant,
-    directory: &'a dyn Directory,
-    call_out: &'a dyn CallOut,
+    grace: Duration,
+    around: Surroundings<'a>,
     under_way: FuturesUnordered<UnderWay<'a>>,
     ending: Ending,
     answered: usize,
@@ -54,6 +58,14 @@ pub(super) struct Conversation<'a> {
     timers: u32,
     /// Bytes of log text so far.
     logged: usize,
+}
+
+/// What a run needs besides its worker.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    pub(super) directory: &'a dyn Directory,
+    pub(super) call_out: &'a dyn CallOut,
+    pub(super) checker: &'a TypeChecker,
 }
 
 /// How a run ended.
@@ -74,8 +86,7 @@ impl<'a> Conversation<'a> {
         run: &'a Run,
         timeout: Duration,
         grace: Duration,
-        directory: &'a dyn Directory,
-        call_out: &'a dyn CallOut,
+        around: Surroundings<'a>,
     ) -> Self {
         let started = Instant::now();
         let ending = Ending {
@@ -93,13 +104,13 @@ impl<'a> Conversation<'a> {
             timeout,
             started,
             deadline: started + timeout + grace,
-            directory,
-            call_out,
+            grace,
+            around,
             under_way: FuturesUnordered::new(),
             ending,
             answered: 0,
             held: 0,
-            people: call_out.waiting_for_people(),
+            people: around.call_out.waiting_for_people(),
             still: None,
             timers: 0,
             logged: 0,
@@ -147,7 +158,9 @@ impl<'a> Conversation<'a> {
                 }
             };
             match step {
-                Some(FromWorker::Uses(uses)) => self.check(worker, &uses)?,
+                Some(FromWorker::Uses { uses, session }) => {
+                    self.check(worker, &uses, session).await?;
+                }
                 Some(FromWorker::Call { id, capability, method, args, so_far }) => {
                     answering = true;
                     self.pass(so_far);
@@ -158,7 +171,9 @@ impl<'a> Conversation<'a> {
                     self.end(*done);
                     return Ok(());
                 }
-                Some(FromWorker::Ready(_)) => return Err(io::ErrorKind::InvalidData.into()),
+                Some(FromWorker::Ready(_) | FromWorker::Checked(_)) => {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
                 None => {
                     let death = worker.death().await;
                     self.end_dead(death, answering);
@@ -183,7 +198,7 @@ impl<'a> Conversation<'a> {
     }
 
     fn request(&self) -> RunRequest {
-        let capabilities = self.directory.capabilities();
+        let capabilities = self.around.directory.capabilities();
         RunRequest {
             code: self.run.code.clone(),
             timeout_ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
@@ -191,13 +206,36 @@ impl<'a> Conversation<'a> {
             determinism: self.run.determinism,
             repeat: self.run.repeat.clone(),
             capabilities: serde_json::to_string(&capabilities).unwrap_or_default(),
+            type_check: self.run.check != TypeCheck::Off,
         }
     }
 
-    fn check(&mut self, worker: &mut WorkerProcess, uses: &[Use]) -> io::Result<()> {
-        self.ending.diagnostics = preflight::problems(uses, self.directory);
-        let go_on = self.ending.diagnostics.is_empty();
-        worker.queue(if go_on { &ToWorker::Proceed } else { &ToWorker::Refuse })
+    async fn check(
+        &mut self,
+        worker: &mut WorkerProcess,
+        uses: &[Use],
+        session: Option<SessionTypes>,
+    ) -> io::Result<()> {
+        let mut problems = preflight::problems(uses, self.around.directory);
+        let mut types = Vec::new();
+        if let Some(session) = session
+            && problems.is_empty()
+        {
+            let directory = self.around.directory;
+            let request = CheckRequest {
+                code: self.run.code.clone(),
+                capabilities: declarations_for_check(uses, &session.tools, directory),
+                session: session.declarations,
+            };
+            let checked = self.around.checker.check(request).await;
+            (problems, types) = preflight::of_types(checked, self.run.check);
+            // The check is not part of the run, and the first one takes long.
+            self.deadline = Instant::now() + self.timeout + self.grace;
+        }
+        let blocks = problems.iter().any(|problem| problem.severity == Severity::Error);
+        self.ending.diagnostics = problems;
+        let answer = if blocks { ToWorker::Refuse } else { ToWorker::Proceed { types } };
+        worker.queue(&answer)
     }
 
     fn call(&mut self, id: u32, request: CallRequest) {
@@ -214,7 +252,7 @@ impl<'a> Conversation<'a> {
             started_ms: self.elapsed_ms(),
             duration_ms: 0.0,
         });
-        let answer = self.call_out.call(request);
+        let answer = self.around.call_out.call(request);
         self.under_way.push(async move { (id, place, answer.await) }.boxed());
     }
 
@@ -227,7 +265,7 @@ impl<'a> Conversation<'a> {
     ) -> io::Result<()> {
         let CallAnswer { outcome, meta } = answer;
         if let Err(failure) = &outcome
-            && self.call_out.holds(failure)
+            && self.around.call_out.holds(failure)
         {
             self.hold_call(place, failure.clone());
             return Ok(());

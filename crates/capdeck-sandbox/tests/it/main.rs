@@ -8,3 +8,4 @@ mod people;
 mod pool;
 mod repeat;
 mod support;
+mod type_check;
