@@ -22,7 +22,8 @@ use std::{
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_sandbox::{
-    Envelope, Run, RunReport, SandboxPool, SandboxSettings, SessionChoice, SessionId, WorkerCommand,
+    Envelope, Run, RunReport, SandboxPool, SandboxSettings, SessionChoice, SessionId, TypeCheck,
+    WorkerCommand,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -40,6 +41,7 @@ pub struct CodeRequest {
     /// Wall-clock time. `None` takes the usual one.
     pub timeout: Option<Duration>,
     pub session: SessionChoice,
+    pub check: TypeCheck,
     /// What the person at the command line said to the calls; nothing that comes over a wire sets this.
     pub consent: Consent,
 }
@@ -75,6 +77,8 @@ struct Arguments {
     timeout_ms: Option<u64>,
     #[serde(default)]
     session_id: Option<String>,
+    #[serde(default)]
+    check: TypeCheck,
 }
 
 impl Session {
@@ -90,6 +94,7 @@ impl Session {
             timeout: request.timeout,
             session: request.session,
             owner: self.code_owner(),
+            check: request.check,
             ..Run::new(request.code)
         };
         let (directory, bridge) =
@@ -119,13 +124,14 @@ impl Session {
             Some(id) => SessionChoice::Earlier(SessionId::from(id)),
             None => SessionChoice::New,
         };
-        let timeout = asked.timeout_ms.map(Duration::from_millis);
-        let report = self
-            .run_code(
-                CodeRequest { code: asked.code, timeout, session, consent: Consent::NotAsked },
-                context,
-            )
-            .await?;
+        let request = CodeRequest {
+            code: asked.code,
+            timeout: asked.timeout_ms.map(Duration::from_millis),
+            session,
+            check: asked.check,
+            consent: Consent::NotAsked,
+        };
+        let report = self.run_code(request, context).await?;
         as_tool_result(&report.envelope)
     }
 

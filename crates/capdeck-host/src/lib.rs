@@ -67,8 +67,8 @@ pub use capdeck_backend::{
 pub use capdeck_catalog::RawObject;
 pub use capdeck_definition::{CapabilityId, Exposure};
 pub use capdeck_sandbox::{
-    Diagnostic, Envelope, RunError, RunReport, SessionChoice, SessionId, Severity, WorkerCommand,
-    run_worker,
+    Diagnostic, Envelope, RunError, RunReport, SessionChoice, SessionId, Severity, TypeCheck,
+    WorkerCommand, run_worker,
 };
 
 pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};

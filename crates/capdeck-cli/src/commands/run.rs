@@ -5,7 +5,7 @@ mod failure;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use capdeck_host::{CodeRequest, Consent, Envelope, SessionChoice, Severity};
+use capdeck_host::{CodeRequest, Consent, Envelope, SessionChoice, Severity, TypeCheck};
 use serde_json::{Value, value::RawValue};
 
 use super::call::Watcher;
@@ -37,9 +37,19 @@ pub(crate) struct RunArgs {
     /// Longest time of the whole run, in milliseconds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     timeout_ms: Option<u64>,
+    /// Check types first: `warn` reports what is wrong, `full` does not run such code.
+    #[arg(long, value_enum, value_name = "HOW")]
+    check: Option<CheckArg>,
     /// Approve every call that your policy asks about.
     #[arg(long, short)]
     yes: bool,
+}
+
+/// What a type check does.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum CheckArg {
+    Warn,
+    Full,
 }
 
 pub(crate) fn run(args: &RunArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
@@ -51,6 +61,11 @@ pub(crate) fn run(args: &RunArgs, context: &Context<'_>) -> Result<ExitStatus, F
         code: source.text.clone(),
         timeout: args.timeout_ms.map(Duration::from_millis),
         session: SessionChoice::Once,
+        check: match args.check {
+            None => TypeCheck::Off,
+            Some(CheckArg::Warn) => TypeCheck::Warn,
+            Some(CheckArg::Full) => TypeCheck::Full,
+        },
         consent: if args.yes { Consent::Given } else { Consent::NotAsked },
     };
     let report = with_caller(context.open_host()?, client, caller, async |session, call| {

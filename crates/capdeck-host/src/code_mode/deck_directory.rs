@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use capdeck_catalog::{Capability, Catalog};
-use capdeck_sandbox::Directory;
+use capdeck_sandbox::{Directory, ToolSchemas};
 use serde_json::Value;
 
+use super::types::Shape;
 use crate::Session;
 
 /// The capabilities of one client, as they were when the run began.
@@ -45,6 +46,12 @@ impl Directory for DeckDirectory<'_> {
         let mut names: Vec<String> = known.map(|tool| tool.name().to_owned()).collect();
         names.extend(self.session.held_names(capability));
         Some(names)
+    }
+
+    fn schemas(&self, id: &str, tool: &str) -> Option<ToolSchemas> {
+        let capability = self.get(id)?;
+        let shape = Shape::of(capability, self.catalog.tool(id, tool)?);
+        Some(ToolSchemas { input: shape.input, output: shape.output })
     }
 
     fn check_arguments(&self, id: &str, tool: &str, arguments: &Value) -> Vec<String> {

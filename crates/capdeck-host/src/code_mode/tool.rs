@@ -62,6 +62,7 @@ fn rendered(text: &str) -> Option<Box<RawValue>> {
                     "code": { "type": "string" },
                     "timeoutMs": { "type": "integer", "minimum": 1, "maximum": 120_000 },
                     "sessionId": { "type": "string" },
+                    "check": { "enum": ["warn", "full"], "description": "type check" },
                 },
                 "required": ["code"],
             }),

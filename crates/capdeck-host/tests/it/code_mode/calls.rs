@@ -216,6 +216,7 @@ async fn the_persons_own_session_runs_code_against_everything() {
         code: "(await caplets.hidden.echo({ a: 1 })).a".to_owned(),
         timeout: None,
         session: capdeck_host::SessionChoice::Once,
+        check: capdeck_host::TypeCheck::Off,
         consent: capdeck_host::Consent::NotAsked,
     };
     let report = session.run_code(request, &crate::deck::context()).await.unwrap();
