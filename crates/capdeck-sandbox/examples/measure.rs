@@ -17,7 +17,8 @@ use std::{
 use async_trait::async_trait;
 use capdeck_sandbox::{
     CallAnswer, CallOut, CallRequest, CapabilityLine, Directory, Run, RunReport, SandboxPool,
-    SandboxSettings, SessionChoice, SessionId, WorkerCommand, run_worker, tool_text,
+    SandboxSettings, SessionChoice, SessionId, ToolSchemas, TypeCheck, WorkerCommand, run_worker,
+    tool_text,
 };
 use serde_json::{Value, json, value::RawValue};
 
@@ -31,6 +32,14 @@ impl Directory for Echo {
 
     fn tools(&self, _: &str) -> Option<Vec<String>> {
         None
+    }
+
+    fn schemas(&self, _: &str, _: &str) -> Option<ToolSchemas> {
+        let text = json!({"type": "string"});
+        let properties: serde_json::Map<String, Value> =
+            (0..12).map(|number| (format!("member_{number}"), text.clone())).collect();
+        let object = json!({"type": "object", "properties": properties});
+        Some(ToolSchemas { input: object.clone(), output: Some(object) })
     }
 
     fn check_arguments(&self, _: &str, _: &str, _: &Value) -> Vec<String> {
@@ -125,6 +134,7 @@ async fn measure() -> Value {
             "50 runs at once": fifty(one).await,
         },
         "another session while one loops": beside_a_loop().await,
+        "type check": type_check().await,
         "memory of an idle session in KiB": memory().await,
         "tokens of the tool's text by capabilities": tokens(),
     })
@@ -208,6 +218,46 @@ async fn beside_a_loop() -> Value {
     spread(times)
 }
 
+async fn type_check() -> Value {
+    let checked = |code: String| {
+        let mut next = Run::new(code);
+        next.check = TypeCheck::Full;
+        next
+    };
+    let cell = |tools: usize, salt: usize| {
+        let calls = (0..tools).map(|tool| format!("await caplets.echo.tool_{tool}({{}}); "));
+        format!("const salt = {salt}; {}return salt", calls.collect::<String>())
+    };
+    let mut first = Vec::new();
+    for salt in 0..5 {
+        let pool = pool(1);
+        pool.warm().await.unwrap();
+        let started = Instant::now();
+        run(&pool, checked(cell(1, salt))).await;
+        first.push(started.elapsed());
+    }
+    let pool = pool(1);
+    let mut warm = Vec::new();
+    for tools in [1, 10, 50] {
+        let mut times = Vec::new();
+        for salt in 0..20 {
+            pool.warm().await.unwrap();
+            let started = Instant::now();
+            let mut next = checked(cell(tools, salt));
+            next.session = SessionChoice::Once;
+            run(&pool, next).await;
+            times.push(started.elapsed());
+        }
+        warm.push((format!("warm, {tools} tools named"), spread(times.split_off(2))));
+    }
+    let id = pool.checker_process().unwrap();
+    let resident = rollup(id, "Rss:");
+    let mut figures: serde_json::Map<String, Value> = warm.into_iter().collect();
+    figures.insert("first, checker started for it".to_owned(), spread(first));
+    figures.insert("resident KiB of the checker".to_owned(), json!(resident));
+    Value::Object(figures)
+}
+
 fn tokens() -> Value {
     let encoding = tiktoken::get_encoding("o200k_base").unwrap();
     let ids: Vec<String> = (0..1000).map(|number| format!("capability-{number}")).collect();
@@ -227,15 +277,17 @@ async fn memory() -> Value {
         sessions.push(session(&pool).await);
     }
     let ids: Vec<u32> = sessions.iter().filter_map(|id| pool.session_process(id)).collect();
-    let rollup = |id: &u32, name: &str| -> u64 {
-        let text = fs::read_to_string(format!("/proc/{id}/smaps_rollup")).unwrap_or_default();
-        let lines = text.lines().filter(|line| line.starts_with(name));
-        lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum()
-    };
-    let mean = |name: &str| ids.iter().map(|id| rollup(id, name)).sum::<u64>() / ids.len() as u64;
+    let mean = |name: &str| ids.iter().map(|id| rollup(*id, name)).sum::<u64>() / ids.len() as u64;
     json!({
         "resident": mean("Rss:"),
         "proportional": mean("Pss:"),
         "private": mean("Private_"),
     })
+}
+
+/// A sum of what the kernel says about the memory of a process, in KiB.
+fn rollup(id: u32, name: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{id}/smaps_rollup")).unwrap_or_default();
+    let lines = text.lines().filter(|line| line.starts_with(name));
+    lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum()
 }

@@ -11,6 +11,12 @@ use serde_json::{Value, value::RawValue};
 pub trait CallOut: Send + Sync {
     /// Answers one call.
     async fn call(&self, call: CallRequest) -> CallAnswer;
+
+    /// Whether a call that failed like this waits for something from outside, such as a person's word. The script is then not told; a run
+    /// in which nothing else happens any more is paused.
+    fn holds(&self, _failure: &CallFailure) -> bool {
+        false
+    }
 }
 
 /// One call of a script.

@@ -5,6 +5,7 @@
 //! worker: a parser is no place for a stranger's input in a process that holds secrets.
 
 mod bindings;
+mod known_types;
 mod literal;
 mod nesting;
 mod positions;
@@ -29,6 +30,7 @@ use oxc::{
 use self::positions::Lines;
 pub(crate) use self::{
     bindings::{Bindings, Kind},
+    known_types::KnownTypes,
     positions::Positions,
 };
 use crate::{
@@ -47,6 +49,8 @@ pub(crate) struct Compiled {
     pub(crate) uses: Vec<Use>,
     /// The names this cell declares at its top level.
     pub(crate) declares: Vec<(String, Kind)>,
+    /// The types it declares there, each with its text.
+    pub(crate) types: Vec<(String, String)>,
     /// Whether the value of the last line is the cell's value: it has no `return`.
     pub(crate) gives_last_value: bool,
 }
@@ -96,6 +100,7 @@ fn compile_or_panic(code: &str, session: &Bindings) -> Result<Compiled, Vec<Diag
         problems.truncate(MOST_DIAGNOSTICS);
         return Err(problems);
     }
+    let types = known_types::declared(&program, code);
     let options = TransformOptions::default();
     let transformed = Transformer::new(&allocator, Path::new("cell.ts"), &options)
         .build_with_scoping(scoping, &mut program);
@@ -125,6 +130,7 @@ fn compile_or_panic(code: &str, session: &Bindings) -> Result<Compiled, Vec<Diag
         code: printed.code,
         uses: survey.uses,
         declares: declares.into_iter().map(|declared| (declared.name, declared.kind)).collect(),
+        types,
         gives_last_value,
     })
 }

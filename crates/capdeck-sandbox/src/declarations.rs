@@ -3,11 +3,13 @@
 //! The text of the tool costs the same with one capability or a thousand: names fill what its budget leaves, in the order given, and the
 //! rest is found by searching. Types of tools are not in it; a script asks for those it needs.
 
+mod for_check;
 mod schema_type;
 
 use capdeck_catalog::estimate_tokens;
 use serde_json::Value;
 
+pub(crate) use self::for_check::declarations_for_check;
 use self::schema_type::{Types, key};
 
 /// Longest text of one answer to `types`; further tools are named.
@@ -100,7 +102,7 @@ pub fn tool_types(id: &str, tools: &[ToolShape<'_>]) -> String {
     let mut types = Types::default();
     let mut left_out = Vec::new();
     for tool in tools {
-        let method = method(tool, &mut types);
+        let method = method(tool, &mut types, "");
         if text.len() + method.len() + types.size() > LONGEST_TYPES && tools.len() > 1 {
             left_out.push(tool.name);
         } else {
@@ -120,7 +122,8 @@ pub fn tool_types(id: &str, tools: &[ToolShape<'_>]) -> String {
     text
 }
 
-fn method(tool: &ToolShape<'_>, types: &mut Types) -> String {
+/// A tool as a method. `options` is the text of a second parameter, if it is shown.
+fn method(tool: &ToolShape<'_>, types: &mut Types, options: &str) -> String {
     let doc = tool.description.map_or_else(String::new, |doc| {
         let doc = one_line(doc, LONGEST_DOC).replace("*/", "* /");
         if doc.is_empty() { doc } else { format!("  /** {doc} */\n") }
@@ -131,7 +134,7 @@ fn method(tool: &ToolShape<'_>, types: &mut Types) -> String {
     };
     let input = types.of(tool.input_schema, 1);
     let output = tool.output_schema.map_or_else(|| "any".to_owned(), |schema| types.of(schema, 1));
-    format!("{doc}  {}(args{optional}: {input}): Promise<{output}>;\n", key(tool.name))
+    format!("{doc}  {}(args{optional}: {input}{options}): Promise<{output}>;\n", key(tool.name))
 }
 
 fn member(id: &str) -> String {

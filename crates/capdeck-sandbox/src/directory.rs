@@ -10,6 +10,18 @@ pub trait Directory: Send + Sync {
     /// The names of a capability's tools; `None` while they are not known.
     fn tools(&self, capability: &str) -> Option<Vec<String>>;
 
+    /// The schemas of a tool, for the type check; `None` leaves the tool open to any arguments.
+    fn schemas(&self, _capability: &str, _tool: &str) -> Option<ToolSchemas> {
+        None
+    }
+
     /// Why these arguments cannot be right for a tool; empty when they may be.
     fn check_arguments(&self, capability: &str, tool: &str, arguments: &Value) -> Vec<String>;
+}
+
+/// What a tool takes and gives, as JSON Schema.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSchemas {
+    pub input: Value,
+    pub output: Option<Value>,
 }

@@ -68,6 +68,9 @@ pub enum ErrorCode {
     Bridge,
     #[serde(rename = "sandbox_error")]
     Script,
+    /// Nothing but calls that wait for something from outside is left to do.
+    #[serde(rename = "RUN_PAUSED")]
+    Paused,
     /// No worker process could be had.
     #[serde(rename = "SERVER_UNAVAILABLE")]
     Unavailable,

@@ -11,6 +11,7 @@ mod declarations;
 mod directory;
 mod envelope;
 mod limits;
+mod moment;
 mod pool;
 mod protocol;
 mod report;
@@ -20,15 +21,16 @@ mod worker;
 
 pub use call_out::{CallAnswer, CallFailure, CallOut, CallRequest, Method};
 pub use declarations::{CapabilityLine, ToolShape, tool_text, tool_types};
-pub use directory::Directory;
+pub use directory::{Directory, ToolSchemas};
 pub use envelope::{
     Diagnostic, Envelope, ErrorCode, Location, LogEntry, Logs, Meta, RunError, SessionStatus,
     Severity,
 };
 pub use limits::Limits;
+pub use moment::{Moment, Repeat};
 pub use pool::SandboxPool;
 pub use protocol::Isolation;
 pub use report::{CallOutcome, CallRecord, RunReport};
-pub use run::{Determinism, Run, SessionChoice, SessionId, TimerPace};
+pub use run::{Determinism, Run, SessionChoice, SessionId, TimerPace, TypeCheck};
 pub use settings::{SandboxSettings, WorkerCommand};
 pub use worker::run_worker;

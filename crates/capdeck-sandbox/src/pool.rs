@@ -7,6 +7,7 @@
 mod conversation;
 mod preflight;
 mod sessions;
+mod type_checker;
 mod worker_process;
 
 use std::{
@@ -18,15 +19,16 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use self::{
-    conversation::{Conversation, Ending},
+    conversation::{Conversation, Ending, Surroundings},
     sessions::{Missing, Sessions},
+    type_checker::TypeChecker,
     worker_process::{StartError, WorkerProcess},
 };
 use crate::{
     call_out::CallOut,
     directory::Directory,
     envelope::{Diagnostic, Envelope, ErrorCode, Logs, Meta, RunError, SessionStatus, Severity},
-    protocol::Isolation,
+    protocol::{Isolation, Role},
     report::RunReport,
     run::{Run, SessionChoice, SessionId},
     settings::SandboxSettings,
@@ -44,6 +46,7 @@ struct Inner {
     settings: SandboxSettings,
     /// One permit per process.
     room: Arc<Semaphore>,
+    checker: TypeChecker,
     state: Mutex<State>,
 }
 
@@ -80,7 +83,8 @@ impl SandboxPool {
         let sessions = Sessions::new(settings.session_ttl);
         let state =
             State { spares: Vec::new(), starting: 0, sessions, sweeping: false, waiting: 0 };
-        Self(Arc::new(Inner { settings, room, state: Mutex::new(state) }))
+        let checker = TypeChecker::new(&settings);
+        Self(Arc::new(Inner { settings, room, checker, state: Mutex::new(state) }))
     }
 
     /// Starts the spare workers. Gives the walls around them, for those who want to show that.
@@ -91,6 +95,19 @@ impl SandboxPool {
         self.keep_spare(worker);
         self.restock();
         Ok(isolation)
+    }
+
+    /// Starts the type checker, for those who know that checks will be asked for. Gives the walls around it.
+    pub async fn warm_checker(&self) -> Result<Isolation, RunError> {
+        self.0.checker.warm().await.map_err(|error| {
+            tracing::warn!(%error, "the type checker did not start");
+            RunError::new(ErrorCode::Unavailable, error.to_string())
+        })
+    }
+
+    /// The process of the type checker while it is idle, for those who measure it.
+    pub fn checker_process(&self) -> Option<u32> {
+        self.0.checker.process()
     }
 
     /// Ends every idle session of an owner, such as a client that has gone.
@@ -130,7 +147,8 @@ impl SandboxPool {
         let Some(worker) = lease.worker.as_mut() else {
             return failed(meta, closed("its worker is gone"), Vec::new());
         };
-        let conversation = Conversation::new(&run, timeout, settings.grace, directory, calls);
+        let around = Surroundings { directory, call_out: calls, checker: &self.0.checker };
+        let conversation = Conversation::new(&run, timeout, settings.grace, around);
         let mut ending = conversation.hold(&mut worker.process).await;
         let once = run.session == SessionChoice::Once;
         if ending.closes.is_some() || once {
@@ -152,8 +170,9 @@ impl SandboxPool {
             ));
         }
         let logs = Logs::shown(&ending.logs, ending.logs_dropped);
-        let Ending { outcome, diagnostics, logs: all, calls, .. } = ending;
-        RunReport { envelope: Envelope { outcome, diagnostics, logs, meta }, logs: all, calls }
+        let Ending { outcome, diagnostics, logs: all, calls, moments, .. } = ending;
+        let envelope = Envelope { outcome, diagnostics, logs, meta };
+        RunReport { envelope, logs: all, calls, moments }
     }
 
     async fn lease(&self, run: &Run, timeout: Duration) -> Result<Lease, RunError> {
@@ -205,7 +224,7 @@ impl SandboxPool {
     }
 
     async fn start(&self, room: OwnedSemaphorePermit) -> Result<Worker, StartError> {
-        let process = WorkerProcess::start(&self.0.settings.worker).await?;
+        let process = WorkerProcess::start(&self.0.settings.worker, Role::Session).await?;
         Ok(Worker { process, _room: room })
     }
 
@@ -367,7 +386,7 @@ fn refused(run: &Run, timeout: Duration, most: Duration) -> Option<(RunError, Ve
 fn failed(meta: Meta, error: RunError, diagnostics: Vec<Diagnostic>) -> RunReport {
     let logs = Logs::shown(&[], 0);
     let envelope = Envelope { outcome: Err(error), diagnostics, logs, meta };
-    RunReport { envelope, logs: Vec::new(), calls: Vec::new() }
+    RunReport { envelope, logs: Vec::new(), calls: Vec::new(), moments: Vec::new() }
 }
 
 fn missing(missing: Missing) -> RunError {

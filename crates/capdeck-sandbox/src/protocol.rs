@@ -12,6 +12,7 @@ use crate::{
     call_out::{CallFailure, Method},
     envelope::{Diagnostic, LogEntry, RunError},
     limits::Limits,
+    moment::{Moment, Repeat},
     run::Determinism,
 };
 
@@ -21,19 +22,62 @@ pub(crate) const LARGEST_FRAME: usize = 64 << 20;
 /// From the host to the worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToWorker {
-    /// The first frame: how much the process may use at most.
+    /// The first frame: what the process is for, and how much it may use at most.
     Start {
+        role: Role,
         address_space: u64,
     },
     Run(Box<RunRequest>),
-    /// The names that the code uses exist; go on.
-    Proceed,
+    /// The names that the code uses exist; go on. With the types of what the code declares, as far as they were found out.
+    Proceed {
+        types: Vec<(String, String)>,
+    },
     /// They do not; the host says so itself.
     Refuse,
     Answer {
         id: u32,
         answer: WireAnswer,
     },
+    /// To a type checker only. The answer is `Checked`.
+    Check(Box<CheckRequest>),
+}
+
+/// What a worker process does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Role {
+    /// Runs the cells of one session.
+    Session,
+    /// Checks the types of anybody's cells, and runs none.
+    TypeChecker,
+}
+
+/// One cell to check, with declarations of all it can use.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CheckRequest {
+    pub(crate) code: String,
+    /// Of the capabilities and tools that the cell names.
+    pub(crate) capabilities: String,
+    /// Of the names that earlier cells declared.
+    pub(crate) session: String,
+}
+
+/// What a type check found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Checked {
+    pub(crate) problems: Vec<TypeProblem>,
+    /// Whether the cell asked not to be checked.
+    pub(crate) unchecked: bool,
+    /// The types of what the cell declares, by name.
+    pub(crate) types: Vec<(String, String)>,
+}
+
+/// A place where types do not fit, with the compiler's own number for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TypeProblem {
+    pub(crate) code: String,
+    pub(crate) message: String,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
 }
 
 /// One cell to run.
@@ -43,8 +87,12 @@ pub(crate) struct RunRequest {
     pub(crate) timeout_ms: u64,
     pub(crate) limits: Limits,
     pub(crate) determinism: Option<Determinism>,
+    /// The run that this one repeats.
+    pub(crate) repeat: Option<Repeat>,
     /// A JSON array of capability ids, handed to the script as it is.
     pub(crate) capabilities: String,
+    /// Whether the host checks the types first, and so needs to know what the session has.
+    pub(crate) type_check: bool,
 }
 
 /// The answer to one call.
@@ -60,16 +108,24 @@ pub(crate) enum FromWorker {
     /// Confined, engine started, waiting for code.
     Ready(Isolation),
     /// What the code names, to be checked before anything runs. The answer is `Proceed` or `Refuse`.
-    Uses(Vec<Use>),
+    Uses {
+        uses: Vec<Use>,
+        /// What a type check needs to know, if the host asked for it.
+        session: Option<SessionTypes>,
+    },
     Call {
         id: u32,
         capability: Option<String>,
         method: Method,
         args: Box<RawValue>,
+        /// Filled in when the call is sent.
+        so_far: Passed,
     },
     /// Sent at once, so that nothing is lost when the worker is killed.
     Log(LogEntry),
     Done(Box<Done>),
+    /// What a type check found, or why it could not be made.
+    Checked(Result<Checked, String>),
 }
 
 /// Which walls stand around a worker process.
@@ -101,6 +157,24 @@ pub(crate) struct Member {
     pub(crate) arguments: Option<String>,
 }
 
+impl Use {
+    /// The tool that is named at this place: as a member of its own, or by its name in a call.
+    pub(crate) fn tool(&self) -> Option<&str> {
+        let member = self.member.as_ref()?;
+        let is_method = Method::OF_HANDLES.iter().any(|method| method.name() == member.name);
+        if is_method { member.tool.as_deref() } else { Some(&member.name) }
+    }
+}
+
+/// What earlier cells of a session mean for the types of the next one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SessionTypes {
+    /// Declarations of the session's names.
+    pub(crate) declarations: String,
+    /// Capabilities and tools whose types these may refer to.
+    pub(crate) tools: Vec<(String, String)>,
+}
+
 /// How a cell ended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Done {
@@ -111,6 +185,18 @@ pub(crate) struct Done {
     pub(crate) cpu_ms: f64,
     /// Log entries that did not fit.
     pub(crate) logs_dropped: u64,
+    pub(crate) so_far: Passed,
+}
+
+/// What of a repeatable run has passed since the last frame that told so.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Passed {
+    /// The moments of the answers that were taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) taken: Vec<Moment>,
+    /// Timers that have fired in all.
+    #[serde(default)]
+    pub(crate) timers: u32,
 }
 
 /// A frame as bytes: four bytes of length, then JSON.

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use crate::{
     call_out::{CallFailure, Method},
     envelope::{Envelope, LogEntry},
+    moment::Moment,
 };
 
 /// A finished run.
@@ -15,6 +16,8 @@ pub struct RunReport {
     pub logs: Vec<LogEntry>,
     /// Every call in the order it was made.
     pub calls: Vec<CallRecord>,
+    /// When the script took the answers, in their order; empty for runs that cannot be repeated.
+    pub moments: Vec<Moment>,
 }
 
 /// One call of a run, with all that is needed to answer it again.
@@ -42,6 +45,10 @@ pub enum CallOutcome {
         failure: CallFailure,
         meta: Option<Box<RawValue>>,
         place: usize,
+    },
+    /// It waits for something from outside; the script has no answer.
+    Held {
+        failure: CallFailure,
     },
     /// The run ended before there was an answer.
     Cancelled,

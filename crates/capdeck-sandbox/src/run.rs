@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::Limits;
+use crate::{limits::Limits, moment::Repeat};
 
 /// The name of a session, as the client holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -64,6 +64,9 @@ pub struct Run {
     pub limits: Limits,
     /// A clock and chance that can be repeated.
     pub determinism: Option<Determinism>,
+    pub check: TypeCheck,
+    /// An earlier run to repeat; its answers come from the one who answers calls.
+    pub repeat: Option<Repeat>,
 }
 
 impl Run {
@@ -76,6 +79,8 @@ impl Run {
             owner: String::new(),
             limits: Limits::default(),
             determinism: None,
+            check: TypeCheck::default(),
+            repeat: None,
         }
     }
 
@@ -86,10 +91,23 @@ impl Run {
     }
 }
 
+/// Whether a cell passes the type checker before it runs. Syntax, names and literal arguments are looked at in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TypeCheck {
+    /// It does not: the first check takes a second, and arguments are checked at every call anyway.
+    #[default]
+    Off,
+    /// What the checker finds are warnings.
+    Warn,
+    /// What the checker finds keeps the cell from running; so does a check that could not be made.
+    Full,
+}
+
 /// Makes a run repeatable: the same code with the same answers computes the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Determinism {
-    /// The time at the start, in milliseconds since 1970. It moves on only when a timer fires.
+    /// The time at the start, in milliseconds since 1970. It moves on when a timer fires and when an answer comes.
     pub now_ms: i64,
     /// Where `Math.random` and `crypto` start.
     pub seed: u64,

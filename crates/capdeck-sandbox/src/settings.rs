@@ -18,6 +18,10 @@ pub struct SandboxSettings {
     pub max_timeout: Duration,
     /// How long a worker may go on after its time before it is killed.
     pub grace: Duration,
+    /// How long one type check may take, the start of the checker not counted.
+    pub check_timeout: Duration,
+    /// How long an unused type checker stays.
+    pub checker_ttl: Duration,
 }
 
 /// How to start a worker: a program that calls `run_worker`.
@@ -39,6 +43,8 @@ impl SandboxSettings {
             default_timeout: Duration::from_secs(10),
             max_timeout: Duration::from_secs(120),
             grace: Duration::from_millis(100),
+            check_timeout: Duration::from_secs(10),
+            checker_ttl: Duration::from_secs(5 * 60),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod cell;
 mod channel;
+mod checker;
 mod clock;
 mod confine;
 mod drive;
@@ -13,12 +14,13 @@ mod meter;
 mod natives;
 mod outcome;
 mod shared;
+mod timeline;
 mod timers;
 
 use std::{io, thread};
 
 use self::{channel::Channel, engine::Engine};
-use crate::protocol::{FromWorker, ToWorker};
+use crate::protocol::{FromWorker, Role, ToWorker};
 
 /// Room for parsers that recurse; only what is touched is ever used.
 const STACK: usize = 64 << 20;
@@ -31,8 +33,11 @@ pub fn run_worker() -> io::Result<()> {
 
 fn serve() -> io::Result<()> {
     let mut channel = Channel::new();
-    let Some(ToWorker::Start { address_space }) = channel.receive()? else { return Ok(()) };
+    let Some(ToWorker::Start { role, address_space }) = channel.receive()? else { return Ok(()) };
     let isolation = confine::confine(address_space);
+    if role == Role::TypeChecker {
+        return checker::serve(channel, isolation);
+    }
     let shared = shared::Shared::new(channel);
     let mut engine = Engine::new(&shared)
         .map_err(|error| io::Error::other(format!("the engine did not start: {error}")))?;

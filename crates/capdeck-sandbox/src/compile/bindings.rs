@@ -44,6 +44,10 @@ impl Bindings {
         self.0.insert(name, kind);
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Kind)> {
+        self.0.iter().map(|(name, kind)| (name.as_str(), *kind))
+    }
+
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }

@@ -12,16 +12,24 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     preflight,
+    type_checker::TypeChecker,
     worker_process::{Death, WorkerProcess},
 };
 use crate::{
     call_out::{CallAnswer, CallFailure, CallOut, CallRequest},
+    declarations::declarations_for_check,
     directory::Directory,
-    envelope::{Diagnostic, ErrorCode, LogEntry, RunError},
-    protocol::{Done, FromWorker, RunRequest, ToWorker, Use, WireAnswer},
+    envelope::{Diagnostic, ErrorCode, LogEntry, RunError, Severity},
+    moment::Moment,
+    protocol::{
+        CheckRequest, Done, FromWorker, Passed, RunRequest, SessionTypes, ToWorker, Use, WireAnswer,
+    },
     report::{CallOutcome, CallRecord},
-    run::Run,
+    run::{Run, TypeCheck},
 };
+
+/// How long a script whose calls all wait may still do something, such as make another call.
+const QUIET: Duration = Duration::from_millis(20);
 
 /// A call under way: its number in the worker, its place in the record, its answer.
 type UnderWay<'a> = BoxFuture<'a, (u32, usize, CallAnswer)>;
@@ -32,13 +40,25 @@ pub(super) struct Conversation<'a> {
     timeout: Duration,
     started: Instant,
     deadline: Instant,
-    directory: &'a dyn Directory,
-    call_out: &'a dyn CallOut,
+    grace: Duration,
+    around: Surroundings<'a>,
     under_way: FuturesUnordered<UnderWay<'a>>,
     ending: Ending,
     answered: usize,
+    /// Calls that wait for something from outside.
+    held: usize,
+    /// Timers of the script that have fired, as far as is known.
+    timers: u32,
     /// Bytes of log text so far.
     logged: usize,
+}
+
+/// What a run needs besides its worker.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    pub(super) directory: &'a dyn Directory,
+    pub(super) call_out: &'a dyn CallOut,
+    pub(super) checker: &'a TypeChecker,
 }
 
 /// How a run ended.
@@ -48,6 +68,7 @@ pub(super) struct Ending {
     pub(super) logs: Vec<LogEntry>,
     pub(super) logs_dropped: u64,
     pub(super) calls: Vec<CallRecord>,
+    pub(super) moments: Vec<Moment>,
     /// Why the session cannot go on, if it cannot.
     pub(super) closes: Option<String>,
     pub(super) cpu_ms: f64,
@@ -58,8 +79,7 @@ impl<'a> Conversation<'a> {
         run: &'a Run,
         timeout: Duration,
         grace: Duration,
-        directory: &'a dyn Directory,
-        call_out: &'a dyn CallOut,
+        around: Surroundings<'a>,
     ) -> Self {
         let started = Instant::now();
         let ending = Ending {
@@ -68,6 +88,7 @@ impl<'a> Conversation<'a> {
             logs: Vec::new(),
             logs_dropped: 0,
             calls: Vec::new(),
+            moments: Vec::new(),
             closes: None,
             cpu_ms: 0.0,
         };
@@ -76,11 +97,13 @@ impl<'a> Conversation<'a> {
             timeout,
             started,
             deadline: started + timeout + grace,
-            directory,
-            call_out,
+            grace,
+            around,
             under_way: FuturesUnordered::new(),
             ending,
             answered: 0,
+            held: 0,
+            timers: 0,
             logged: 0,
         }
     }
@@ -102,6 +125,7 @@ impl<'a> Conversation<'a> {
         worker.queue(&ToWorker::Run(Box::new(self.request())))?;
         let mut answering = false;
         loop {
+            let is_waiting = self.held > 0 && self.under_way.is_empty();
             let step = tokio::select! {
                 biased;
                 Some((id, place, answer)) = self.under_way.next() => {
@@ -114,11 +138,19 @@ impl<'a> Conversation<'a> {
                     self.end_late();
                     return Ok(());
                 }
+                () = tokio::time::sleep(QUIET), if is_waiting => {
+                    worker.kill().await;
+                    self.pause();
+                    return Ok(());
+                }
             };
             match step {
-                Some(FromWorker::Uses(uses)) => self.check(worker, &uses)?,
-                Some(FromWorker::Call { id, capability, method, args }) => {
+                Some(FromWorker::Uses { uses, session }) => {
+                    self.check(worker, &uses, session).await?;
+                }
+                Some(FromWorker::Call { id, capability, method, args, so_far }) => {
                     answering = true;
+                    self.pass(so_far);
                     self.call(id, CallRequest { capability, method, args });
                 }
                 Some(FromWorker::Log(entry)) => self.keep_log(entry),
@@ -126,7 +158,9 @@ impl<'a> Conversation<'a> {
                     self.end(*done);
                     return Ok(());
                 }
-                Some(FromWorker::Ready(_)) => return Err(io::ErrorKind::InvalidData.into()),
+                Some(FromWorker::Ready(_) | FromWorker::Checked(_)) => {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
                 None => {
                     let death = worker.death().await;
                     self.end_dead(death, answering);
@@ -137,20 +171,44 @@ impl<'a> Conversation<'a> {
     }
 
     fn request(&self) -> RunRequest {
-        let capabilities = self.directory.capabilities();
+        let capabilities = self.around.directory.capabilities();
         RunRequest {
             code: self.run.code.clone(),
             timeout_ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
             limits: self.run.limits,
             determinism: self.run.determinism,
+            repeat: self.run.repeat.clone(),
             capabilities: serde_json::to_string(&capabilities).unwrap_or_default(),
+            type_check: self.run.check != TypeCheck::Off,
         }
     }
 
-    fn check(&mut self, worker: &mut WorkerProcess, uses: &[Use]) -> io::Result<()> {
-        self.ending.diagnostics = preflight::problems(uses, self.directory);
-        let go_on = self.ending.diagnostics.is_empty();
-        worker.queue(if go_on { &ToWorker::Proceed } else { &ToWorker::Refuse })
+    async fn check(
+        &mut self,
+        worker: &mut WorkerProcess,
+        uses: &[Use],
+        session: Option<SessionTypes>,
+    ) -> io::Result<()> {
+        let mut problems = preflight::problems(uses, self.around.directory);
+        let mut types = Vec::new();
+        if let Some(session) = session
+            && problems.is_empty()
+        {
+            let directory = self.around.directory;
+            let request = CheckRequest {
+                code: self.run.code.clone(),
+                capabilities: declarations_for_check(uses, &session.tools, directory),
+                session: session.declarations,
+            };
+            let checked = self.around.checker.check(request).await;
+            (problems, types) = preflight::of_types(checked, self.run.check);
+            // The check is not part of the run, and the first one takes long.
+            self.deadline = Instant::now() + self.timeout + self.grace;
+        }
+        let blocks = problems.iter().any(|problem| problem.severity == Severity::Error);
+        self.ending.diagnostics = problems;
+        let answer = if blocks { ToWorker::Refuse } else { ToWorker::Proceed { types } };
+        worker.queue(&answer)
     }
 
     fn call(&mut self, id: u32, request: CallRequest) {
@@ -167,7 +225,7 @@ impl<'a> Conversation<'a> {
             started_ms: self.elapsed_ms(),
             duration_ms: 0.0,
         });
-        let answer = self.call_out.call(request);
+        let answer = self.around.call_out.call(request);
         self.under_way.push(async move { (id, place, answer.await) }.boxed());
     }
 
@@ -179,6 +237,12 @@ impl<'a> Conversation<'a> {
         answer: CallAnswer,
     ) -> io::Result<()> {
         let CallAnswer { outcome, meta } = answer;
+        if let Err(failure) = &outcome
+            && self.around.call_out.holds(failure)
+        {
+            self.hold_call(place, failure.clone());
+            return Ok(());
+        }
         let most = self.run.limits.answer_bytes;
         let answer = match outcome {
             Ok(data) if data.get().len() > most => {
@@ -206,6 +270,36 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
+    /// Leaves a call open: the script waits for it as it would for a slow one.
+    fn hold_call(&mut self, place: usize, failure: CallFailure) {
+        self.held += 1;
+        let now = self.elapsed_ms();
+        if let Some(record) = self.ending.calls.get_mut(place) {
+            record.duration_ms = now - record.started_ms;
+            record.outcome = CallOutcome::Held { failure };
+        }
+    }
+
+    /// Ends a run that only waits. Answers whose moment was not told were taken after all that was told.
+    fn pause(&mut self) {
+        if self.run.determinism.is_some() {
+            let moment = Moment { timers: self.timers, clock_ms: self.elapsed_ms() };
+            self.ending.moments.resize(self.answered, moment);
+        }
+        let message = "the run waits for something from outside";
+        self.end_without_worker(
+            RunError::new(ErrorCode::Paused, message),
+            "its last run is paused",
+        );
+    }
+
+    /// Notes what a worker says has passed, as far as it can be true.
+    fn pass(&mut self, so_far: Passed) {
+        self.timers = so_far.timers;
+        let room = self.answered.saturating_sub(self.ending.moments.len());
+        self.ending.moments.extend(so_far.taken.into_iter().take(room));
+    }
+
     fn keep_log(&mut self, entry: LogEntry) {
         // The worker counts too; one that is not sound cannot fill the host's memory.
         self.logged += entry.message.len();
@@ -215,7 +309,8 @@ impl<'a> Conversation<'a> {
     }
 
     fn end(&mut self, done: Done) {
-        let Done { outcome, diagnostics, closes, cpu_ms, logs_dropped } = done;
+        let Done { outcome, diagnostics, closes, cpu_ms, logs_dropped, so_far } = done;
+        self.pass(so_far);
         self.ending.outcome = match outcome {
             Ok(value) => Ok(value.unwrap_or_else(|| RawValue::NULL.to_owned())),
             Err(mut error) => {

@@ -3,11 +3,13 @@
 use capdeck_catalog::nearest;
 use serde_json::Value;
 
+use super::type_checker::CheckError;
 use crate::{
     call_out::Method,
     directory::Directory,
     envelope::{Diagnostic, Location, Severity},
-    protocol::{Member, Use},
+    protocol::{Checked, Member, Use},
+    run::TypeCheck,
 };
 
 /// Problems that are told at most.
@@ -35,6 +37,37 @@ pub(super) fn problems(uses: &[Use], directory: &dyn Directory) -> Vec<Diagnosti
         }
     }
     found
+}
+
+/// What a type check has to say, and the types it found out for later cells.
+pub(super) fn of_types(
+    checked: Result<Checked, CheckError>,
+    wanted: TypeCheck,
+) -> (Vec<Diagnostic>, Vec<(String, String)>) {
+    let severity = if wanted == TypeCheck::Full { Severity::Error } else { Severity::Warning };
+    let checked = match checked {
+        Ok(checked) => checked,
+        Err(error) => {
+            tracing::warn!(%error, "a cell could not be checked");
+            let message = format!("{error}; without `check` the code runs unchecked");
+            let problem = Diagnostic::about(severity, "TYPE_CHECK_FAILED", message);
+            return (vec![problem], Vec::new());
+        }
+    };
+    let mut told: Vec<Diagnostic> = checked
+        .problems
+        .into_iter()
+        .take(MOST)
+        .map(|problem| {
+            let place = Location { line: problem.line, column: problem.column };
+            Diagnostic::at(place, severity, &problem.code, problem.message)
+        })
+        .collect();
+    if checked.unchecked {
+        let message = "`@ts-nocheck` is at the top: the types were not checked";
+        told.push(Diagnostic::about(Severity::Info, "ts_nocheck_applied", message));
+    }
+    (told, checked.types)
 }
 
 fn member_problems(id: &str, member: &Member, directory: &dyn Directory) -> Vec<Diagnostic> {

@@ -12,7 +12,7 @@ use tokio::{
 use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
 
 use crate::{
-    protocol::{self, FromWorker, Isolation, LARGEST_FRAME, ToWorker},
+    protocol::{self, FromWorker, Isolation, LARGEST_FRAME, Role, ToWorker},
     settings::WorkerCommand,
 };
 
@@ -21,6 +21,9 @@ const START: Duration = Duration::from_secs(10);
 
 /// Address space beyond what the process has at its start: heap, answers, and the parser's memory.
 const ADDRESS_SPACE: u64 = 768 << 20;
+
+/// The same for a type checker.
+const CHECKER_ADDRESS_SPACE: u64 = 1 << 30;
 
 /// A running worker. Dropping it kills the process.
 #[derive(Debug)]
@@ -62,7 +65,7 @@ pub(super) enum Death {
 
 impl WorkerProcess {
     /// Starts a worker and waits until it is confined and ready.
-    pub(super) async fn start(command: &WorkerCommand) -> Result<Self, StartError> {
+    pub(super) async fn start(command: &WorkerCommand, role: Role) -> Result<Self, StartError> {
         let spawned = Command::new(&command.program)
             .args(&command.args)
             .env_clear()
@@ -86,9 +89,11 @@ impl WorkerProcess {
         let output = FramedRead::new(output, codec);
         let isolation = Isolation::default();
         let mut worker = Self { child, input, unsent: BytesMut::new(), output, isolation };
-        worker
-            .queue(&ToWorker::Start { address_space: ADDRESS_SPACE })
-            .map_err(StartError::Protocol)?;
+        let address_space = match role {
+            Role::Session => ADDRESS_SPACE,
+            Role::TypeChecker => CHECKER_ADDRESS_SPACE,
+        };
+        worker.queue(&ToWorker::Start { role, address_space }).map_err(StartError::Protocol)?;
         let ready = timeout(START, worker.exchange()).await.map_err(|_| StartError::Slow)?;
         match ready {
             Ok(Some(FromWorker::Ready(isolation))) => worker.isolation = isolation,

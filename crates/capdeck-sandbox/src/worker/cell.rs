@@ -17,7 +17,7 @@ use super::{
 use crate::{
     compile::{Compiled, Kind, compile},
     envelope::{Diagnostic, ErrorCode, RunError, Severity},
-    protocol::{Done, FromWorker, RunRequest, ToWorker},
+    protocol::{Done, FromWorker, RunRequest, ToWorker, Use},
 };
 
 /// Memory left for describing the error of a script that used up all of it.
@@ -47,15 +47,29 @@ impl Engine {
         self.shared.begin(request);
         self.shared.meter.start(Duration::from_millis(request.timeout_ms), limits.cpu);
         confine::back_stop(limits.cpu);
-        let compiled = match compile(&request.code, &self.names) {
+        let mut compiled = match compile(&request.code, &self.names) {
             Ok(compiled) => compiled,
             Err(diagnostics) => {
                 return Ok(self.done(Err(blocked(&diagnostics)), diagnostics, None));
             }
         };
-        if !compiled.uses.is_empty() && !self.names_exist(&compiled)? {
-            return Ok(self.done(Err(blocked(&[])), Vec::new(), None));
+        let mut types = Vec::new();
+        if request.type_check || !compiled.uses.is_empty() {
+            let uses = std::mem::take(&mut compiled.uses);
+            let tools = known_tools(&uses);
+            match self.admitted(uses, request.type_check)? {
+                Some(found) => {
+                    types = found;
+                    self.types.add_tools(tools);
+                }
+                None => return Ok(self.done(Err(blocked(&[])), Vec::new(), None)),
+            }
         }
+        if request.type_check {
+            // The check is not part of the run.
+            self.shared.meter.start(Duration::from_millis(request.timeout_ms), limits.cpu);
+        }
+        self.types.add(&compiled.declares, std::mem::take(&mut compiled.types), types);
         self.runtime.set_memory_limit(limits.heap_bytes);
         self.runtime.set_max_stack_size(limits.stack_bytes);
         let mut notes = Notes::default();
@@ -63,14 +77,19 @@ impl Engine {
         Ok(self.done(outcome, notes.0, closes))
     }
 
-    /// Asks the host about the names that the code uses.
-    fn names_exist(&self, compiled: &Compiled) -> io::Result<bool> {
+    /// Asks the host about the names that the code uses. Gives the types it found out, or nothing when the cell must not run.
+    fn admitted(
+        &self,
+        uses: Vec<Use>,
+        type_check: bool,
+    ) -> io::Result<Option<Vec<(String, String)>>> {
+        let session = type_check.then(|| self.types.of_session(&self.names));
         let mut channel = self.shared.channel();
-        channel.send(&FromWorker::Uses(compiled.uses.clone()))?;
+        channel.send(&FromWorker::Uses { uses, session })?;
         loop {
             match channel.receive()? {
-                Some(ToWorker::Proceed) => return Ok(true),
-                Some(ToWorker::Refuse) => return Ok(false),
+                Some(ToWorker::Proceed { types }) => return Ok(Some(types)),
+                Some(ToWorker::Refuse) => return Ok(None),
                 // An answer that came too late for its run.
                 Some(_) => {}
                 None => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -84,13 +103,14 @@ impl Engine {
         diagnostics: Vec<Diagnostic>,
         closes: Option<String>,
     ) -> Done {
-        let run = self.shared.run();
+        let mut run = self.shared.run();
         Done {
             outcome,
             diagnostics,
             closes,
             cpu_ms: self.shared.meter.cpu_used().as_secs_f64() * 1000.0,
             logs_dropped: run.logs.dropped,
+            so_far: run.timeline.so_far(),
         }
     }
 
@@ -329,6 +349,13 @@ pub(super) enum Failure {
     Engine(String),
     /// The host is gone.
     Pipe(io::Error),
+}
+
+/// The tools that a cell names, each with its capability.
+fn known_tools(uses: &[Use]) -> Vec<(String, String)> {
+    let named =
+        uses.iter().filter_map(|used| Some((used.capability.clone(), used.tool()?.to_owned())));
+    named.collect()
 }
 
 fn blocked(diagnostics: &[Diagnostic]) -> RunError {

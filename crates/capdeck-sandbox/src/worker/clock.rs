@@ -7,6 +7,8 @@ use crate::run::{Determinism, TimerPace};
 /// Tells the time of one run.
 pub(super) struct Clock {
     started: Instant,
+    /// Milliseconds that had passed when the run was taken up again.
+    before_ms: f64,
     fixed: Option<Fixed>,
 }
 
@@ -17,14 +19,14 @@ struct Fixed {
 }
 
 impl Clock {
-    pub(super) fn new(determinism: Option<Determinism>) -> Self {
+    pub(super) fn new(determinism: Option<Determinism>, before_ms: f64) -> Self {
         let fixed = determinism.map(|given| Fixed {
             #[expect(clippy::cast_precision_loss, reason = "dates in JavaScript are doubles")]
             start_ms: given.now_ms as f64,
             passed_ms: 0.0,
             pace: given.timers,
         });
-        Self { started: Instant::now(), fixed }
+        Self { started: Instant::now(), before_ms, fixed }
     }
 
     /// Milliseconds since 1970.
@@ -50,7 +52,19 @@ impl Clock {
         matches!(&self.fixed, Some(Fixed { pace: TimerPace::Skip, .. }))
     }
 
-    /// A repeatable clock moves on when a timer fires.
+    /// Where a repeatable clock stands when an answer comes that no earlier run had. One that does not wait stays where it is.
+    pub(super) fn answer_ms(&self) -> Option<f64> {
+        let fixed = self.fixed.as_ref()?;
+        let waits = fixed.pace == TimerPace::Wait;
+        waits.then(|| self.before_ms + self.started.elapsed().as_secs_f64() * 1000.0)
+    }
+
+    /// True when the run can be repeated.
+    pub(super) fn is_repeatable(&self) -> bool {
+        self.fixed.is_some()
+    }
+
+    /// A repeatable clock moves on when a timer fires or an answer comes.
     pub(super) fn reach(&mut self, monotonic_ms: f64) {
         if let Some(fixed) = &mut self.fixed {
             fixed.passed_ms = fixed.passed_ms.max(monotonic_ms);

@@ -8,6 +8,7 @@ use super::{
     cell::{Failure, Notes},
     engine::Engine,
     meter::Stop,
+    timeline::Next,
 };
 use crate::protocol::{ToWorker, WireAnswer};
 
@@ -85,6 +86,12 @@ impl Engine {
     fn due_timer(&self, open_calls: usize) -> Due {
         let run = self.shared.run();
         let Some(moment) = run.timers.next_moment() else { return Due::Never };
+        match run.timeline.next() {
+            // It fired before, and that was waited for then.
+            Next::Timer => return Due::Now,
+            Next::Answer if open_calls > 0 => return Due::Never,
+            Next::Answer | Next::Either => {}
+        }
         if run.clock.skips() {
             return if open_calls == 0 { Due::Now } else { Due::Never };
         }
@@ -96,6 +103,7 @@ impl Engine {
             let mut run = self.shared.run();
             let Some((id, due)) = run.timers.take() else { return };
             run.clock.reach(due);
+            run.timeline.fire();
             id
         };
         let fired = self.hooks.get(ctx, "fire").and_then(|fire| fire.call::<_, ()>((id,)));
@@ -108,7 +116,7 @@ impl Engine {
     }
 
     fn answer(&self, ctx: &Ctx<'_>, id: u32, answer: &WireAnswer) {
-        if !self.shared.run().calls.answered(id) {
+        if !self.shared.run().take_answer(id) {
             return;
         }
         let (ok, data, meta) = match answer {

@@ -7,7 +7,7 @@ use rquickjs::{
 };
 
 use super::{natives, shared::Shared};
-use crate::compile::{Bindings, Positions};
+use crate::compile::{Bindings, KnownTypes, Positions};
 
 /// The prelude: one function that takes the natives and gives the hooks.
 const PRELUDE: &str = concat!(
@@ -41,6 +41,7 @@ pub(super) struct Engine {
     pub(super) runtime: Runtime,
     pub(super) shared: Shared,
     pub(super) names: Bindings,
+    pub(super) types: KnownTypes,
     pub(super) cells: Cells,
     /// Whether built-in objects are as they were at the start.
     pub(super) intact: bool,
@@ -138,6 +139,7 @@ impl Engine {
             runtime,
             shared: shared.clone(),
             names: Bindings::default(),
+            types: KnownTypes::default(),
             cells: Cells::default(),
             intact: true,
         })

@@ -13,13 +13,16 @@ use super::{
     channel::Channel,
     clock::{Chance, Clock},
     meter::Meter,
+    timeline::Timeline,
     timers::Timers,
 };
 use crate::{
     call_out::Method,
     envelope::LogEntry,
     limits::Limits,
-    protocol::{FromWorker, RunRequest},
+    moment::Repeat,
+    protocol::{FromWorker, Passed, RunRequest},
+    run::Determinism,
 };
 
 /// Log entries of a run, however short they are.
@@ -39,13 +42,14 @@ pub(super) struct RunState {
     pub(super) clock: Clock,
     pub(super) chance: Chance,
     pub(super) timers: Timers,
+    pub(super) timeline: Timeline,
     pub(super) calls: Calls,
     pub(super) logs: LogCount,
 }
 
 impl Shared {
     pub(super) fn new(channel: Channel) -> Self {
-        let run = RunState::new(Limits::default(), None);
+        let run = RunState::new(Limits::default(), None, None);
         Self {
             channel: Rc::new(RefCell::new(channel)),
             meter: Meter::unlimited(),
@@ -65,7 +69,7 @@ impl Shared {
     pub(super) fn begin(&self, request: &RunRequest) {
         let mut run = self.run();
         let last_id = run.calls.last_id;
-        *run = RunState::new(request.limits, request.determinism);
+        *run = RunState::new(request.limits, request.determinism, request.repeat.as_ref());
         run.calls.last_id = last_id;
     }
 
@@ -88,7 +92,8 @@ impl Shared {
             let frame = {
                 let mut run = self.run();
                 let most = run.limits.concurrent_calls as usize;
-                run.calls.next_frame(most)
+                let run = &mut *run;
+                run.calls.next_frame(most, &mut run.timeline)
             };
             let Some(frame) = frame else { return Ok(()) };
             self.channel().send(&frame)?;
@@ -97,15 +102,32 @@ impl Shared {
 }
 
 impl RunState {
-    fn new(limits: Limits, determinism: Option<crate::run::Determinism>) -> Self {
+    fn new(limits: Limits, determinism: Option<Determinism>, repeat: Option<&Repeat>) -> Self {
+        let before_ms = repeat.map_or(0.0, |repeat| repeat.elapsed_ms);
         Self {
             limits,
-            clock: Clock::new(determinism),
+            clock: Clock::new(determinism, before_ms),
             chance: Chance::new(determinism),
             timers: Timers::default(),
+            timeline: Timeline::new(repeat),
             calls: Calls::default(),
             logs: LogCount::default(),
         }
+    }
+}
+
+impl RunState {
+    /// Notes that an answer is taken now. False when nobody waits for it.
+    pub(super) fn take_answer(&mut self, id: u32) -> bool {
+        if !self.calls.answered(id) {
+            return false;
+        }
+        if self.clock.is_repeatable() {
+            let clock_ms = self.timeline.expected_clock().or_else(|| self.clock.answer_ms());
+            clock_ms.into_iter().for_each(|clock_ms| self.clock.reach(clock_ms));
+            self.timeline.note(self.clock.monotonic_ms());
+        }
+        true
     }
 }
 
@@ -133,23 +155,30 @@ impl Calls {
         self.made += 1;
         self.last_id = self.last_id.wrapping_add(1);
         let id = self.last_id;
-        self.line.push_back(FromWorker::Call { id, capability, method, args });
+        self.line.push_back(FromWorker::Call {
+            id,
+            capability,
+            method,
+            args,
+            so_far: Passed::default(),
+        });
         Some(id)
     }
 
-    fn next_frame(&mut self, most: usize) -> Option<FromWorker> {
+    fn next_frame(&mut self, most: usize, timeline: &mut Timeline) -> Option<FromWorker> {
         if self.under_way.len() >= most {
             return None;
         }
-        let frame = self.line.pop_front()?;
-        if let FromWorker::Call { id, .. } = &frame {
+        let mut frame = self.line.pop_front()?;
+        if let FromWorker::Call { id, so_far, .. } = &mut frame {
+            *so_far = timeline.so_far();
             self.under_way.insert(*id);
         }
         Some(frame)
     }
 
     /// Notes an answer. False when nobody waits for it.
-    pub(super) fn answered(&mut self, id: u32) -> bool {
+    fn answered(&mut self, id: u32) -> bool {
         self.under_way.remove(&id)
     }
 

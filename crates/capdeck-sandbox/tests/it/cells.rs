@@ -6,7 +6,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use capdeck_sandbox::{Run, SessionId};
+use capdeck_sandbox::{Run, SessionId, TypeCheck};
 use serde_json::Value;
 
 use crate::support::{envelope, pool, run};
@@ -67,7 +67,7 @@ fn difference(expected: &Value, actual: &Value, path: &str) -> Option<String> {
 }
 
 /// Runs every case of a file and reports all that differ.
-async fn check(file: &str) {
+async fn check(file: &str, types: TypeCheck) {
     let pool = pool();
     let mut failures = Vec::new();
     let cases = cases(file);
@@ -77,6 +77,7 @@ async fn check(file: &str) {
         for (index, (code, expected)) in case.cells.iter().enumerate() {
             let mut next = Run::new(code.trim_end());
             next.timeout = Some(Duration::from_secs(20));
+            next.check = types;
             if let Some(id) = &session {
                 next = next.in_session(id.clone());
             }
@@ -113,25 +114,30 @@ fn brief(envelope: &Value) -> String {
 
 #[tokio::test]
 async fn language() {
-    check("language.cells").await;
+    check("language.cells", TypeCheck::Off).await;
 }
 
 #[tokio::test]
 async fn sessions() {
-    check("sessions.cells").await;
+    check("sessions.cells", TypeCheck::Off).await;
 }
 
 #[tokio::test]
 async fn values() {
-    check("values.cells").await;
+    check("values.cells", TypeCheck::Off).await;
 }
 
 #[tokio::test]
 async fn calls() {
-    check("calls.cells").await;
+    check("calls.cells", TypeCheck::Off).await;
 }
 
 #[tokio::test]
 async fn platform() {
-    check("platform.cells").await;
+    check("platform.cells", TypeCheck::Off).await;
+}
+
+#[tokio::test]
+async fn types() {
+    check("types.cells", TypeCheck::Full).await;
 }

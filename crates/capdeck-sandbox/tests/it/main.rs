@@ -5,4 +5,6 @@
 mod attacks;
 mod cells;
 mod pool;
+mod repeat;
 mod support;
+mod type_check;

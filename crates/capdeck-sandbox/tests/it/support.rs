@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use capdeck_sandbox::{
     CallAnswer, CallFailure, CallOut, CallRequest, Directory, Method, Run, RunReport, SandboxPool,
-    SandboxSettings, WorkerCommand,
+    SandboxSettings, ToolSchemas, WorkerCommand,
 };
 use serde_json::{Value, json, value::RawValue};
 use tokio::sync::Notify;
@@ -61,6 +61,26 @@ impl Directory for Deck {
             _ => return None,
         };
         Some(tools.iter().map(|tool| (*tool).to_owned()).collect())
+    }
+
+    fn schemas(&self, capability: &str, tool: &str) -> Option<ToolSchemas> {
+        let (input, output) = match (capability, tool) {
+            ("github", "create_issue") => (
+                json!({"type": "object", "required": ["title"], "properties": {
+                    "title": {"type": "string"},
+                    "labels": {"type": "array", "items": {"type": "string"}},
+                }}),
+                None,
+            ),
+            ("github", "list_issues") => (
+                json!({"type": "object", "properties": {"state": {"enum": ["open", "closed"]}}}),
+                Some(json!({"type": "array", "items": {"$ref": "#/$defs/issue"}, "$defs": {
+                    "issue": {"type": "object", "required": ["title"], "properties": {"title": {"type": "string"}}},
+                }})),
+            ),
+            _ => return None,
+        };
+        Some(ToolSchemas { input, output })
     }
 
     fn check_arguments(&self, _: &str, tool: &str, arguments: &Value) -> Vec<String> {

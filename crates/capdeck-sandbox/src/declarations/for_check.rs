@@ -1,0 +1,159 @@
+//! Declarations for the type check of one cell: only the capabilities and tools that it names.
+//!
+//! The checker itself declares `$caplets`, and leaves everything that is not declared here open to any use.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{ToolShape, method, schema_type::Types};
+use crate::{call_out::Method, directory::Directory, protocol::Use};
+
+/// Longest declaration of one tool with the types it refers to; a longer one is left open.
+const LONGEST: usize = 200_000;
+
+const OPTIONS: &str = ", options?: $caplets.CallOptions";
+
+/// The text that declares what a cell names, and what earlier cells of its session did.
+pub(crate) fn declarations_for_check(
+    uses: &[Use],
+    earlier: &[(String, String)],
+    directory: &dyn Directory,
+) -> String {
+    let mut named: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for used in uses {
+        named.entry(&used.capability).or_default().extend(used.tool());
+    }
+    for (capability, tool) in earlier {
+        named.entry(capability).or_default().insert(tool);
+    }
+    let mut text = String::new();
+    let mut members = String::new();
+    for (capability, tools) in named {
+        let tools = tools.into_iter().filter_map(|tool| declared(capability, tool, directory));
+        let tools: Vec<Declared> = tools.collect();
+        if tools.is_empty() {
+            continue;
+        }
+        let space = namespace(capability);
+        text.push_str(&format!("declare namespace {space} {{\ninterface $Tools {{\n"));
+        text.extend(tools.iter().map(|tool| tool.method.as_str()));
+        text.push_str("}\n");
+        text.extend(tools.iter().map(|tool| tool.types.as_str()));
+        text.push_str("}\n");
+        let name = Value::from(capability);
+        members.push_str(&format!("  readonly {name}: $caplets.Handle<{space}.$Tools>;\n"));
+    }
+    format!("{text}interface Capabilities {{\n{members}}}\n")
+}
+
+/// One tool, and the types that its method refers to.
+struct Declared {
+    method: String,
+    types: String,
+}
+
+fn declared(capability: &str, tool: &str, directory: &dyn Directory) -> Option<Declared> {
+    // A method of the handle is found before a tool of the same name.
+    if Method::OF_HANDLES.iter().any(|method| method.name() == tool) {
+        return None;
+    }
+    let schemas = directory.schemas(capability, tool)?;
+    let shape = ToolShape {
+        name: tool,
+        description: None,
+        input_schema: &schemas.input,
+        output_schema: schemas.output.as_ref(),
+    };
+    let mut types = Types::default();
+    let method = method(&shape, &mut types, OPTIONS);
+    let space = namespace(tool);
+    let (method, types) = match types.declarations() {
+        types if types.is_empty() => (method, types),
+        types => {
+            let inside =
+                format!("namespace {space} {{\ninterface $Tool {{\n{method}}}\n{types}}}\n");
+            (format!("  {}: {space}.$Tool[{}];\n", Value::from(tool), Value::from(tool)), inside)
+        }
+    };
+    (method.len() + types.len() <= LONGEST).then_some(Declared { method, types })
+}
+
+/// A namespace of its own for each name: tools may define the same type differently.
+fn namespace(name: &str) -> String {
+    let part = |letter: char| {
+        if letter.is_ascii_alphanumeric() {
+            letter.to_string()
+        } else {
+            format!("_{:x}_", u32::from(letter))
+        }
+    };
+    format!("${}", name.chars().map(part).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{directory::ToolSchemas, protocol::Member};
+
+    struct Deck;
+
+    impl Directory for Deck {
+        fn capabilities(&self) -> Vec<String> {
+            Vec::new()
+        }
+
+        fn tools(&self, _: &str) -> Option<Vec<String>> {
+            None
+        }
+
+        fn schemas(&self, capability: &str, tool: &str) -> Option<ToolSchemas> {
+            let input = match (capability, tool) {
+                ("my-api", "get" | "check") => {
+                    json!({"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}})
+                }
+                ("my-api", "put-it") => {
+                    json!({"type": "object", "properties": {"node": {"$ref": "#/$defs/node"}}, "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}}})
+                }
+                _ => return None,
+            };
+            Some(ToolSchemas { input, output: None })
+        }
+
+        fn check_arguments(&self, _: &str, _: &str, _: &Value) -> Vec<String> {
+            Vec::new()
+        }
+    }
+
+    fn used(capability: &str, name: &str, tool: Option<&str>) -> Use {
+        let (name, tool) = (name.to_owned(), tool.map(str::to_owned));
+        let member = Some(Member { name, line: 1, column: 1, tool, arguments: None });
+        Use { capability: capability.to_owned(), member, line: 1, column: 1 }
+    }
+
+    #[test]
+    fn only_what_is_named_is_declared() {
+        let uses = [
+            used("my-api", "get", None),
+            used("my-api", "callTool", Some("get")),
+            used("my-api", "check", None),
+            used("unknown", "get", None),
+        ];
+        assert_eq!(
+            declarations_for_check(&uses, &[], &Deck),
+            "declare namespace $my_2d_api {\ninterface $Tools {\n  get(args: {\n    id: number;\n  }, options?: $caplets.CallOptions): Promise<any>;\n}\n}\n\
+             interface Capabilities {\n  readonly \"my-api\": $caplets.Handle<$my_2d_api.$Tools>;\n}\n"
+        );
+    }
+
+    #[test]
+    fn types_of_a_tool_stand_in_its_own_namespace() {
+        let earlier = [("my-api".to_owned(), "put-it".to_owned())];
+        let text = declarations_for_check(&[], &earlier, &Deck);
+        assert!(text.contains("\"put-it\": $put_2d_it.$Tool[\"put-it\"];"), "{text}");
+        assert!(text.contains("namespace $put_2d_it {\ninterface $Tool {"), "{text}");
+        assert!(text.contains("type Node = {"), "{text}");
+    }
+}

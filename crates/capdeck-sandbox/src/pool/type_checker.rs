@@ -1,0 +1,125 @@
+//! The type checker as the host holds it: one process, started when a check is asked for, ended when nobody asks any more.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{
+    sync::{Mutex, MutexGuard},
+    task::AbortHandle,
+    time::timeout,
+};
+
+use super::worker_process::{StartError, WorkerProcess};
+use crate::{
+    protocol::{CheckRequest, Checked, FromWorker, Isolation, Role, ToWorker},
+    settings::{SandboxSettings, WorkerCommand},
+};
+
+/// Checks in line that one may wait for.
+const PATIENCE: u32 = 3;
+
+/// Checks cells one after the other. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct TypeChecker {
+    command: WorkerCommand,
+    limit: Duration,
+    ttl: Duration,
+    slot: Arc<Mutex<Slot>>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    process: Option<WorkerProcess>,
+    /// Ends the process when it is not used for long.
+    ending: Option<AbortHandle>,
+}
+
+/// Why a cell could not be checked.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CheckError {
+    #[error("the type checker could not be started")]
+    Start(#[from] StartError),
+    #[error("the type checker is busy with other cells")]
+    Busy,
+    #[error("the type check took longer than {} ms and was ended", .0.as_millis())]
+    Slow(Duration),
+    #[error("the type checker ran out of memory or failed")]
+    Failed,
+}
+
+impl TypeChecker {
+    pub(super) fn new(settings: &SandboxSettings) -> Self {
+        Self {
+            command: settings.worker.clone(),
+            limit: settings.check_timeout,
+            ttl: settings.checker_ttl,
+            slot: Arc::default(),
+        }
+    }
+
+    /// Checks one cell. Dropped before the answer, it takes the process along.
+    pub(super) async fn check(&self, request: CheckRequest) -> Result<Checked, CheckError> {
+        let mut slot = self.turn().await?;
+        // Out of its place while it works: whatever goes wrong, the next check starts another one.
+        let mut process = self.take(&mut slot).await?;
+        process.queue(&ToWorker::Check(Box::new(request))).map_err(|_| CheckError::Failed)?;
+        let answer = timeout(self.limit, process.exchange()).await;
+        let checked = match answer {
+            Ok(Ok(Some(FromWorker::Checked(Ok(checked))))) => checked,
+            Ok(Ok(Some(FromWorker::Checked(Err(error))))) => {
+                tracing::warn!(%error, "a type check failed");
+                return Err(CheckError::Failed);
+            }
+            Ok(_) => return Err(CheckError::Failed),
+            Err(_) => {
+                process.kill().await;
+                return Err(CheckError::Slow(self.limit));
+            }
+        };
+        slot.process = Some(process);
+        self.end_later(&mut slot);
+        Ok(checked)
+    }
+
+    /// Starts the process if there is none, and gives the walls around it.
+    pub(super) async fn warm(&self) -> Result<Isolation, CheckError> {
+        let mut slot = self.turn().await?;
+        let process = self.take(&mut slot).await?;
+        let isolation = process.isolation();
+        slot.process = Some(process);
+        self.end_later(&mut slot);
+        Ok(isolation)
+    }
+
+    /// The process, if it runs, for those who measure it.
+    pub(super) fn process(&self) -> Option<u32> {
+        self.slot.try_lock().ok()?.process.as_ref()?.id()
+    }
+
+    async fn turn(&self) -> Result<MutexGuard<'_, Slot>, CheckError> {
+        timeout(self.limit * PATIENCE, self.slot.lock()).await.map_err(|_| CheckError::Busy)
+    }
+
+    async fn take(&self, slot: &mut Slot) -> Result<WorkerProcess, CheckError> {
+        if let Some(mut process) = slot.process.take()
+            && process.is_alive()
+        {
+            return Ok(process);
+        }
+        Ok(WorkerProcess::start(&self.command, Role::TypeChecker).await?)
+    }
+
+    fn end_later(&self, slot: &mut Slot) {
+        let held = Arc::downgrade(&self.slot);
+        let ttl = self.ttl;
+        let ending = tokio::spawn(async move {
+            tokio::time::sleep(ttl).await;
+            if let Some(held) = held.upgrade() {
+                let process = held.lock().await.process.take();
+                drop(process);
+            }
+        });
+        if let Some(earlier) = slot.ending.replace(ending.abort_handle()) {
+            earlier.abort();
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The type checker: the TypeScript compiler in an engine of its own, behind the same walls as a session.
+//!
+//! It reads cells of many clients and runs none of them. It is started when a check is asked for, and stays, because starting takes longer than
+//! checking. The compiler is an asset of this crate (`assets/typescript`), packed; it is unpacked here.
+
+use std::{
+    io::{self, Read},
+    time::Duration,
+};
+
+use rquickjs::{CatchResultExt, Context, Ctx, Function, Object, Persistent, Runtime};
+
+use super::{channel::Channel, confine};
+use crate::protocol::{CheckRequest, Checked, FromWorker, Isolation, ToWorker};
+
+const COMPILER: &[u8] = include_bytes!("../../assets/typescript/compiler.js.zst");
+const DRIVER: &str = include_str!("checker/driver.js");
+const GLOBALS: &str = include_str!("checker/globals.d.ts");
+
+/// The engine's heap. A usual check needs 60 MB; declarations of hundreds of tools need more.
+const HEAP: usize = 384 << 20;
+
+/// The compiler recurses as deep as the code nests.
+const STACK: usize = 32 << 20;
+
+/// Collecting takes longer than a check, so it is done after the answer.
+const COLLECT_AFTER: usize = 256 << 20;
+
+/// Computing time of one check, should the host be gone.
+const COMPUTING: Duration = Duration::from_secs(60);
+
+/// Answers checks until the host closes the pipe.
+pub(super) fn serve(mut channel: Channel, isolation: Isolation) -> io::Result<()> {
+    let failed = |error: String| io::Error::other(format!("the checker did not start: {error}"));
+    let checker = Checker::new().map_err(failed)?;
+    channel.send(&FromWorker::Ready(isolation))?;
+    while let Some(frame) = channel.receive()? {
+        if let ToWorker::Check(request) = frame {
+            confine::back_stop(COMPUTING);
+            channel.send(&FromWorker::Checked(checker.check(&request)))?;
+            checker.runtime.run_gc();
+        }
+    }
+    // The process ends now; taking the heap apart first would only cost time.
+    std::mem::forget(checker);
+    Ok(())
+}
+
+struct Checker {
+    check: Persistent<Function<'static>>,
+    context: Context,
+    runtime: Runtime,
+}
+
+impl Checker {
+    fn new() -> Result<Self, String> {
+        let compiler = compiler().map_err(|error| error.to_string())?;
+        let runtime = Runtime::new().map_err(|error| error.to_string())?;
+        runtime.set_memory_limit(HEAP);
+        runtime.set_max_stack_size(STACK);
+        runtime.set_gc_threshold(COLLECT_AFTER);
+        let context = Context::full(&runtime).map_err(|error| error.to_string())?;
+        let check = context.with(|ctx| {
+            let check = Self::load(&ctx, compiler).catch(&ctx);
+            check.map(|check| Persistent::save(&ctx, check)).map_err(|error| error.to_string())
+        })?;
+        Ok(Self { check, context, runtime })
+    }
+
+    fn load<'js>(ctx: &Ctx<'js>, compiler: String) -> rquickjs::Result<Function<'js>> {
+        ctx.eval::<(), _>(compiler)?;
+        let compiler: Object<'_> = ctx.globals().get("ts")?;
+        let driver: Function<'_> = ctx.eval(DRIVER)?;
+        driver.call((compiler, GLOBALS))
+    }
+
+    fn check(&self, request: &CheckRequest) -> Result<Checked, String> {
+        let request = serde_json::to_string(request).map_err(|error| error.to_string())?;
+        let found: String = self.context.with(|ctx| {
+            let check = self.check.clone().restore(&ctx);
+            let found = check.and_then(|check| check.call((request,))).catch(&ctx);
+            found.map_err(|error| error.to_string())
+        })?;
+        serde_json::from_str(&found).map_err(|error| error.to_string())
+    }
+}
+
+/// The compiler's source.
+fn compiler() -> io::Result<String> {
+    let mut text = String::new();
+    ruzstd::decoding::StreamingDecoder::new(COMPILER)
+        .map_err(io::Error::other)?
+        .read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests;

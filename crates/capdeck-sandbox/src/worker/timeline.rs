@@ -1,0 +1,61 @@
+//! The order of timers and answers in a repeatable run: written down as it happens, or kept to when it is given.
+
+use std::collections::VecDeque;
+
+use crate::{
+    moment::{Moment, Repeat},
+    protocol::Passed,
+};
+
+/// What happened so far, and what has to happen next.
+#[derive(Default)]
+pub(super) struct Timeline {
+    fired: u32,
+    expected: VecDeque<Moment>,
+    /// Moments that the host has not heard of.
+    unsent: Vec<Moment>,
+}
+
+/// What a run waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Whatever comes first.
+    Either,
+    /// A timer fired before the next answer.
+    Timer,
+    /// The next answer came before any timer.
+    Answer,
+}
+
+impl Timeline {
+    pub(super) fn new(repeat: Option<&Repeat>) -> Self {
+        let expected = repeat.map(|repeat| repeat.moments.iter().copied().collect());
+        Self { expected: expected.unwrap_or_default(), ..Self::default() }
+    }
+
+    pub(super) fn next(&self) -> Next {
+        match self.expected.front() {
+            None => Next::Either,
+            Some(moment) if self.fired < moment.timers => Next::Timer,
+            Some(_) => Next::Answer,
+        }
+    }
+
+    pub(super) fn fire(&mut self) {
+        self.fired = self.fired.saturating_add(1);
+    }
+
+    /// The clock of the answer that is taken now, if it was taken before.
+    pub(super) fn expected_clock(&mut self) -> Option<f64> {
+        self.expected.pop_front().map(|moment| moment.clock_ms)
+    }
+
+    pub(super) fn note(&mut self, clock_ms: f64) {
+        self.unsent.push(Moment { timers: self.fired, clock_ms });
+    }
+
+    /// What the host has not heard of.
+    pub(super) fn so_far(&mut self) -> Passed {
+        Passed { taken: std::mem::take(&mut self.unsent), timers: self.fired }
+    }
+}
