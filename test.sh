@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
 readonly E2E_SUITES="conformance clients bridges apis keyring"
-readonly API_PARTS="openapi google graphql oauth"
+readonly API_PARTS="openapi google graphql oauth redirects"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
 
@@ -128,6 +128,11 @@ apis_oauth() {
   install_node || return
   locked fetch_apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
   "$NODE" tests/apis/oauth.mjs
+}
+
+apis_redirects() {
+  install_node || return
+  "$NODE" tests/apis/redirects.mjs
 }
 
 # Builds the binary and says where it is.
