@@ -7,7 +7,7 @@ use crate::{capdeck, echo_file, json, run};
 
 fn deck() -> TestDirs {
     let dirs = TestDirs::new();
-    dirs.write("config/echo.md", &echo_file("Echo"));
+    dirs.write("config/echo.md", echo_file("Echo"));
     dirs
 }
 
