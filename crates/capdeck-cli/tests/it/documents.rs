@@ -49,6 +49,17 @@ fn the_guide_to_approvals_shows_real_output() {
     compare(&path, &actual);
 }
 
+/// The guide's own file makes the deck.
+#[test]
+fn the_guide_to_code_mode_shows_real_output() {
+    let path = document("docs/guide/code-mode.md");
+    let written = fs::read_to_string(&path).unwrap();
+    let [file] = fenced(&written, "caplet").try_into().unwrap();
+    let dirs = TestDirs::new();
+    dirs.write("config/shop.md", file);
+    compare(&path, &replay(&dirs, &written, &[]));
+}
+
 /// The id of an approval in the guide.
 const SHOWN_ID: &str = "3f9a1c2e";
 

@@ -13,8 +13,8 @@ fn the_starter_deck_explains_itself() {
     --- stdout
     machine is ready
       from           starter/machine.md (built in, used while nothing else is configured)
-      exposure       search (the host's default)
-      agents see it  by `search`, then `describe` and `call_tool`
+      exposure       code_mode_and_search (the host's default)
+      agents see it  from code, by `code_mode`, and by `search`
       the tool       not listed; callable as `machine__now`
       policy         allowed (no rule is about it)
     --- stderr

@@ -32,21 +32,18 @@ pub(crate) fn code_mode_tool(
     });
     let lines: Vec<CapabilityLine<'_>> = lines.collect();
     let frame = estimate_tokens(rendered("")?.get());
-    // What a text costs inside JSON is a little more than by itself.
+    // What a text costs inside JSON is a little more than by itself, so it is made shorter until it fits.
     let mut left = room.saturating_sub(frame);
     loop {
-        let text = tool_text(&lines, left);
-        let tool = rendered(&text)?;
-        let cost = estimate_tokens(tool.get());
-        if cost <= room {
+        let tool = rendered(&tool_text(&lines, left))?;
+        let over = estimate_tokens(tool.get()).saturating_sub(room);
+        if over == 0 {
             return Some(tool);
         }
-        let over = cost - room;
-        let shorter = left.checked_sub(over.max(1))?;
-        if tool_text(&lines, shorter) == text {
+        if left == 0 {
             return None;
         }
-        left = shorter;
+        left = left.saturating_sub(over);
     }
 }
 

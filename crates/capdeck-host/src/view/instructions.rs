@@ -26,8 +26,20 @@ pub(super) fn instructions(view: &View) -> Option<String> {
         view.names().wrapper_name(id).unwrap_or(id).to_owned()
     });
     let direct = view.direct.iter().map(|one| one.definition.id.to_string());
+    let by_code = view.catalog.capabilities().filter(|one| view.is_coded(one));
+    let by_code_alone = by_code.filter(|one| !view.is_searchable(one));
+    let search = match view.offers_code_mode() {
+        true => {
+            "Use `search` to find tools, then `call_tool`, or `code_mode` for several at once. Here:"
+        }
+        false => "Use `search` to find tools, then `call_tool`. Here:",
+    };
     for (lead, names) in [
-        ("Use `search` to find tools, then `call_tool`. Here:", searchable.collect::<Vec<_>>()),
+        (
+            "Write TypeScript for `code_mode`, where `caplets.<id>` is a capability. Here:",
+            by_code_alone.map(|one| one.definition.id.to_string()).collect::<Vec<_>>(),
+        ),
+        (search, searchable.collect()),
         (
             "One tool per capability: `operation` `tools` lists what it has, `call_tool` runs it. Here:",
             wrappers.collect(),

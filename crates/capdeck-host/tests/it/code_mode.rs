@@ -1,6 +1,7 @@
 //! Code against real servers: what a script reaches, what comes back, and that nothing passes beside the gate.
 
 mod calls;
+mod gate;
 mod surface;
 
 use std::sync::Arc;

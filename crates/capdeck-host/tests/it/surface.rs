@@ -59,6 +59,14 @@ async fn every_view_says_how_to_use_it_within_the_budget() {
         (Exposure::Direct, "Tools are named `<capability>__<tool>`. Here: big, small."),
         (Exposure::Progressive, "One tool per capability: `operation` `tools`"),
         (Exposure::Search, "Use `search` to find tools, then `call_tool`. Here: big, small."),
+        (
+            Exposure::CodeMode,
+            "Write TypeScript for `code_mode`, where `caplets.<id>` is a capability. Here: big, small.",
+        ),
+        (
+            Exposure::CodeModeAndSearch,
+            "Use `search` to find tools, then `call_tool`, or `code_mode`",
+        ),
     ] {
         let deck = deck();
         let (first, second) = (deck.open(), deck.open());
@@ -76,7 +84,9 @@ async fn every_view_says_how_to_use_it_within_the_budget() {
 #[tokio::test]
 async fn a_budget_that_is_set_binds_tools_and_instructions_together() {
     for budget in [1, 310, 330, 360, 1000] {
-        for exposure in [Exposure::Direct, Exposure::Progressive, Exposure::Search] {
+        for exposure in
+            [Exposure::Direct, Exposure::Progressive, Exposure::Search, Exposure::CodeModeAndSearch]
+        {
             let host = deck().config("options", json!({"surfaceTokens": budget})).open();
             let view = agent_with(&host, Some(exposure)).discovered_view().await;
             let told = view.instructions().map_or(0, |text| estimate_tokens(&text));
@@ -92,7 +102,9 @@ async fn two_hosts_list_the_same_bytes() {
     let one = deck();
     let first = one.open();
     let second = Deck::open(&one);
-    for exposure in [Exposure::Direct, Exposure::Progressive, Exposure::Search] {
+    for exposure in
+        [Exposure::Direct, Exposure::Progressive, Exposure::Search, Exposure::CodeModeAndSearch]
+    {
         let left = agent_with(&first, Some(exposure)).discovered_view().await;
         let right = agent_with(&second, Some(exposure)).discovered_view().await;
         assert_eq!(left.tools().get(), right.tools().get(), "{exposure:?}");

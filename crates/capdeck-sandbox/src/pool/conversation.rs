@@ -401,13 +401,12 @@ impl<'a> Conversation<'a> {
 
 /// Waits for the number of waiting calls to change; for ever if it never can.
 async fn changed(people: &mut Option<watch::Receiver<usize>>) {
-    match people {
-        Some(people) => {
-            if people.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        }
-        None => std::future::pending().await,
+    let can_change = match people {
+        Some(people) => people.changed().await.is_ok(),
+        None => false,
+    };
+    if !can_change {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod access;
 mod card;
+mod code_mode;
 mod crowd;
 mod deck_endpoint;
 mod deck_features;

@@ -29,7 +29,9 @@ pub(super) fn told(error: &RunError, diagnostics: &[Diagnostic], source: &Source
         let at = error.location.as_ref();
         said = place(source, at.map(|at| at.line), at.map(|at| at.column), None);
     }
-    let message = match errors.count() {
+    let count = errors.count();
+    let is_blocked = count > 0;
+    let message = match count {
         0 => error.message.clone(),
         1 => "the code was not run".to_owned(),
         count => format!("the code was not run: {count} problems"),
@@ -41,8 +43,9 @@ pub(super) fn told(error: &RunError, diagnostics: &[Diagnostic], source: &Source
     };
     let failure = if said.is_empty() { failure } else { failure.said(said) };
     match &error.hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
+        // What is wrong has just been shown.
+        Some(hint) if !is_blocked => failure.hint(hint),
+        _ => failure,
     }
 }
 
