@@ -5,6 +5,7 @@
 
 mod api_calls;
 mod calls;
+mod code_mode;
 mod figures;
 mod load;
 mod memory;
@@ -16,13 +17,17 @@ mod surface;
 
 pub use api_calls::measure_api_calls;
 pub use calls::measure_calls;
+pub use code_mode::{
+    AttackFigures, CODE_BLOCK_END, CODE_BLOCK_START, CodeModeFigures, Footprint, Peer, RunFigures,
+    Spread, SurfaceTokens, measure_code_mode, render_code_mode, replace_code_block,
+};
 pub use figures::{
     CallFigures, Figures, Load, Machine, MemoryFigures, StartFigures, SurfaceFigures,
 };
 pub use memory::measure_memory;
 pub(crate) use process_usage::resident_memory;
-pub(crate) use report::replace_between;
 pub use report::{BLOCK_END, BLOCK_START, render, replace_block};
+pub(crate) use report::{grouped, replace_between};
 pub use stage::Stage;
 pub use start::measure_start;
 pub use surface::measure_surface;

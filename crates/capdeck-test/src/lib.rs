@@ -22,6 +22,7 @@ mod http_client;
 pub mod soak;
 mod stdio_client;
 mod test_dirs;
+pub mod workflows;
 
 pub use binary::{built_binary, fake_mcp_server, sandbox_worker};
 pub use capdeck::{Capdeck, Finished, RunningHost};

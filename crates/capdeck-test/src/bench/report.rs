@@ -156,7 +156,7 @@ fn megabytes(bytes: u64) -> String {
 }
 
 /// Digits in groups of three.
-fn grouped(number: usize) -> String {
+pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {

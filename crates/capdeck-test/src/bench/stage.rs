@@ -1,9 +1,10 @@
 //! The programs under measurement and the decks they get.
 
-use std::{path::PathBuf, process::Command};
+use std::{fs, path::PathBuf, process::Command};
 
 use serde_json::{Map, Value, json};
 
+use super::Machine;
 use crate::{Capdeck, FakePlan, RunningHost, TestDirs};
 
 /// Where the programs are.
@@ -33,6 +34,22 @@ impl Stage {
 
     pub fn capdeck(&self) -> &std::path::Path {
         &self.capdeck
+    }
+
+    /// Where this runs, and what.
+    pub fn machine(&self) -> Machine {
+        let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = processors.lines().find(|line| line.starts_with("model name"));
+        let name = model
+            .and_then(|line| line.split_once(':'))
+            .map_or("an unknown processor", |(_, name)| name);
+        let version = Command::new(&self.capdeck).arg("--version").output().unwrap();
+        Machine {
+            processor: name.trim().to_owned(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            capdeck: String::from_utf8_lossy(&version.stdout).trim().to_owned(),
+            binary_bytes: fs::metadata(&self.capdeck).unwrap().len(),
+        }
     }
 
     /// Folders with a deck of these `mcpServers`, all offered in one way.

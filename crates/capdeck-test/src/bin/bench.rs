@@ -16,7 +16,7 @@ use std::{
 };
 
 use capdeck_test::bench::{
-    Figures, Machine, Stage, measure_api_calls, measure_calls, measure_memory, measure_start,
+    Figures, Stage, measure_api_calls, measure_calls, measure_memory, measure_start,
     measure_surface, render, replace_block,
 };
 use serde_json::Value;
@@ -51,7 +51,7 @@ fn measure() {
     let surface = measure_surface(&stage, &|text| encoding.count(text));
     step("search");
     let figures = Figures {
-        machine: machine(&stage),
+        machine: stage.machine(),
         start,
         calls,
         api_calls,
@@ -104,21 +104,6 @@ fn search() -> Option<Value> {
             None
         }
         None => Some(figures),
-    }
-}
-
-fn machine(stage: &Stage) -> Machine {
-    let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = processors.lines().find(|line| line.starts_with("model name"));
-    let name = model
-        .and_then(|line| line.split_once(':'))
-        .map_or("an unknown processor", |(_, name)| name);
-    let version = Command::new(stage.capdeck()).arg("--version").output().unwrap();
-    Machine {
-        processor: name.trim().to_owned(),
-        cores: std::thread::available_parallelism().map_or(1, usize::from),
-        capdeck: String::from_utf8_lossy(&version.stdout).trim().to_owned(),
-        binary_bytes: fs::metadata(stage.capdeck()).unwrap().len(),
     }
 }
 
