@@ -88,3 +88,19 @@ fn deck(way: Way) -> Value {
     let servers: Map<String, Value> = Service::ALL.iter().map(entry).collect();
     json!({"options": {"exposure": way.exposure()}, "mcpServers": servers})
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Facts that are not there would be found by anybody.
+    #[test]
+    fn every_workflow_has_something_to_find() {
+        for workflow in WORKFLOWS {
+            let facts = (workflow.facts)();
+            let members = facts.as_object().into_iter().flatten().map(|(_, fact)| fact);
+            let empty = |fact: &Value| fact.is_null() || *fact == json!([]) || *fact == json!({});
+            assert!(!empty(&facts) && !members.clone().any(empty), "{}: {facts}", workflow.name);
+        }
+    }
+}

@@ -3,8 +3,11 @@
 use std::{fs, path::Path};
 
 use capdeck_test::{
-    bench::{Figures, render, replace_block},
+    bench::{
+        CodeModeFigures, Figures, render, render_code_mode, replace_block, replace_code_block,
+    },
     soak::{SoakFigures, render_soak, replace_soak_block},
+    workflows::{WorkflowFigures, render_workflows, replace_workflow_block},
 };
 
 #[test]
@@ -35,4 +38,16 @@ fn the_benchmark_page_shows_the_last_soak() {
     let replaced = replace_soak_block(&document, &render_soak(&figures)).expect("a block");
     assert_eq!(document, replaced, "run `bench/soak render` to bring bench/README.md up to date");
     assert_eq!(figures.violations, Vec::<String>::new(), "a soak that failed is not published");
+}
+
+#[test]
+fn the_page_of_code_mode_shows_its_figures() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let read = |name: &str| fs::read_to_string(root.join("bench/results").join(name)).unwrap();
+    let document = fs::read_to_string(root.join("docs/reference/benchmarks.md")).unwrap();
+    let figures: CodeModeFigures = serde_json::from_str(&read("code-mode.json")).unwrap();
+    let replaced = replace_code_block(&document, &render_code_mode(&figures)).expect("a block");
+    let figures: Vec<WorkflowFigures> = serde_json::from_str(&read("workflows.json")).unwrap();
+    let replaced = replace_workflow_block(&replaced, &render_workflows(&figures)).expect("a block");
+    assert_eq!(document, replaced, "run `bench/code-mode render` to bring the page up to date");
 }

@@ -4,7 +4,7 @@
 //! Over HTTP each caller has its own thread and its own connection.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     io::{BufRead, BufReader, Write},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     thread,
@@ -55,6 +55,19 @@ impl Pipe {
                 return line;
             }
         }
+    }
+
+    /// Makes the same call this often at once and gives the answering lines.
+    pub(super) fn call_at_once(&mut self, params: &str, calls: usize) -> Vec<String> {
+        let mut open: HashSet<u64> = (0..calls).map(|_| self.send("tools/call", params)).collect();
+        let mut answers = Vec::with_capacity(calls);
+        while !open.is_empty() {
+            let (answered, line) = self.read();
+            if answered.is_some_and(|id| open.remove(&id)) {
+                answers.push(line);
+            }
+        }
+        answers
     }
 
     /// Makes this many calls, `window` of them open at any time.

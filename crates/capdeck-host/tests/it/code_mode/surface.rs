@@ -38,6 +38,18 @@ async fn the_tool_costs_the_same_with_one_capability_or_a_thousand() {
     }
 }
 
+/// Texts that nearly fit were once taken for texts that never do.
+#[tokio::test]
+async fn the_tool_is_there_with_any_number_of_capabilities() {
+    for count in 2..=40 {
+        let host = deck_of(count).open();
+        let view = coder(&host).view();
+        assert!(view.tokens() <= 600, "{count}: {}", view.tokens());
+        assert!(tool(&view)["description"].as_str().unwrap().contains("- tool-0000"), "{count}");
+        host.close().await;
+    }
+}
+
 #[tokio::test]
 async fn by_default_code_and_search_stand_side_by_side_within_the_budget() {
     let deck = deck_of(100);

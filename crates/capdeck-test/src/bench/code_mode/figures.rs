@@ -136,11 +136,8 @@ fn both(spread: Spread) -> String {
 fn surface(figures: &CodeModeFigures) -> String {
     let mut table = String::from("| standing tokens (o200k) of code mode | |\n|---|--:|\n");
     for row in &figures.surface {
-        table.push_str(&format!(
-            "| {} capabilities | {} |\n",
-            grouped(row.capabilities),
-            row.tokens
-        ));
+        let noun = if row.capabilities == 1 { "capability" } else { "capabilities" };
+        table.push_str(&format!("| {} {noun} | {} |\n", grouped(row.capabilities), row.tokens));
     }
     if let (Some(peer), Some(tokens)) = (&figures.peer, figures.peer_surface_tokens) {
         table.push_str(&format!("| {peer} | {tokens} |\n"));

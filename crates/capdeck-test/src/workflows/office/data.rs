@@ -47,7 +47,7 @@ pub(in super::super) fn issues() -> Vec<Value> {
                  log with the time of each attempt is there as well.", id % 90, id % 4, id % 7),
             "state": if id.is_multiple_of(3) { "closed" } else { "open" },
             "assignee": if id % 4 == 1 { Value::Null } else { json!(pick(&PEOPLE, id)) },
-            "priority": pick(&PRIORITIES, id / 3),
+            "priority": pick(&PRIORITIES, id / 2),
             "labels": labels,
             "created": format!("2026-{:02}-{:02}", 1 + id % 10, 1 + id % 28),
         })
