@@ -30,6 +30,12 @@ pub(crate) enum ExposureMode {
     Progressive,
     /// Three tools that find and call everything.
     Search,
+    /// One tool that runs TypeScript against everything.
+    #[value(name = "code_mode", alias = "code-mode")]
+    CodeMode,
+    /// Both of the last two.
+    #[value(name = "code_mode_and_search", alias = "code-mode-and-search")]
+    CodeModeAndSearch,
 }
 
 pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
@@ -73,6 +79,8 @@ impl From<ExposureMode> for Exposure {
             ExposureMode::Direct => Self::Direct,
             ExposureMode::Progressive => Self::Progressive,
             ExposureMode::Search => Self::Search,
+            ExposureMode::CodeMode => Self::CodeMode,
+            ExposureMode::CodeModeAndSearch => Self::CodeModeAndSearch,
         }
     }
 }

@@ -113,7 +113,7 @@ fn types_are_shown_for_one_tool_one_capability_or_all() {
 fn a_question_in_a_run_reaches_a_client_on_stdio() {
     let dirs = TestDirs::new();
     dirs.write_config(&json!({"mcpServers": {"fake": FakePlan::default().deck_entry()}}));
-    let mut client = capdeck(&dirs).serve(&[]);
+    let mut client = capdeck(&dirs).serve(&["--exposure", "code_mode"]);
     client.initialize_with(json!({"elicitation": {}}));
     let tools = client.request("tools/list", json!({}))["result"]["tools"].to_string();
     assert!(tools.contains("\"code_mode\""), "{tools}");
