@@ -26,7 +26,8 @@ impl Stage {
         dirs.write_config(&json!({
             "mcpServers": servers, "serve": {"sessionIdleMs": IDLE_MS, "questionLifetimeMs": IDLE_MS},
         }));
-        let host = Capdeck::new(&dirs).env("CAPDECK_LOG", "error").up(&[]);
+        // Code mode keeps a worker ready from the first list on, which the baseline would not know of.
+        let host = Capdeck::new(&dirs).env("CAPDECK_LOG", "error").up(&["--exposure", "search"]);
         Self { host, children, remote, dirs }
     }
 
