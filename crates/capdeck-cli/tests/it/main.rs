@@ -26,6 +26,7 @@ mod real_files;
 mod reference;
 mod refusals;
 mod run;
+mod runs;
 mod search;
 mod serve;
 mod setup;
