@@ -16,10 +16,12 @@ mod inspect;
 mod list;
 mod pins;
 mod run;
+mod runs;
 mod schema;
 mod search;
 mod serve;
 mod setup;
+mod test;
 mod tools;
 mod trust;
 mod types;
@@ -50,6 +52,8 @@ pub(crate) enum Command {
     Search(search::SearchArgs),
     Call(call::CallArgs),
     Run(run::RunArgs),
+    Runs(runs::RunsArgs),
+    Test(test::TestArgs),
     Types(types::TypesArgs),
     Artifacts(artifacts::ArtifactsArgs),
     Auth(auth::AuthArgs),
@@ -84,6 +88,8 @@ impl Command {
             Self::Search(args) => search::run(args, context),
             Self::Call(args) => call::run(args, context),
             Self::Run(args) => run::run(args, context),
+            Self::Runs(args) => runs::run(args, context),
+            Self::Test(args) => test::run(args, context),
             Self::Types(args) => types::run(args, context),
             Self::Artifacts(args) => artifacts::run(args, context),
             Self::Auth(args) => auth::run(args, context),

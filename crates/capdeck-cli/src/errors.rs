@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::Path, process::ExitCode};
 
-use capdeck_host::{ApprovalError, CallError, ErrorKind};
+use capdeck_host::{ApprovalError, CallError, ErrorKind, RehearsalError, RunStoreError};
 use serde_json::{Value, json};
 
 /// How the process ends.
@@ -118,6 +118,37 @@ impl From<ApprovalError> for Failure {
                 Self::request("FILE_ERROR", format!("{message}: {source}"))
                     .hint(format!("repair or remove `{}`", path.display()))
             }
+        }
+    }
+}
+
+impl From<RunStoreError> for Failure {
+    fn from(error: RunStoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            RunStoreError::Unknown { .. } => Self::request("RUN_NOT_FOUND", message)
+                .hint("see what is recorded with: capdeck runs list"),
+            RunStoreError::Ambiguous { found, .. } => Self::request("RUN_AMBIGUOUS", message)
+                .hint(format!("one of: {}", found.join(", "))),
+            RunStoreError::Unreadable { path, .. } => Self::request("RUN_UNREADABLE", message)
+                .hint(format!("remove `{}`", path.display())),
+            RunStoreError::Busy { .. } => Self::request("RUN_BUSY", message),
+            RunStoreError::Storage { source, .. } => {
+                Self::request("FILE_ERROR", format!("{message}: {source}"))
+            }
+        }
+    }
+}
+
+impl From<RehearsalError> for Failure {
+    fn from(error: RehearsalError) -> Self {
+        let message = error.to_string();
+        match error {
+            RehearsalError::Unrepeatable { .. } | RehearsalError::Missing { .. } => {
+                Self::request("RUN_UNREPEATABLE", message)
+            }
+            RehearsalError::Diverged { .. } => Self::request("RUN_DIVERGED", message),
+            RehearsalError::Store(error) => error.into(),
         }
     }
 }

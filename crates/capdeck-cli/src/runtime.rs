@@ -26,9 +26,19 @@ pub(crate) fn with_caller<T>(
     caller: Arc<dyn Caller>,
     work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    let session = host.operator_as(client);
+    with_session(host, session, caller, work)
+}
+
+/// The same with a session of this host.
+pub(crate) fn with_session<T>(
+    host: Host,
+    session: Arc<Session>,
+    caller: Arc<dyn Caller>,
+    work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let call = CallContext { timeout: None, caller, ..CallContext::detached(Duration::ZERO) };
     single_thread()?.block_on(async {
-        let session = host.operator_as(client);
         let outcome = tokio::select! {
             outcome = work(&session, &call) => outcome,
             () = stop_signal() => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use capdeck_auth::{Environment, KeySettings, Vault};
 use capdeck_definition::{Exposure, Owner, Project, Root, find_project};
-use capdeck_host::{ApprovalStore, GuardianCommand, Host, HostSettings, WorkerCommand};
+use capdeck_host::{ApprovalStore, GuardianCommand, Host, HostSettings, RunStore, WorkerCommand};
 
 use crate::{
     args::GlobalArgs,
@@ -102,6 +102,23 @@ impl Settings {
         ApprovalStore::new(&self.state_dir)
     }
 
+    /// The recorded runs. Needs no deck.
+    pub(crate) fn runs(&self) -> RunStore {
+        RunStore::new(&self.state_dir)
+    }
+
+    /// How code is run without a host.
+    pub(crate) fn sandbox_worker(&self) -> Result<WorkerCommand, Failure> {
+        self.worker().ok_or_else(|| {
+            Failure::setup("NO_PROGRAM", "this program cannot find itself, so it cannot run code")
+        })
+    }
+
+    fn worker(&self) -> Option<WorkerCommand> {
+        let program = self.executable.clone();
+        program.map(|program| WorkerCommand { program, args: vec![SANDBOX_WORKER.into()] })
+    }
+
     /// The folder that `--project-deck` means.
     pub(crate) fn project_deck_dir(&self) -> PathBuf {
         let dir = self.project.as_ref().map_or(&self.start_dir, |project| &project.dir);
@@ -121,10 +138,7 @@ impl Settings {
                 .executable
                 .clone()
                 .map(|program| GuardianCommand { program, args: vec![GUARDIAN.into()] }),
-            sandbox: self
-                .executable
-                .clone()
-                .map(|program| WorkerCommand { program, args: vec![SANDBOX_WORKER.into()] }),
+            sandbox: self.worker(),
             default_exposure: Exposure::CodeModeAndSearch,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }

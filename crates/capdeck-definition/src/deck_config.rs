@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Exposure, Layer, PinMode, Policy,
+    Exposure, FlowMode, Layer, PinMode, Policy,
     shape::config_file::{ConfigFile, NamespaceAliases},
 };
 
@@ -27,6 +27,12 @@ pub struct DeckConfig {
     pub result_bytes: Option<u64>,
     /// How long large results are kept, from the user's own config only.
     pub artifacts: ArtifactConfig,
+    /// What is kept of runs of code mode.
+    pub runs: RunConfig,
+    /// What happens when a script carries data from one capability into a changing call of another.
+    pub flow: FlowMode,
+    /// What a project demands at least of `flow`, whatever else is said.
+    pub least_flow: FlowMode,
     /// True when results teach what tools answer.
     pub observed_shapes: bool,
     /// Which calls run, which are asked about and which do not exist for a client.
@@ -49,6 +55,26 @@ pub struct ArtifactConfig {
     pub max_age_days: Option<u32>,
     /// The oldest are removed until the rest fits.
     pub max_megabytes: Option<u32>,
+}
+
+/// What is kept of runs of code mode. `None` means the host's default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunConfig {
+    /// False when no run is recorded.
+    pub record: bool,
+    /// Older ones are removed.
+    pub max_age_days: Option<u32>,
+    /// The oldest are removed until no more than this are left.
+    pub max_runs: Option<u32>,
+    /// The oldest are removed until the rest fits.
+    pub max_megabytes: Option<u32>,
+}
+
+impl Default for RunConfig {
+    fn default() -> Self {
+        Self { record: true, max_age_days: None, max_runs: None, max_megabytes: None }
+    }
 }
 
 /// Defaults of the HTTP host.
@@ -76,6 +102,9 @@ impl Default for DeckConfig {
             surface_tokens: None,
             result_bytes: None,
             artifacts: ArtifactConfig::default(),
+            runs: RunConfig::default(),
+            flow: FlowMode::Off,
+            least_flow: FlowMode::Off,
             observed_shapes: true,
             policy: Policy::default(),
             pins: PinMode::default(),
@@ -87,6 +116,11 @@ impl Default for DeckConfig {
 }
 
 impl DeckConfig {
+    /// How closely data is followed from call to call.
+    pub fn flow_mode(&self) -> FlowMode {
+        self.flow.max(self.least_flow)
+    }
+
     /// Lays one config file over what is known so far.
     pub(crate) fn apply(&mut self, file: &ConfigFile, layer: Layer) {
         if let Some(limit) = file.max_search_limit {
@@ -115,14 +149,25 @@ impl DeckConfig {
         if layer.needs_trust() {
             self.policy.add_project(&file.rules);
             self.least_pins = self.least_pins.max(file.pins.unwrap_or(PinMode::Off));
+            self.least_flow = self.least_flow.max(file.flow.unwrap_or(FlowMode::Off));
         } else {
             self.policy.add_user(&file.rules);
             self.pins = file.pins.unwrap_or(self.pins);
+            self.flow = file.flow.unwrap_or(self.flow);
         }
         if let Some(aliases) = &file.namespace_aliases {
             let merged = &mut self.namespace_aliases;
             merged.local = aliases.local.clone().or(merged.local.take());
             merged.upstreams.extend(aliases.upstreams.clone());
+        }
+        if let Some(runs) = &file.runs {
+            // Whoever says no is heard here, too.
+            self.runs.record &= runs.record.unwrap_or(true);
+            if !layer.needs_trust() {
+                self.runs.max_age_days = runs.max_age_days.or(self.runs.max_age_days);
+                self.runs.max_runs = runs.max_runs.or(self.runs.max_runs);
+                self.runs.max_megabytes = runs.max_megabytes.or(self.runs.max_megabytes);
+            }
         }
         // A project must not decide what of other projects stays.
         if let (Some(artifacts), false) = (&file.artifacts, layer.needs_trust()) {

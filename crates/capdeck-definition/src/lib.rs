@@ -20,6 +20,7 @@ mod document;
 mod draft;
 mod exposure;
 mod fingerprint;
+mod flow_mode;
 mod frontmatter;
 mod glob;
 mod load;
@@ -55,13 +56,14 @@ pub use backend::set::CapletSet;
 pub use backend::{Backend, BackendKind};
 pub use check::check_paths;
 pub use deck::{Deck, Quarantined};
-pub use deck_config::{ArtifactConfig, DeckConfig, ServeConfig};
+pub use deck_config::{ArtifactConfig, DeckConfig, RunConfig, ServeConfig};
 pub use definition::{
     CapabilityId, Definition, Hints, InvalidId, ResourceClass, Runtime, RuntimeFeature,
     RuntimeResources, Shadowing,
 };
 pub use diagnostic::{Diagnostic, Severity};
 pub use exposure::Exposure;
+pub use flow_mode::FlowMode;
 pub use glob::Glob;
 pub use load::{Format, Owner, Root, SourceFile};
 pub use pin_mode::PinMode;

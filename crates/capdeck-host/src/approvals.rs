@@ -45,6 +45,16 @@ pub(crate) struct AskedCall {
     pub(crate) client: String,
     /// Who is behind it.
     pub(crate) principal: String,
+    /// The capabilities whose data it carries, if that is why it is asked about. An approval is about the call, whatever the reason.
+    pub(crate) carries: Option<String>,
+}
+
+impl AskedCall {
+    /// Why the person is asked, where the policy is not the reason.
+    pub(crate) fn because(&self) -> String {
+        let carries = |from: &String| format!(": it carries data from {from}");
+        self.carries.as_ref().map(carries).unwrap_or_default()
+    }
 }
 
 /// How long an approval holds.

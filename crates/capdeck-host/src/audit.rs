@@ -62,6 +62,9 @@ pub(crate) struct AuditLine<'a> {
     /// How it got past the gate: `policy`, `once` or `always`; `refused` when it did not; absent when it never got there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) approved: Option<&'a str>,
+    /// The capabilities whose data a script carried into the call, as far as the flow guard saw.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) data_from: Vec<String>,
     pub(crate) elapsed_ms: u64,
 }
 
@@ -77,6 +80,7 @@ impl Session {
             tool: "",
             outcome: "ok",
             approved: None,
+            data_from: Vec::new(),
             elapsed_ms: 0,
         });
     }
@@ -101,6 +105,7 @@ impl Session {
             outcome: outcome.as_ref().map_or_else(|error| error.code.as_str(), |_| "ok"),
             // Only tool calls are decided by the policy.
             approved: None,
+            data_from: Vec::new(),
             elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         });
         outcome

@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    Consent, Scope, Session, audit::AuditLine, consent::Passage, projection, questions::Questions,
-    raw, set_tools, tasks::Calling,
+    Consent, FlowGuard, Scope, Session, audit::AuditLine, consent::Passage, flow::Flow, projection,
+    questions::Questions, raw, set_tools, tasks::Calling,
 };
 
 /// A tool call in the host's words.
@@ -32,6 +32,8 @@ pub struct ToolRequest {
     pub fields: Vec<String>,
     /// What the person at the command line said; nothing that comes over a wire sets this.
     pub consent: Consent,
+    /// Follows data between the calls of a script; other callers have none.
+    pub flow: Option<Arc<FlowGuard>>,
     /// A program reads the result and gets all of it, however large; nothing that comes over a wire sets this.
     pub whole: bool,
 }
@@ -41,6 +43,7 @@ struct Admitted {
     capability: Arc<Capability>,
     tool: Option<Arc<Tool>>,
     passage: Passage,
+    flow: Option<Flow>,
 }
 
 impl Session {
@@ -51,9 +54,12 @@ impl Session {
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let started = Instant::now();
-        let (approved, outcome) = match self.admit_call(request, context).await {
-            Ok(call) => (Some(call.passage.as_str()), self.run_call(&call, request, context).await),
-            Err(error) => (self.is_refusal(request, &error).then_some("refused"), Err(error)),
+        let (approved, flow, outcome) = match self.admit_call(request, context).await {
+            Ok(call) => {
+                let outcome = self.run_call(&call, request, context).await;
+                (Some(call.passage.as_str()), call.flow, outcome)
+            }
+            Err(error) => (self.is_refusal(request, &error).then_some("refused"), None, Err(error)),
         };
         let outcome_name = match &outcome {
             Ok(result) if is_tool_error(result) => "tool_error",
@@ -71,6 +77,7 @@ impl Session {
             tool: &request.tool,
             outcome: outcome_name,
             approved,
+            data_from: flow.map(|flow| flow.from).unwrap_or_default(),
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
         });
         outcome
@@ -87,8 +94,27 @@ impl Session {
             check_arguments(&capability, tool, request.arguments.as_deref())?;
             projection::check(&request.fields, &capability, tool)?;
         }
-        let passage = self.pass(&capability, tool.as_deref(), request, context).await?;
-        Ok(Admitted { capability, tool, passage })
+        let flow = self.flow_into(&capability, tool.as_deref(), request);
+        let asked = flow.as_ref().filter(|flow| flow.asks);
+        let passage = self.pass(&capability, tool.as_deref(), request, asked, context).await?;
+        Ok(Admitted { capability, tool, passage, flow })
+    }
+
+    /// The data of other capabilities that a script carries into a call.
+    fn flow_into(
+        &self,
+        capability: &Capability,
+        tool: Option<&Tool>,
+        request: &ToolRequest,
+    ) -> Option<Flow> {
+        let guard = request.flow.as_ref()?;
+        // A set's tool only leads to its member.
+        if let Backend::Caplets(_) = capability.definition.backend {
+            return None;
+        }
+        let catalog = self.catalog();
+        let ids = catalog.with_sets(capability);
+        guard.check(&ids, &request.tool, tool, request.arguments.as_deref())
     }
 
     /// True when the gate stopped the call, also where the client is told that there is no such tool.
@@ -108,7 +134,7 @@ impl Session {
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let Admitted { capability, tool, passage: _ } = call;
+        let Admitted { capability, tool, .. } = call;
         if let Backend::Caplets(_) = capability.definition.backend {
             return self.call_member(capability, request, context).await;
         }

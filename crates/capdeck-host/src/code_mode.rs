@@ -29,8 +29,12 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-use self::{bridge::Bridge, deck_directory::DeckDirectory, logs::LogStore};
-use crate::{Consent, Continuity, Host, Scope, Session, audit::AuditLine};
+use self::{
+    bridge::{Bridge, Manner},
+    deck_directory::DeckDirectory,
+    logs::LogStore,
+};
+use crate::{Consent, Continuity, Host, Scope, Session, audit::AuditLine, journal::Stage};
 
 pub(crate) use tool::{CODE_MODE_TOKENS, code_mode_tool};
 
@@ -44,6 +48,12 @@ pub struct CodeRequest {
     pub check: TypeCheck,
     /// What the person at the command line said to the calls; nothing that comes over a wire sets this.
     pub consent: Consent,
+}
+
+/// What a client wants of code mode.
+enum Wish<'a> {
+    Run(Box<Run>),
+    Resume(&'a str),
 }
 
 /// What the host keeps for code mode.
@@ -72,13 +82,16 @@ impl CodeMode {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Arguments {
-    code: String,
+    #[serde(default)]
+    code: Option<String>,
     #[serde(default)]
     timeout_ms: Option<u64>,
     #[serde(default)]
     session_id: Option<String>,
     #[serde(default)]
     check: TypeCheck,
+    #[serde(default)]
+    resume: Option<String>,
 }
 
 impl Session {
@@ -88,8 +101,6 @@ impl Session {
         request: CodeRequest,
         context: &CallContext,
     ) -> Result<RunReport, CallError> {
-        let started = Instant::now();
-        let pool = self.host.0.code_mode.pool.as_ref().ok_or_else(no_sandbox)?;
         let run = Run {
             timeout: request.timeout,
             session: request.session,
@@ -97,14 +108,56 @@ impl Session {
             check: request.check,
             ..Run::new(request.code)
         };
-        let (directory, bridge) =
-            (DeckDirectory::of(self), Bridge::new(self, request.consent, context)?);
+        self.enact(Wish::Run(Box::new(run)), request.consent, context).await
+    }
+
+    /// Resumes a paused run by its id. `consent` is what the person at the command line says about the calls it makes.
+    pub async fn resume_code(
+        &self,
+        id: &str,
+        consent: Consent,
+        context: &CallContext,
+    ) -> Result<RunReport, CallError> {
+        self.enact(Wish::Resume(id), consent, context).await
+    }
+
+    async fn enact(
+        &self,
+        wish: Wish<'_>,
+        consent: Consent,
+        context: &CallContext,
+    ) -> Result<RunReport, CallError> {
+        let started = Instant::now();
+        let pool = self.host.0.code_mode.pool.as_ref().ok_or_else(no_sandbox)?;
+        let earlier = match &wish {
+            Wish::Run(run) => match &run.session {
+                SessionChoice::Earlier(id) => Some(id.to_string()),
+                SessionChoice::New | SessionChoice::Once => None,
+            },
+            Wish::Resume(_) => None,
+        };
+        let guards = &self.host.0.flow_guards;
+        let flow = guards.of(earlier.as_deref(), self.catalog().config().flow_mode());
+        let manner = Manner { consent, flow: flow.clone() };
+        let (directory, bridge) = (DeckDirectory::of(self), Bridge::new(self, context, manner)?);
+        let stage = Stage { pool, directory: &directory, calls: &bridge, flow: flow.as_deref() };
+        let work = async {
+            match wish {
+                Wish::Run(run) => Ok(self.run_recorded(stage, *run).await),
+                Wish::Resume(id) => self.resume_recorded(stage, &self.code_owner(), id).await,
+            }
+        };
         let outcome = tokio::select! {
-            report = pool.run(run, &directory, &bridge) => Ok(report),
+            outcome = work => outcome,
             () = context.cancel.cancelled() => {
                 Err(CallError::new(ErrorCode::Cancelled, "the run was cancelled"))
             }
         };
+        if let (Some(guard), Ok(report)) = (&flow, &outcome)
+            && let Some(session) = &report.envelope.meta.session_id
+        {
+            guards.keep(session.as_str(), guard);
+        }
         let outcome = match outcome {
             Ok(report) => Ok(self.with_kept_logs(report).await),
             Err(error) => Err(error),
@@ -120,18 +173,22 @@ impl Session {
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let asked: Arguments = crate::meta_tools::parse("code_mode", arguments)?;
-        let session = match asked.session_id {
-            Some(id) => SessionChoice::Earlier(SessionId::from(id)),
-            None => SessionChoice::New,
+        let report = match asked {
+            Arguments { code: Some(code), resume: None, timeout_ms, session_id, check } => {
+                let session = match session_id {
+                    Some(id) => SessionChoice::Earlier(SessionId::from(id)),
+                    None => SessionChoice::New,
+                };
+                let timeout = timeout_ms.map(Duration::from_millis);
+                let consent = Consent::NotAsked;
+                let request = CodeRequest { code, timeout, session, check, consent };
+                self.run_code(request, context).await?
+            }
+            Arguments {
+                code: None, resume: Some(id), timeout_ms: None, session_id: None, ..
+            } => self.resume_code(&id, Consent::NotAsked, context).await?,
+            _ => return Err(unclear()),
         };
-        let request = CodeRequest {
-            code: asked.code,
-            timeout: asked.timeout_ms.map(Duration::from_millis),
-            session,
-            check: asked.check,
-            consent: Consent::NotAsked,
-        };
-        let report = self.run_code(request, context).await?;
         as_tool_result(&report.envelope)
     }
 
@@ -198,6 +255,7 @@ impl Session {
             outcome: code,
             // Its calls are decided by the policy, each on a line of its own.
             approved: None,
+            data_from: Vec::new(),
             elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         });
     }
@@ -232,6 +290,12 @@ fn as_tool_result(envelope: &Envelope) -> Result<Box<RawValue>, CallError> {
     let mut result: capdeck_catalog::RawObject = serde_json::from_value(result).map_err(bug)?;
     result.insert("structuredContent".to_owned(), structured);
     serde_json::value::to_raw_value(&result).map_err(bug)
+}
+
+fn unclear() -> CallError {
+    let message =
+        "`code_mode`: either `code` to run, or `resume` alone with the id of a paused run";
+    CallError::new(ErrorCode::RequestInvalid, message)
 }
 
 fn no_sandbox() -> CallError {

@@ -9,9 +9,12 @@ use capdeck_definition::{Backend, Effect};
 use jiff::Timestamp;
 use serde_json::{json, value::RawValue};
 
+pub(crate) use summary::{shorten, substitutions};
+
 use self::question::Answer;
 use crate::{
-    Approval, ApprovalError, ApprovalStore, Hold, Scope, Session, ToolRequest, approvals::AskedCall,
+    Approval, ApprovalError, ApprovalStore, Hold, Scope, Session, ToolRequest,
+    approvals::AskedCall, flow::Flow,
 };
 
 /// What the person at the command line has already said about a call.
@@ -88,6 +91,7 @@ impl Session {
         capability: &Capability,
         tool: Option<&Tool>,
         request: &ToolRequest,
+        flow: Option<&Flow>,
         context: &CallContext,
     ) -> Result<Passage, CallError> {
         // A set's tool only leads to its member, where the call itself is decided.
@@ -95,9 +99,9 @@ impl Session {
             return Ok(Passage::Policy);
         }
         match self.effect_on(capability, &request.tool, tool) {
-            Effect::Allow => Ok(Passage::Policy),
             Effect::Deny => Err(self.unknown_tool(capability, &request.tool)),
-            Effect::Ask => self.ask(capability, tool, request, context).await,
+            Effect::Allow if flow.is_none() => Ok(Passage::Policy),
+            Effect::Allow | Effect::Ask => self.ask(capability, tool, request, flow, context).await,
         }
     }
 
@@ -106,9 +110,11 @@ impl Session {
         capability: &Capability,
         tool: Option<&Tool>,
         request: &ToolRequest,
+        flow: Option<&Flow>,
         context: &CallContext,
     ) -> Result<Passage, CallError> {
-        let call = self.asked_call(capability, tool, request);
+        let mut call = self.asked_call(capability, tool, request);
+        call.carries = flow.map(Flow::sources);
         if let Some(hold) = self.store(&call, ApprovalStore::admit).await? {
             return Ok(hold.into());
         }
@@ -158,6 +164,7 @@ impl Session {
             ),
             client: self.client_name.clone(),
             principal: self.principal.to_string(),
+            carries: None,
         }
     }
 
@@ -189,7 +196,12 @@ impl Session {
 fn needs_approval(call: &AskedCall) -> CallError {
     CallError::new(
         ErrorCode::ApprovalRequired,
-        format!("`{}` of `{}` runs only with a person's approval", call.tool, call.capability),
+        format!(
+            "`{}` of `{}` runs only with a person's approval{}",
+            call.tool,
+            call.capability,
+            call.because()
+        ),
     )
 }
 

@@ -21,8 +21,8 @@ use crate::{
     SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
     artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, code_mode::CodeMode,
     discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras, failures::Failures,
-    observed_shapes::ObservedShapes, pins::PinStore, pool::ConnectionPool,
-    subscriptions::Subscriptions, tasks::Tasks, usage::Usage,
+    flow::FlowGuards, journal::Journal, observed_shapes::ObservedShapes, pins::PinStore,
+    pool::ConnectionPool, subscriptions::Subscriptions, tasks::Tasks, usage::Usage,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -45,6 +45,8 @@ pub(crate) struct HostState {
     pub(crate) tasks: Tasks,
     pub(crate) events: broadcast::Sender<HostEvent>,
     pub(crate) audit: AuditLog,
+    pub(crate) journal: Journal,
+    pub(crate) flow_guards: FlowGuards,
     pub(crate) shapes: ObservedShapes,
     failures: Failures,
     pub(crate) usage: Usage,
@@ -83,6 +85,8 @@ impl Host {
         Self(Arc::new(HostState {
             shared: ConnectionPool::new(connector.clone(), ClientProfile::default()),
             audit: AuditLog::open(&settings.state_dir),
+            journal: Journal::new(settings.clone()),
+            flow_guards: FlowGuards::default(),
             shapes: ObservedShapes::new(
                 &settings.cache_dir,
                 settings.project.as_ref().map(|project| project.dir.clone()),

@@ -23,9 +23,11 @@ mod durable;
 mod eras;
 mod event;
 mod failures;
+mod flow;
 mod forwarded_capabilities;
 mod gate;
 mod host;
+mod journal;
 mod kept_json;
 mod long_result;
 mod meta_tools;
@@ -79,7 +81,13 @@ pub use code_mode::CodeRequest;
 pub use consent::Consent;
 pub use event::HostEvent;
 pub use failures::LastFailure;
+pub use flow::FlowGuard;
 pub use host::Host;
+pub use journal::{
+    RecordedCall, RecordedOutcome, RecordedScope, Rehearsal, RehearsalError, ReplayReport, RunEnd,
+    RunListing, RunRecord, RunState, RunStore, RunStoreError, TestCall, TestCell, TestExpectation,
+    TestFile, TestReport,
+};
 pub use meta_tools::SearchAnswer;
 pub use pins::PinReview;
 pub use principal::Principal;

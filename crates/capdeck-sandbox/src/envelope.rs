@@ -71,6 +71,9 @@ pub enum ErrorCode {
     /// Nothing but calls that wait for something from outside is left to do.
     #[serde(rename = "RUN_PAUSED")]
     Paused,
+    /// A repeated run did something else than before.
+    #[serde(rename = "RUN_DIVERGED")]
+    Diverged,
     /// No worker process could be had.
     #[serde(rename = "SERVER_UNAVAILABLE")]
     Unavailable,
@@ -96,6 +99,7 @@ impl ErrorCode {
             Self::Script => "sandbox_error",
             Self::Unavailable => "SERVER_UNAVAILABLE",
             Self::Paused => "RUN_PAUSED",
+            Self::Diverged => "RUN_DIVERGED",
         }
     }
 }

@@ -5,8 +5,10 @@ mod failure;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use capdeck_host::{CodeRequest, Consent, Envelope, SessionChoice, Severity, TypeCheck};
+use capdeck_host::{CodeRequest, Consent, Envelope, RunReport, SessionChoice, Severity, TypeCheck};
 use serde_json::{Value, value::RawValue};
+
+pub(super) use code_text::Source;
 
 use super::call::Watcher;
 use crate::{
@@ -74,6 +76,15 @@ pub(crate) fn run(args: &RunArgs, context: &Context<'_>) -> Result<ExitStatus, F
         watcher.hide();
         Ok(report?)
     })?;
+    show(&report, &source, printer)
+}
+
+/// Prints what came of a run.
+pub(super) fn show(
+    report: &RunReport,
+    source: &Source,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
     let Envelope { outcome, diagnostics, .. } = &report.envelope;
     if printer.wants_json() {
         printer.json(&report.envelope);
@@ -87,7 +98,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context<'_>) -> Result<ExitStatus, F
     }
     match outcome {
         Ok(value) => print(value, printer),
-        Err(error) => return Err(failure::told(error, diagnostics, &source)),
+        Err(error) => return Err(failure::told(error, diagnostics, source)),
     }
     Ok(ExitStatus::Done)
 }

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use capdeck_test::TestDirs;
 use serde_json::json;
 
-use crate::{approvals, capdeck, pins, run};
+use crate::{approvals, capdeck, pins, run, runs};
 
 /// The transcripts of the README are run in order in one fresh deck; what they print must be what is
 /// written there. With `CAPDECK_UPDATE_DOCS=1` it is written there.
@@ -48,6 +48,39 @@ fn the_guide_to_approvals_shows_real_output() {
     let actual = replay(&dirs, &written, &[(SHOWN_ID, &id)]);
     compare(&path, &actual);
 }
+
+/// An agent's run waits for approval when the guide begins.
+#[test]
+fn the_guide_to_runs_shows_real_output() {
+    let path = document("docs/guide/runs.md");
+    let written = fs::read_to_string(&path).unwrap();
+    let dirs = TestDirs::new();
+    let [file] = fenced(&written, "caplet").try_into().unwrap();
+    dirs.write("config/files.md", file);
+    let [test] = fenced(&written, "yaml").try_into().unwrap();
+    let test_file = dirs.root().join("remove.test.yaml");
+    fs::write(&test_file, test).unwrap();
+    let mut agent = capdeck(&dirs).serve(&[]);
+    agent.initialize();
+    let code = "const list = await caplets.files.list();\nconst removed = await caplets.files.remove({ path: list.stdout.split(\" \")[0] });\nreturn removed.stdout.trim();";
+    let waits = runs::run_code(&mut agent, json!({ "code": code }));
+    let (run_id, approval) = runs::paused(&waits);
+    agent.close();
+    let [answer] = fenced(&written, "text").try_into().unwrap();
+    let told = waits["error"]["hint"].as_str().unwrap();
+    let told = told.replace(&approval, SHOWN_ID).replace(&run_id, SHOWN_RUN);
+    assert!(told.starts_with(answer.trim_end()), "{told}");
+    let names = [
+        (SHOWN_ID, approval.as_str()),
+        (SHOWN_RUN, run_id.as_str()),
+        ("remove.test.yaml", test_file.to_str().unwrap()),
+    ];
+    let actual = replay(&dirs, &written, &names);
+    compare(&path, &actual);
+}
+
+/// The id of a run in the guide.
+const SHOWN_RUN: &str = "0193a000-0000-7000-8000-000000000001";
 
 /// The guide's own file makes the deck.
 #[test]

@@ -27,6 +27,7 @@ mod real_files;
 mod reference;
 mod refusals;
 mod run;
+mod runs;
 mod search;
 mod serve;
 mod setup;

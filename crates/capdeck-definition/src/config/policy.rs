@@ -1,13 +1,14 @@
-//! The `policy` of a config file. A rule that cannot be read must not open anything, so it stands for asking.
+//! The `policy` of a config file and other settings that protect the person. What cannot be read must not open anything: a broken rule stands
+//! for asking.
 
 use std::collections::BTreeSet;
 
 use crate::{
-    Effect, Layer, PinMode, PolicyRule,
+    Effect, FlowMode, Layer, PinMode, PolicyRule,
     diagnostic::{Diagnostic, Findings},
     document::{Content, Node, Step},
     rules::exactly_one,
-    shape::config_file::ConfigFile,
+    shape::config_file::{ConfigFile, RunFields},
     violation::Violation,
 };
 
@@ -18,10 +19,12 @@ pub(super) struct Guards {
     broken_rules: BTreeSet<usize>,
     policy_is_broken: bool,
     pins_are_broken: bool,
+    flow_is_broken: bool,
+    runs_are_broken: bool,
 }
 
 impl Guards {
-    /// Notes a violation of `policy` or `pins`. False when it is about something else.
+    /// Notes a violation of one of these settings. False when it is about something else.
     pub(super) fn note(&mut self, violation: &Violation) -> bool {
         match violation.steps.as_slice() {
             [Step::Key(key), Step::Index(index), ..] if key == "policy" => {
@@ -29,6 +32,8 @@ impl Guards {
             }
             [Step::Key(key), ..] if key == "policy" => self.policy_is_broken = true,
             [Step::Key(key), ..] if key == "pins" => self.pins_are_broken = true,
+            [Step::Key(key), ..] if key == "flow" => self.flow_is_broken = true,
+            [Step::Key(key), ..] if key == "runs" => self.runs_are_broken = true,
             _ => return false,
         }
         true
@@ -42,6 +47,12 @@ impl Guards {
         if self.pins_are_broken {
             root.remove(&["pins"]);
         }
+        if self.flow_is_broken {
+            root.remove(&["flow"]);
+        }
+        if self.runs_are_broken {
+            root.remove(&["runs"]);
+        }
         let Content::Map(entries) = &mut root.content else { return };
         let policy = entries.iter_mut().find(|entry| entry.key == "policy");
         let Some(Content::List(rules)) = policy.map(|entry| &mut entry.value.content) else {
@@ -54,7 +65,7 @@ impl Guards {
         }
     }
 
-    /// Fills in the rules of the file, and the strictest pins where the file's own cannot be read.
+    /// Fills in the rules of the file, and the strictest settings where the file's own cannot be read.
     pub(super) fn settle(
         &self,
         file: &mut ConfigFile,
@@ -64,6 +75,12 @@ impl Guards {
     ) {
         if self.pins_are_broken {
             file.pins = Some(PinMode::Block);
+        }
+        if self.flow_is_broken {
+            file.flow = Some(FlowMode::Ask);
+        }
+        if self.runs_are_broken {
+            file.runs = Some(RunFields { record: Some(false), ..RunFields::default() });
         }
         if self.policy_is_broken {
             file.rules.push(PolicyRule::unreadable());

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Declared, EntryFields, Many};
 use crate::{
-    Backend, CapletSet, CliTools, Exposure, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi,
+    Backend, CapletSet, CliTools, Exposure, FlowMode, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi,
     McpServer, OpenApiEndpoint, PinMode,
     definition::id_pattern,
     pattern,
@@ -65,6 +65,12 @@ pub(crate) struct ConfigFile {
     /// What happens when a server changes a tool's definition after it was first seen.
     #[serde(default)]
     pub(crate) pins: Option<PinMode>,
+    /// What happens when a script carries data from one capability into a changing call of another.
+    #[serde(default)]
+    pub(crate) flow: Option<FlowMode>,
+    /// Which runs of code mode are recorded, and how long.
+    #[serde(default)]
+    pub(crate) runs: Option<RunFields>,
     /// How long large results are kept. Read from the user's own config only.
     #[serde(default)]
     pub(crate) artifacts: Option<ArtifactFields>,
@@ -138,6 +144,27 @@ pub(crate) struct ArtifactFields {
     #[schemars(range(min = 1, max = 3650))]
     pub(crate) max_age_days: Option<u32>,
     /// The oldest are removed until the rest fits.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub(crate) max_megabytes: Option<u32>,
+}
+
+/// `runs`: what is kept of runs of code mode.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct RunFields {
+    /// False to record no run. Runs then cannot be paused, resumed or replayed.
+    #[serde(default)]
+    pub(crate) record: Option<bool>,
+    /// Older ones are removed. Read from the user's own config only.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 3650))]
+    pub(crate) max_age_days: Option<u32>,
+    /// The oldest are removed until no more than this are left. Read from the user's own config only.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub(crate) max_runs: Option<u32>,
+    /// The oldest are removed until the rest fits. Read from the user's own config only.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_048_576))]
     pub(crate) max_megabytes: Option<u32>,

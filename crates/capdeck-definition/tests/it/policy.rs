@@ -1,6 +1,8 @@
 //! `policy` and `pins`: what they say, how files are laid over each other, and that nothing broken opens anything.
 
-use capdeck_definition::{About, Annotation, Deck, Effect, Glob, PinMode, Policy, PolicyRule};
+use capdeck_definition::{
+    About, Annotation, Deck, Effect, FlowMode, Glob, PinMode, Policy, PolicyRule, RunConfig,
+};
 
 use crate::folder::{Folder, codes, project, user};
 
@@ -112,6 +114,34 @@ fn pins_that_cannot_be_read_are_the_strictest() {
     assert_eq!(deck.config.pins, PinMode::Block);
     assert_eq!(codes(&deck), ["unknown-value"]);
     assert_eq!(read(&[]).config.pins, PinMode::Warn);
+}
+
+#[test]
+fn a_flow_that_cannot_be_read_asks_and_runs_that_cannot_be_read_are_not_recorded() {
+    let deck = read(&[("user/config.yaml", "flow: of\nruns: { record: never }\n")]);
+    assert_eq!(deck.config.flow_mode(), FlowMode::Ask);
+    assert!(!deck.config.runs.record);
+    let usual = read(&[]).config;
+    assert_eq!((usual.flow_mode(), usual.runs), (FlowMode::Off, RunConfig::default()));
+}
+
+#[test]
+fn a_project_follows_data_more_closely_and_may_record_nothing_but_does_not_say_what_stays() {
+    let deck = read(&[
+        ("user/config.yaml", "flow: warn\nruns: { maxRuns: 9 }\n"),
+        ("project/config.yaml", "flow: ask\nruns: { record: false, maxRuns: 1, maxAgeDays: 1 }\n"),
+    ]);
+    assert_eq!(deck.config.flow_mode(), FlowMode::Ask);
+    let kept = RunConfig { record: false, max_runs: Some(9), ..RunConfig::default() };
+    assert_eq!(deck.config.runs, kept);
+    assert_eq!(deck.user_config.flow_mode(), FlowMode::Warn);
+    assert!(deck.user_config.runs.record);
+    let loose = read(&[
+        ("user/config.yaml", "flow: ask\nruns: { record: false }\n"),
+        ("project/config.yaml", "flow: off\nruns: { record: true }\n"),
+    ]);
+    assert_eq!(loose.config.flow_mode(), FlowMode::Ask);
+    assert!(!loose.config.runs.record);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::*;
 
 fn call() -> AskedCall {
     AskedCall {
+        carries: None,
         capability: "fs".to_owned(),
         fingerprint: "f1".to_owned(),
         tool: "delete".to_owned(),

@@ -11,21 +11,28 @@ use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::watch;
 
 use super::{data, failure, run_caller::RunCaller};
-use crate::{Consent, Session, ToolRequest, raw};
+use crate::{Consent, FlowGuard, Session, ToolRequest, raw};
 
 /// Answers the calls of one run as calls of the client that runs it.
 pub(super) struct Bridge {
     session: Arc<Session>,
     caller: Arc<RunCaller>,
-    consent: Consent,
     context: CallContext,
+    manner: Manner,
+}
+
+/// What goes along with every call of a run.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Manner {
+    pub(super) consent: Consent,
+    pub(super) flow: Option<Arc<FlowGuard>>,
 }
 
 impl Bridge {
     pub(super) fn new(
         session: &Session,
-        consent: Consent,
         context: &CallContext,
+        manner: Manner,
     ) -> Result<Self, CallError> {
         let session = session
             .me
@@ -33,7 +40,7 @@ impl Bridge {
             .ok_or_else(|| CallError::new(ErrorCode::Cancelled, "the client has gone"))?;
         let caller = Arc::new(RunCaller::new(context.caller.clone()));
         let context = CallContext { caller: caller.clone(), ..context.clone() };
-        Ok(Self { session, caller, consent, context })
+        Ok(Self { session, caller, context, manner })
     }
 }
 
@@ -49,8 +56,8 @@ impl CallOut for Bridge {
         let cancel = self.context.cancel.child_token();
         let _ends_with_the_run = cancel.clone().drop_guard();
         let context = CallContext { cancel, ..self.context.clone() };
-        let (session, consent) = (self.session.clone(), self.consent);
-        let work = tokio::spawn(async move { answer(&session, &call, consent, &context).await });
+        let (session, manner) = (self.session.clone(), self.manner.clone());
+        let work = tokio::spawn(async move { answer(&session, &call, manner, &context).await });
         work.await.unwrap_or_else(|error| {
             let bug = CallError::new(ErrorCode::InternalError, error.to_string());
             CallAnswer::failed(failure::of(&bug))
@@ -61,7 +68,7 @@ impl CallOut for Bridge {
 async fn answer(
     session: &Session,
     call: &CallRequest,
-    consent: Consent,
+    manner: Manner,
     context: &CallContext,
 ) -> CallAnswer {
     let Some(id) = &call.capability else {
@@ -74,7 +81,7 @@ async fn answer(
     let started = Instant::now();
     let mut facts = raw::object([("capletId", json!(id))]);
     let outcome = match session.handle(id) {
-        Ok(_) => session.call_handle(id, call, consent, &mut facts, context).await,
+        Ok(_) => session.call_handle(id, call, manner, &mut facts, context).await,
         Err(error) => Err(failure::of(&error)),
     };
     let elapsed = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -93,13 +100,14 @@ struct Called {
 }
 
 impl Called {
-    fn request(self, id: &str, consent: Consent) -> ToolRequest {
+    fn request(self, id: &str, manner: Manner) -> ToolRequest {
         ToolRequest {
             capability: id.to_owned(),
             tool: self.name,
             arguments: self.args,
             fields: self.fields,
-            consent,
+            consent: manner.consent,
+            flow: manner.flow,
             whole: true,
             ..ToolRequest::default()
         }
@@ -123,14 +131,14 @@ impl Session {
         &self,
         id: &str,
         call: &CallRequest,
-        consent: Consent,
+        manner: Manner,
         facts: &mut RawObject,
         context: &CallContext,
     ) -> Outcome {
         let told = |error: CallError| failure::of(&error);
         if call.method == Method::CallTool {
             let called: Called = arguments(call.method, &call.args).map_err(told)?;
-            let request = called.request(id, consent);
+            let request = called.request(id, manner);
             return self.call_from_code(request, facts, context).await;
         }
         let fields: Map<String, Value> = arguments(call.method, &call.args).map_err(told)?;

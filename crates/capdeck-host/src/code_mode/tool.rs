@@ -60,8 +60,8 @@ fn rendered(text: &str) -> Option<Box<RawValue>> {
                     "timeoutMs": { "type": "integer", "minimum": 1, "maximum": 120_000 },
                     "sessionId": { "type": "string" },
                     "check": { "enum": ["warn", "full"], "description": "type check" },
+                    "resume": { "type": "string" },
                 },
-                "required": ["code"],
             }),
         ),
         (

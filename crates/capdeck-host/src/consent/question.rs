@@ -84,9 +84,13 @@ fn form(call: &AskedCall) -> RawObject {
         None => (json!(["once", "no"]), "once: this call; no: do not run it"),
     };
     let message = format!(
-        "Run `{}` of `{}`?\nArguments: {}",
+        "Run `{}` of `{}`?{}\nArguments: {}",
         reveal(&call.tool),
         call.capability,
+        call.carries
+            .as_ref()
+            .map(|from| format!("\nIt carries data from {from}"))
+            .unwrap_or_default(),
         call.arguments
     );
     raw::object([

@@ -1,6 +1,6 @@
 //! Arguments as a person may see them: short, without secrets, with nothing hidden.
 
-use capdeck_auth::{Lookup, Scrubber, is_secret_name, resolve_value};
+use capdeck_auth::{Lookup, Scrubber, Substitution, is_secret_name, resolve_value};
 use capdeck_backend::vault_holder;
 use capdeck_catalog::reveal;
 use capdeck_definition::{Backend, Definition};
@@ -19,28 +19,32 @@ pub(super) fn of_arguments(text: &str, definition: &Definition, settings: &HostS
     let Ok(mut value) = serde_json::from_str::<Value>(text) else {
         return "(not JSON)".to_owned();
     };
-    let holder = vault_holder(definition);
-    let lookup = Lookup::new(&settings.environment, &settings.vault, &holder);
-    let scrubber = match resolve_value::<Backend>(&definition.backend, lookup) {
-        Ok(resolved) => Scrubber::of_all(&resolved.substitutions),
-        // What cannot be resolved has no values that could show up.
-        Err(_) => Scrubber::default(),
-    };
-    shorten(&mut value, &scrubber);
+    let scrubber = Scrubber::of_all(&substitutions(definition, settings));
+    shorten(&mut value, &scrubber, SHOWN_TEXT);
     cut(&reveal(&value.to_string()), SHOWN)
 }
 
-fn shorten(value: &mut Value, scrubber: &Scrubber) {
+/// What a definition takes from the environment or the vault.
+pub(crate) fn substitutions(definition: &Definition, settings: &HostSettings) -> Vec<Substitution> {
+    let holder = vault_holder(definition);
+    let lookup = Lookup::new(&settings.environment, &settings.vault, &holder);
+    let resolved = resolve_value::<Backend>(&definition.backend, lookup);
+    // What cannot be resolved has no values that could show up.
+    resolved.map(|resolved| resolved.substitutions).unwrap_or_default()
+}
+
+/// Takes out members that sound like secrets and known values, and cuts longer texts.
+pub(crate) fn shorten(value: &mut Value, scrubber: &Scrubber, longest: usize) {
     match value {
         // A secret is taken out before the cut, which could leave half of it.
-        Value::String(text) => *text = cut(&scrubber.text(text), SHOWN_TEXT),
-        Value::Array(items) => items.iter_mut().for_each(|item| shorten(item, scrubber)),
+        Value::String(text) => *text = cut(&scrubber.text(text), longest),
+        Value::Array(items) => items.iter_mut().for_each(|item| shorten(item, scrubber, longest)),
         Value::Object(members) => {
             for (key, member) in members {
                 if is_secret_name(key) && !member.is_null() {
                     *member = Value::from("[redacted]");
                 } else {
-                    shorten(member, scrubber);
+                    shorten(member, scrubber, longest);
                 }
             }
         }

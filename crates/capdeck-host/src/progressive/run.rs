@@ -214,6 +214,7 @@ impl WrapperCall<'_> {
             meta: self.outer.meta.clone(),
             rest: self.outer.rest.clone(),
             consent: Consent::NotAsked,
+            flow: self.outer.flow.clone(),
             whole: self.outer.whole,
         };
         let result = self.session.call(&request, self.context).await?;

@@ -35,6 +35,7 @@ mod questions;
 mod record;
 mod reload;
 mod retries;
+mod runs;
 mod search;
 mod sets;
 mod setup;

@@ -12,9 +12,9 @@ use crate::{errors::Failure, printer::Printer};
 const MOST_READ: u64 = 4 << 20;
 
 /// Code, and what to call it when something is wrong with it.
-pub(super) struct Source {
-    pub(super) name: String,
-    pub(super) text: String,
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) text: String,
 }
 
 /// The code itself, a file's, or stdin's.

@@ -59,14 +59,14 @@ async fn what_is_denied_looks_unknown() {
 }
 
 #[tokio::test]
-async fn a_call_that_needs_approval_is_refused_or_asked_about() {
+async fn a_call_that_needs_approval_waits_or_is_asked_about() {
     let wipe = json!({"name": "wipe", "description": "Removes everything", "annotations": {"destructiveHint": true}});
     let plan = FakePlan { extra_tools: vec![wipe], ..FakePlan::default() };
     let deck = Deck::of(&plan);
     let host = deck.open();
-    let refused = value_of(&coder(&host), "await caplets.fake.callTool('wipe')").await;
-    assert_eq!(refused["error"]["code"], "APPROVAL_REQUIRED", "{refused}");
-    assert!(refused["error"]["hint"].is_string());
+    let waits = run(&coder(&host), "await caplets.fake.callTool('wipe')").await;
+    assert_eq!(waits["error"]["code"], "RUN_PAUSED", "{waits}");
+    assert!(waits["error"]["hint"].is_string());
     let decision = json!({"action": "accept", "content": {"decision": "once"}});
     let client = ScriptedClient::answering("asker", Some(decision));
     let session = client.session(&host, code_scope(), &["elicitation"]);
@@ -176,16 +176,26 @@ async fn a_question_reaches_the_client_and_its_answer_the_script() {
 
     host.close().await;
 
-    // A server of the modern era cannot go on without an answer.
+    // A server of the modern era cannot go on without an answer, so the run waits for a person who can be asked.
     let deck = Deck::of(&FakePlan { era: FakeEra::Modern, ..FakePlan::default() });
     let host = deck.open();
     let mute = ScriptedClient::new("mute");
     let session = mute.session(&host, code_scope(), &[]);
     let code = "(await caplets.fake.callTool('ask_elicitation')).error";
     let report = session.run_code(cell(code), &mute.context()).await.unwrap();
-    let value = report.envelope.outcome.unwrap();
-    assert!(value.get().contains("UNSUPPORTED_CAPABILITY"), "{value}");
-    assert!(value.get().contains("elicitation"), "{value}");
+    let error = report.envelope.outcome.unwrap_err();
+    assert_eq!(error.code.as_str(), "RUN_PAUSED", "{error:?}");
+    let run_id = &report.envelope.meta.run_id;
+    let hint = format!("the person answers in a terminal with: capdeck runs resume {run_id}");
+    assert_eq!(error.hint.as_deref(), Some(hint.as_str()));
+
+    // Somebody who can be asked goes on with it.
+    let person = ScriptedClient::new("mute");
+    let session = person.session(&host, code_scope(), &["elicitation"]);
+    let context = person.context();
+    let report = session.resume_code(run_id, Consent::NotAsked, &context).await.unwrap();
+    assert_eq!(report.envelope.outcome.unwrap().get(), "null");
+    assert_eq!(person.methods(), ["elicitation/create"]);
     host.close().await;
 }
 

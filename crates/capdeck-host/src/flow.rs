@@ -1,0 +1,176 @@
+//! The flow guard: notices when a script carries data of one capability into a changing call of another.
+//!
+//! Answers leave fingerprints at the bridge; arguments of later calls are compared with them. What the guard cannot see is in
+//! `docs/design/020-flow-guard.md`.
+
+mod fingerprints;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use capdeck_catalog::Tool;
+use capdeck_definition::FlowMode;
+use capdeck_sandbox::{
+    CallAnswer, CallFailure, CallOut, CallRequest, Diagnostic, Method, Severity,
+};
+use indexmap::IndexMap;
+use parking_lot::Mutex;
+use serde_json::{Value, value::RawValue};
+use tokio::sync::watch;
+
+use self::fingerprints::Fingerprints;
+
+/// Sessions of code mode whose data is remembered.
+const MOST_SESSIONS: usize = 64;
+
+/// Data of other capabilities in the arguments of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Flow {
+    /// The capabilities it came from.
+    pub(crate) from: Vec<String>,
+    /// Whether a person has to approve the call.
+    pub(crate) asks: bool,
+}
+
+impl Flow {
+    /// Where the data came from, in words.
+    pub(crate) fn sources(&self) -> String {
+        let quoted: Vec<String> = self.from.iter().map(|id| format!("`{id}`")).collect();
+        quoted.join(", ")
+    }
+}
+
+/// Follows the data of one session of code mode.
+#[derive(Debug)]
+pub struct FlowGuard {
+    mode: FlowMode,
+    seen: Mutex<Fingerprints>,
+    /// What was noticed in this run: from whom, to which tool.
+    noticed: Mutex<Vec<String>>,
+}
+
+impl FlowGuard {
+    pub(crate) fn new(mode: FlowMode) -> Self {
+        Self { mode, seen: Mutex::default(), noticed: Mutex::default() }
+    }
+
+    /// A script's own texts are no data of others.
+    pub(crate) fn begin(&self, code: &str) {
+        self.seen.lock().know(code);
+        self.noticed.lock().clear();
+    }
+
+    /// Remembers an answer.
+    pub(crate) fn learn(&self, source: &str, method: Method, data: &RawValue) {
+        // Lists and descriptions are what the deck says of a capability, not its data.
+        let holds_data = matches!(
+            method,
+            Method::CallTool | Method::ReadResource | Method::GetPrompt | Method::Complete
+        );
+        if holds_data && let Ok(data) = serde_json::from_str::<Value>(data.get()) {
+            self.seen.lock().learn(source, &data);
+        }
+    }
+
+    /// Whether a call carries data of others. Calls that say they only read change nothing. A capability has its own id and those of the sets
+    /// that it is reached through.
+    pub(crate) fn check(
+        &self,
+        ids: &[&str],
+        name: &str,
+        tool: Option<&Tool>,
+        arguments: Option<&RawValue>,
+    ) -> Option<Flow> {
+        if tool.is_some_and(is_read_only) {
+            return None;
+        }
+        let arguments: Value = serde_json::from_str(arguments?.get()).ok()?;
+        let seen = self.seen.lock();
+        let from: Vec<String> =
+            seen.sources_of(ids, &arguments).into_iter().map(str::to_owned).collect();
+        drop(seen);
+        if from.is_empty() {
+            return None;
+        }
+        let flow = Flow { from, asks: self.mode == FlowMode::Ask };
+        let target = ids.first().copied().unwrap_or_default();
+        let noticed = format!("`{target}.{name}` was called with data from {}", flow.sources());
+        let mut all = self.noticed.lock();
+        if !all.contains(&noticed) {
+            all.push(noticed);
+        }
+        Some(flow)
+    }
+
+    /// What was noticed, for the one who reads the answer.
+    pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
+        let noticed = self.noticed.lock();
+        let told = noticed.iter().map(|message| Diagnostic {
+            code: "DATA_FLOW".to_owned(),
+            message: message.clone(),
+            severity: Severity::Warning,
+            line: None,
+            column: None,
+        });
+        told.collect()
+    }
+}
+
+fn is_read_only(tool: &Tool) -> bool {
+    tool.annotation("readOnlyHint") == Some(true)
+}
+
+/// Lets the guard see every answer of a run, recorded ones too.
+pub(crate) struct Watched<'a> {
+    pub(crate) calls: &'a dyn CallOut,
+    pub(crate) guard: Option<&'a FlowGuard>,
+}
+
+#[async_trait]
+impl CallOut for Watched<'_> {
+    async fn call(&self, call: CallRequest) -> CallAnswer {
+        let Some(guard) = self.guard else { return self.calls.call(call).await };
+        let (source, method) = (call.capability.clone(), call.method);
+        let answer = self.calls.call(call).await;
+        if let (Some(source), Ok(data)) = (&source, &answer.outcome) {
+            guard.learn(source, method, data);
+        }
+        answer
+    }
+
+    fn waiting_for_people(&self) -> Option<watch::Receiver<usize>> {
+        self.calls.waiting_for_people()
+    }
+
+    fn holds(&self, failure: &CallFailure) -> bool {
+        self.calls.holds(failure)
+    }
+}
+
+/// The guards of sessions of code mode, so that data is followed from cell to cell.
+#[derive(Debug, Default)]
+pub(crate) struct FlowGuards {
+    sessions: Mutex<IndexMap<String, Arc<FlowGuard>>>,
+}
+
+impl FlowGuards {
+    /// The guard of a session, or a new one. None where nothing is followed.
+    pub(crate) fn of(&self, session: Option<&str>, mode: FlowMode) -> Option<Arc<FlowGuard>> {
+        if mode == FlowMode::Off {
+            return None;
+        }
+        let known = session.and_then(|id| self.sessions.lock().get(id).cloned());
+        // A mode that was changed meanwhile begins anew.
+        let known = known.filter(|guard| guard.mode == mode);
+        Some(known.unwrap_or_else(|| Arc::new(FlowGuard::new(mode))))
+    }
+
+    pub(crate) fn keep(&self, session: &str, guard: &Arc<FlowGuard>) {
+        let mut sessions = self.sessions.lock();
+        sessions.shift_remove(session);
+        sessions.insert(session.to_owned(), guard.clone());
+        if sessions.len() > MOST_SESSIONS {
+            sessions.shift_remove_index(0);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What is not as it was, or not as expected.
+
+use capdeck_catalog::sha256_hex;
+use capdeck_sandbox::{CallRecord, RunError, RunReport};
+use serde_json::{Value, json};
+
+use super::{
+    record::{RecordedCall, RunEnd},
+    test_file::TestExpectation,
+};
+
+/// How the end of a repeated run differs from how it was.
+pub(super) fn compare(before: &RunEnd, now: &RunReport) -> Vec<String> {
+    let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    match (before, &now.envelope.outcome) {
+        (RunEnd::Value(before), Ok(now)) => {
+            let (before, now) = (parse(before.get()), parse(now.get()));
+            if before == now { Vec::new() } else { differences("", &before, &now) }
+        }
+        (RunEnd::LargeValue { bytes, sha256 }, Ok(now)) => {
+            let text = now.get();
+            if *sha256 == sha256_hex(text) {
+                return Vec::new();
+            }
+            vec![format!("the value had {bytes} bytes and is another one of {}", text.len())]
+        }
+        (RunEnd::Error(before), Err(now)) if before.code == now.code => {
+            if before.message == now.message {
+                return Vec::new();
+            }
+            vec![format!("the error was `{}` and is `{}`", before.message, now.message)]
+        }
+        (RunEnd::Error(before), Err(now)) => {
+            let code = |code| json!(code).as_str().unwrap_or_default().to_owned();
+            vec![format!("it failed with `{}` and fails with `{}`", code(before.code), told(now))]
+        }
+        (RunEnd::Error(before), Ok(_)) => {
+            vec![format!("it failed with `{}` and gives a value", before.message)]
+        }
+        (RunEnd::Value(_) | RunEnd::LargeValue { .. }, Err(now)) => {
+            vec![format!("it gave a value and fails with `{}`", told(now))]
+        }
+        (RunEnd::Nothing, _) => Vec::new(),
+    }
+}
+
+fn told(error: &RunError) -> String {
+    format!("{}: {}", json!(error.code).as_str().unwrap_or_default(), error.message)
+}
+
+/// Where two values differ, at most ten places.
+fn differences(place: &str, before: &Value, now: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    match (before, now) {
+        (Value::Object(before), Value::Object(now)) => {
+            let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
+            keys.sort();
+            keys.dedup();
+            for key in keys {
+                let place = format!("{place}/{key}");
+                match (before.get(key), now.get(key)) {
+                    (Some(before), Some(now)) => found.extend(differences(&place, before, now)),
+                    (Some(_), None) => found.push(format!("`{place}` is gone")),
+                    (None, Some(_)) => found.push(format!("`{place}` is new")),
+                    (None, None) => {}
+                }
+            }
+        }
+        (Value::Array(before), Value::Array(now)) if before.len() == now.len() => {
+            for (index, (before, now)) in before.iter().zip(now).enumerate() {
+                found.extend(differences(&format!("{place}/{index}"), before, now));
+            }
+        }
+        _ if before == now => {}
+        _ => {
+            let place = if place.is_empty() { "the value" } else { place };
+            found.push(format!("`{place}` was `{}` and is `{}`", short(before), short(now)));
+        }
+    }
+    found.truncate(10);
+    found
+}
+
+/// A value on one line.
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    let cut: String = text.chars().take(120).collect();
+    if cut.len() < text.len() { format!("{cut}…") } else { cut }
+}
+
+impl TestExpectation {
+    /// What does not hold.
+    pub(super) fn unmet(&self, report: &RunReport) -> Vec<String> {
+        let mut unmet = Vec::new();
+        let outcome = &report.envelope.outcome;
+        let value = outcome
+            .as_ref()
+            .ok()
+            .map(|value| serde_json::from_str::<Value>(value.get()).unwrap_or_default());
+        match (&self.error, outcome) {
+            (Some(code), Err(error)) => {
+                let own = json!(error.code);
+                let inner = error.details.as_ref().and_then(|details| details.get("code"));
+                if own != json!(code) && inner != Some(&json!(code)) {
+                    unmet.push(format!("expected the error `{code}`, got `{}`", told(error)));
+                }
+            }
+            (Some(code), Ok(_)) => unmet.push(format!("expected the error `{code}`, got a value")),
+            (None, Err(error)) => unmet.push(format!("the run failed with `{}`", told(error))),
+            (None, Ok(_)) => {}
+        }
+        if let (Some(wanted), Some(value)) = (&self.value, &value)
+            && wanted != value
+        {
+            unmet.extend(differences("", wanted, value));
+        }
+        if let (Some(part), Some(value)) = (&self.contains, &value)
+            && !contains(value, part)
+        {
+            unmet.push(format!("`{}` is not in `{}`", short(part), short(value)));
+        }
+        if let Some(wanted) = &self.calls {
+            let made: Vec<String> = report.calls.iter().map(target).collect();
+            if *wanted != made {
+                let list = |calls: &[String]| calls.join(", ");
+                unmet.push(format!("expected the calls [{}], got [{}]", list(wanted), list(&made)));
+            }
+        }
+        unmet
+    }
+}
+
+fn target(call: &CallRecord) -> String {
+    let args: Value = serde_json::from_str(call.args.get()).unwrap_or_default();
+    RecordedCall::name(call.capability.as_deref(), call.method, &args)
+}
+
+/// True when a value has a part in it: members of objects, items of lists, parts of texts.
+fn contains(value: &Value, part: &Value) -> bool {
+    match (value, part) {
+        (Value::Object(value), Value::Object(part)) => {
+            part.iter().all(|(key, part)| value.get(key).is_some_and(|value| contains(value, part)))
+        }
+        (Value::Array(items), Value::Array(parts)) => {
+            parts.iter().all(|part| items.iter().any(|item| contains(item, part)))
+        }
+        (Value::Array(items), part) => items.iter().any(|item| contains(item, part)),
+        (Value::String(text), Value::String(part)) => text.contains(part.as_str()),
+        _ => value == part,
+    }
+}

@@ -1,0 +1,271 @@
+//! A run as it ended, and the record that is made of it: without secrets, and within bounds.
+
+use std::sync::Arc;
+
+use capdeck_auth::{Scrubber, Secret};
+use capdeck_catalog::sha256_hex;
+use capdeck_definition::Definition;
+use capdeck_sandbox::{
+    CallRecord, Determinism, Diagnostic, Envelope, ErrorCode, LogEntry, Moment, RunError, RunReport,
+};
+use jiff::Timestamp;
+use serde_json::{Value, value::RawValue};
+
+use super::record::{
+    RecordedCall, RecordedOutcome, RecordedScope, RunEnd, RunRecord, RunState, VERSION,
+};
+use crate::{
+    HostSettings,
+    consent::{shorten, substitutions},
+};
+
+/// Answers of one run that are kept.
+pub(crate) const MOST_ANSWER_BYTES: usize = 8 << 20;
+/// The largest value that is kept.
+const MOST_VALUE_BYTES: usize = 1 << 20;
+/// Arguments beyond this are kept with their texts cut to so many letters.
+const MOST_ARGS_BYTES: usize = 16 << 10;
+const CUT_TEXT: usize = 200;
+/// Log text that is kept.
+const MOST_LOG_BYTES: usize = 16 << 10;
+
+/// What is known of a run before it begins.
+#[derive(Debug, Clone)]
+pub(crate) struct BegunRun {
+    pub(crate) at: Timestamp,
+    pub(crate) client: String,
+    pub(crate) principal: String,
+    pub(crate) scope: RecordedScope,
+    pub(crate) after: Option<String>,
+    /// Why nobody knows what the run builds on, if it builds on something.
+    pub(crate) lost: Option<String>,
+    pub(crate) code: String,
+    pub(crate) determinism: Determinism,
+    pub(crate) capabilities: Vec<String>,
+}
+
+/// Everything there is to keep of a run.
+pub(crate) struct EndedRun {
+    begun: BegunRun,
+    id: String,
+    session: Option<String>,
+    timeout_ms: u64,
+    duration_ms: f64,
+    /// None for a run that was given up.
+    outcome: Option<Result<Box<RawValue>, RunError>>,
+    diagnostics: Vec<Diagnostic>,
+    logs: Vec<LogEntry>,
+    calls: Vec<CallRecord>,
+    moments: Vec<Moment>,
+    /// The definitions of the capabilities it called, which know what is secret.
+    definitions: Vec<Arc<Definition>>,
+}
+
+/// Takes secrets out and remembers that it did.
+struct Cleaner {
+    scrubber: Scrubber,
+    found: bool,
+}
+
+impl EndedRun {
+    /// Takes from a report what the client does not need, and copies the rest.
+    pub(crate) fn new(
+        begun: BegunRun,
+        report: &mut RunReport,
+        definition: impl Fn(&str) -> Option<Arc<Definition>>,
+    ) -> Self {
+        let calls = std::mem::take(&mut report.calls);
+        let mut ids: Vec<&str> =
+            calls.iter().filter_map(|call| call.capability.as_deref()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let definitions = ids.into_iter().filter_map(definition).collect();
+        let Envelope { outcome, diagnostics, meta, .. } = &report.envelope;
+        Self {
+            begun,
+            id: meta.run_id.clone(),
+            session: meta.session_id.as_ref().map(ToString::to_string),
+            timeout_ms: meta.timeout_ms,
+            duration_ms: meta.duration_ms,
+            outcome: Some(outcome.clone()),
+            diagnostics: diagnostics.clone(),
+            logs: first_logs(&report.logs),
+            calls,
+            moments: std::mem::take(&mut report.moments),
+            definitions,
+        }
+    }
+
+    /// A run that was given up before it ended.
+    pub(crate) fn cancelled(begun: BegunRun) -> Self {
+        Self {
+            begun,
+            id: uuid::Uuid::now_v7().to_string(),
+            session: None,
+            timeout_ms: 0,
+            duration_ms: 0.0,
+            outcome: None,
+            diagnostics: Vec::new(),
+            logs: Vec::new(),
+            calls: Vec::new(),
+            moments: Vec::new(),
+            definitions: Vec::new(),
+        }
+    }
+
+    /// The record. It reads the environment's and the vault's values, to leave them out.
+    pub(crate) fn record(self, settings: &HostSettings) -> RunRecord {
+        let Self { begun, outcome, calls, definitions, .. } = self;
+        let known: Vec<_> =
+            definitions.iter().flat_map(|one| substitutions(one, settings)).collect();
+        let everything = Scrubber::of_all(&known);
+        let sensitive: Vec<&Secret> =
+            known.iter().filter(|one| one.sensitive).map(|one| &one.value).collect();
+        let mut cleaner = Cleaner { scrubber: Scrubber::new(sensitive), found: false };
+        let (state, stopped) = match &outcome {
+            None => (RunState::Cancelled, Some("it was cancelled")),
+            Some(Ok(_)) => (RunState::Done, None),
+            Some(Err(error)) if error.code == ErrorCode::Paused => (RunState::Paused, None),
+            Some(Err(error)) => (RunState::Failed, unrepeatable(error.code)),
+        };
+        let code_sha256 = sha256_hex(&begun.code);
+        let code = cleaner.text(begun.code);
+        let mut room = MOST_ANSWER_BYTES;
+        let calls: Vec<RecordedCall> =
+            calls.into_iter().map(|call| cleaner.call(call, &everything, &mut room)).collect();
+        let too_large =
+            calls.iter().any(|call| matches!(call.outcome, RecordedOutcome::LeftOut { .. }));
+        // From here on nothing matters for repeating.
+        let found = cleaner.found;
+        let end = match outcome {
+            None => RunEnd::Nothing,
+            Some(Ok(value)) => cleaner.value(value),
+            Some(Err(mut error)) => {
+                error.message = cleaner.text(error.message);
+                error.details = error.details.map(|details| cleaner.tree(details));
+                RunEnd::Error(error)
+            }
+        };
+        let because = |text: &str| Some(text.to_owned());
+        let unrepeatable = begun
+            .lost
+            .or_else(|| found.then(|| because("it held a secret, which is not kept"))?)
+            .or_else(|| too_large.then(|| because("its answers are too large to be kept"))?)
+            .or(stopped.and_then(because));
+        RunRecord {
+            version: VERSION,
+            id: self.id,
+            at: begun.at,
+            state,
+            client: begun.client,
+            principal: begun.principal,
+            scope: begun.scope,
+            session: self.session,
+            after: begun.after,
+            code,
+            code_sha256,
+            timeout_ms: self.timeout_ms,
+            now_ms: begun.determinism.now_ms,
+            seed: begun.determinism.seed,
+            duration_ms: self.duration_ms,
+            capabilities: begun.capabilities,
+            calls,
+            moments: self.moments,
+            end,
+            diagnostics: self.diagnostics,
+            logs: cleaner.logs(self.logs),
+            unrepeatable,
+        }
+    }
+}
+
+/// Where chance, and not the script, decided how a run ended.
+fn unrepeatable(code: ErrorCode) -> Option<&'static str> {
+    match code {
+        ErrorCode::Timeout => Some("it was stopped by the clock"),
+        ErrorCode::Diverged => Some("it did not repeat what it did before"),
+        ErrorCode::Unavailable
+        | ErrorCode::RequestInvalid
+        | ErrorCode::DiagnosticBlocked
+        | ErrorCode::SessionNotFound
+        | ErrorCode::SessionBusy
+        | ErrorCode::SessionClosed => Some("it did not begin"),
+        _ => None,
+    }
+}
+
+impl Cleaner {
+    fn text(&mut self, text: String) -> String {
+        match self.scrubber.text(&text) {
+            std::borrow::Cow::Borrowed(_) => text,
+            std::borrow::Cow::Owned(cleaned) => {
+                self.found = true;
+                cleaned
+            }
+        }
+    }
+
+    fn tree(&mut self, value: Value) -> Value {
+        let text = self.text(value.to_string());
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// JSON text without secrets; `None` when nothing readable is left.
+    fn json(&mut self, data: Box<RawValue>) -> Option<Box<RawValue>> {
+        match self.scrubber.text(data.get()) {
+            std::borrow::Cow::Borrowed(_) => Some(data),
+            std::borrow::Cow::Owned(cleaned) => {
+                self.found = true;
+                RawValue::from_string(cleaned).ok()
+            }
+        }
+    }
+
+    fn value(&mut self, value: Box<RawValue>) -> RunEnd {
+        let bytes = value.get().len();
+        if bytes > MOST_VALUE_BYTES {
+            return RunEnd::LargeValue { bytes, sha256: sha256_hex(value.get()) };
+        }
+        self.json(value).map_or(RunEnd::Nothing, RunEnd::Value)
+    }
+
+    fn call(&mut self, call: CallRecord, all: &Scrubber, room: &mut usize) -> RecordedCall {
+        let mut shown: Value = serde_json::from_str(call.args.get()).unwrap_or_default();
+        let longest = if call.args.get().len() > MOST_ARGS_BYTES { CUT_TEXT } else { usize::MAX };
+        shorten(&mut shown, all, longest);
+        let mut call = RecordedCall::of(call, shown);
+        call.meta = call.meta.and_then(|meta| self.json(meta));
+        call.outcome = match call.outcome {
+            RecordedOutcome::Data(data) => {
+                let bytes = data.get().len();
+                *room = room.saturating_sub(bytes);
+                match self.json(data) {
+                    Some(data) if *room > 0 => RecordedOutcome::Data(data),
+                    _ => RecordedOutcome::LeftOut { bytes },
+                }
+            }
+            RecordedOutcome::Failure(mut failure) => {
+                failure.message = self.text(failure.message);
+                failure.details = failure.details.map(|details| self.tree(details));
+                RecordedOutcome::Failure(failure)
+            }
+            other => other,
+        };
+        call
+    }
+
+    fn logs(&mut self, logs: Vec<LogEntry>) -> Vec<LogEntry> {
+        let clean = |entry: LogEntry| LogEntry { message: self.text(entry.message), ..entry };
+        logs.into_iter().map(clean).collect()
+    }
+}
+
+fn first_logs(logs: &[LogEntry]) -> Vec<LogEntry> {
+    let mut room = MOST_LOG_BYTES;
+    let fits = |entry: &&LogEntry| {
+        let fits = entry.message.len() <= room;
+        room = room.saturating_sub(entry.message.len());
+        fits
+    };
+    logs.iter().take_while(fits).cloned().collect()
+}

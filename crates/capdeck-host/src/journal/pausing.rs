@@ -1,0 +1,52 @@
+//! Says which calls a run waits for: those that need a person who could not be asked.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use capdeck_backend::ErrorCode;
+use capdeck_sandbox::{CallAnswer, CallFailure, CallOut, CallRequest};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::ended_run::MOST_ANSWER_BYTES;
+
+/// Calls of a run that can be taken up again.
+pub(crate) struct Pausing<'a> {
+    calls: &'a dyn CallOut,
+    /// Bytes of answers so far. What is too large to be kept cannot be taken up again, so it does not pause.
+    answered: AtomicUsize,
+}
+
+impl<'a> Pausing<'a> {
+    /// `answered` bytes of answers are kept already.
+    pub(crate) fn new(calls: &'a dyn CallOut, answered: usize) -> Self {
+        Self { calls, answered: AtomicUsize::new(answered) }
+    }
+}
+
+#[async_trait]
+impl CallOut for Pausing<'_> {
+    async fn call(&self, call: CallRequest) -> CallAnswer {
+        let answer = self.calls.call(call).await;
+        if let Ok(data) = &answer.outcome {
+            self.answered.fetch_add(data.get().len(), Ordering::Relaxed);
+        }
+        answer
+    }
+
+    fn waiting_for_people(&self) -> Option<watch::Receiver<usize>> {
+        self.calls.waiting_for_people()
+    }
+
+    fn holds(&self, failure: &CallFailure) -> bool {
+        needs_person(failure) && self.answered.load(Ordering::Relaxed) < MOST_ANSWER_BYTES
+    }
+}
+
+/// True for a call that a person has to approve or to answer a question of.
+fn needs_person(failure: &CallFailure) -> bool {
+    let wanted = || failure.details.as_ref()?.get("requiredCapability").and_then(Value::as_str);
+    failure.code == ErrorCode::ApprovalRequired.as_str()
+        || failure.code == ErrorCode::UnsupportedCapability.as_str()
+            && wanted() == Some("elicitation")
+}

@@ -1,0 +1,208 @@
+//! A run between its beginning and its record.
+
+use std::sync::Arc;
+
+use capdeck_definition::Definition;
+use capdeck_sandbox::{
+    CallOut, CallOutcome, CallRecord, Determinism, Directory, ErrorCode, Run, RunReport,
+    SandboxPool, SessionChoice, TimerPace,
+};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{
+    Journal, RecordedCall,
+    ended_run::{BegunRun, EndedRun},
+    pausing::Pausing,
+    run_store::RunLimits,
+};
+use crate::{
+    Scope, Session,
+    flow::{FlowGuard, Watched},
+};
+
+/// What a run takes place on.
+#[derive(Clone, Copy)]
+pub(crate) struct Stage<'a> {
+    pub(crate) pool: &'a SandboxPool,
+    pub(crate) directory: &'a dyn Directory,
+    pub(crate) calls: &'a dyn CallOut,
+    pub(crate) flow: Option<&'a FlowGuard>,
+}
+
+impl Stage<'_> {
+    /// Runs code there, with these calls, and adds what the flow guard noticed.
+    pub(super) async fn play(&self, run: Run, calls: &dyn CallOut) -> RunReport {
+        let watched = Watched { calls, guard: self.flow };
+        if let Some(guard) = self.flow {
+            guard.begin(&run.code);
+        }
+        let mut report = self.pool.run(run, self.directory, &watched).await;
+        report.envelope.diagnostics.extend(self.flow.iter().flat_map(|guard| guard.diagnostics()));
+        report
+    }
+}
+
+/// Records that a run was given up, unless it came to its end.
+struct Unfinished<'a> {
+    session: &'a Session,
+    begun: Option<BegunRun>,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(begun) = self.begun.take() {
+            let limits = self.session.run_limits();
+            self.session.journal().record(EndedRun::cancelled(begun), limits);
+        }
+    }
+}
+
+impl Session {
+    /// Runs code. It is recorded unless the deck says otherwise; only a recorded run can pause.
+    pub(crate) async fn run_recorded(&self, stage: Stage<'_>, mut run: Run) -> RunReport {
+        if !self.catalog().config().runs.record {
+            return stage.play(run, stage.calls).await;
+        }
+        let begun = self.begin_record(&run, stage.directory);
+        run.determinism = Some(begun.determinism);
+        let mut unfinished = Unfinished { session: self, begun: Some(begun) };
+        let pausing = Pausing::new(stage.calls, 0);
+        let mut report = stage.play(run, &pausing).await;
+        if let Some(begun) = unfinished.begun.take() {
+            self.end_record(begun, &mut report).await;
+        }
+        report
+    }
+
+    pub(super) fn journal(&self) -> &Journal {
+        &self.host.0.journal
+    }
+
+    pub(super) fn run_limits(&self) -> RunLimits {
+        RunLimits::of(self.catalog().config())
+    }
+
+    fn begin_record(&self, run: &Run, directory: &dyn Directory) -> BegunRun {
+        let (after, lost) = match &run.session {
+            SessionChoice::Earlier(id) => match self.journal().last_run(id.as_str()) {
+                Some(before) => (Some(before), None),
+                None => (None, Some("nobody knows what ran before in its session".to_owned())),
+            },
+            SessionChoice::New | SessionChoice::Once => (None, None),
+        };
+        let at = Timestamp::now();
+        let mut seed = [0; 8];
+        // Without a source of chance the time has to do; nothing secret depends on it.
+        let seed = match getrandom::fill(&mut seed) {
+            // Numbers of this size survive every reader of JSON and YAML.
+            Ok(()) => u64::from_le_bytes(seed) >> 11,
+            Err(_) => at.as_millisecond().unsigned_abs(),
+        };
+        let now_ms = at.as_millisecond();
+        BegunRun {
+            at,
+            client: self.client_name.clone(),
+            principal: self.principal.to_string(),
+            scope: (&self.scope).into(),
+            after,
+            lost,
+            code: run.code.clone(),
+            determinism: Determinism { now_ms, seed, timers: TimerPace::Wait },
+            capabilities: directory.capabilities(),
+        }
+    }
+
+    /// Records a run that has ended. One that paused is on disk when this returns, and its error says how it goes on.
+    pub(super) async fn end_record(&self, begun: BegunRun, report: &mut RunReport) {
+        let meta = &report.envelope.meta;
+        if let Some(session) = &meta.session_id {
+            self.journal().note_last_run(session.as_str(), &meta.run_id);
+        }
+        let is_paused =
+            matches!(&report.envelope.outcome, Err(error) if error.code == ErrorCode::Paused);
+        let waiting = if is_paused { waiting_calls(&report.calls) } else { Vec::new() };
+        let ended = EndedRun::new(begun, report, |id| self.definition_of(id));
+        let limits = self.run_limits();
+        if !is_paused {
+            self.journal().record(ended, limits);
+            return;
+        }
+        let host = self.host.clone();
+        let writing = tokio::task::spawn_blocking(move || host.0.journal.record_now(ended, limits));
+        let trouble = match writing.await {
+            Ok(Ok(record)) => record.unrepeatable,
+            Ok(Err(error)) => {
+                tracing::error!(%error, "a paused run could not be recorded");
+                Some("it could not be written down".to_owned())
+            }
+            Err(_) => Some("it could not be written down".to_owned()),
+        };
+        self.tell_pause(report, &waiting, trouble);
+    }
+
+    pub(super) fn definition_of(&self, id: &str) -> Option<Arc<Definition>> {
+        self.host.catalog().get(id).map(|capability| capability.definition.clone())
+    }
+
+    /// Says in the envelope what the run waits for, and how it goes on.
+    pub(super) fn tell_pause(
+        &self,
+        report: &mut RunReport,
+        waiting: &[Waiting],
+        trouble: Option<String>,
+    ) {
+        let id = report.envelope.meta.run_id.clone();
+        let Err(error) = &mut report.envelope.outcome else { return };
+        let calls: Vec<&str> = waiting.iter().map(|one| one.target.as_str()).collect();
+        let approvals: Vec<&Value> =
+            waiting.iter().filter_map(|one| one.approval.as_ref()).collect();
+        let ids: Vec<&str> =
+            approvals.iter().filter_map(|one| one.get("id").and_then(Value::as_str)).collect();
+        error.message = format!("the run waits for a person: {}", calls.join(", "));
+        error.hint = Some(match trouble {
+            Some(trouble) => {
+                format!(
+                    "it cannot be resumed: {trouble}; start it anew after the calls are approved"
+                )
+            }
+            None => next_step(&self.scope, &id, &ids),
+        });
+        error.details = Some(json!({ "runId": id, "calls": calls, "approvals": approvals }));
+    }
+}
+
+/// A call that waits for a person.
+pub(super) struct Waiting {
+    target: String,
+    approval: Option<Value>,
+}
+
+pub(super) fn waiting_calls(calls: &[CallRecord]) -> Vec<Waiting> {
+    let held = calls.iter().filter_map(|call| match &call.outcome {
+        CallOutcome::Held { failure } => Some((call, failure)),
+        _ => None,
+    });
+    held.map(|(call, failure)| {
+        let args: Value = serde_json::from_str(call.args.get()).unwrap_or_default();
+        let name = RecordedCall::name(call.capability.as_deref(), call.method, &args);
+        let approval = failure.details.as_ref().and_then(|details| details.get("approval"));
+        Waiting { target: format!("`{name}`"), approval: approval.cloned() }
+    })
+    .collect()
+}
+
+fn next_step(scope: &Scope, run: &str, approvals: &[&str]) -> String {
+    if *scope == Scope::Operator {
+        return format!("go on with: capdeck runs resume {run} --yes");
+    }
+    if approvals.is_empty() {
+        return format!("the person answers in a terminal with: capdeck runs resume {run}");
+    }
+    let commands: Vec<String> =
+        approvals.iter().map(|id| format!("capdeck approve {id}")).collect();
+    format!(
+        "the person runs: {}; then call `code_mode` with {{\"resume\": \"{run}\"}}, or the person runs: capdeck runs resume {run}",
+        commands.join("; ")
+    )
+}

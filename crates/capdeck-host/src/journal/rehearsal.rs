@@ -1,0 +1,226 @@
+//! Runs that are repeated without any server: the recorded answers are all there is.
+
+use std::time::Duration;
+
+use capdeck_sandbox::{
+    Determinism, Directory, Repeat, Run, RunReport, SandboxPool, SandboxSettings, SessionChoice,
+    TimerPace, WorkerCommand,
+};
+use serde_json::Value;
+
+use super::{
+    RunStore, RunStoreError,
+    comparison::compare,
+    record::RunRecord,
+    replay::{KnownCall, Replay, Strictness},
+    test_file::{TestCell, TestFile},
+};
+
+/// The longest chain of runs of one session that is repeated.
+const MOST_CELLS: usize = 200;
+
+/// A run that cannot be repeated.
+#[derive(Debug, thiserror::Error)]
+pub enum RehearsalError {
+    #[error("run `{id}` cannot be repeated: {reason}")]
+    Unrepeatable { id: String, reason: String },
+    #[error("run `{id}` builds on run `{missing}`, which is not kept any more")]
+    Missing { id: String, missing: String },
+    #[error("run `{id}` does not repeat what was recorded: {why}")]
+    Diverged { id: String, why: String },
+    #[error(transparent)]
+    Store(#[from] RunStoreError),
+}
+
+/// Repeats recorded runs and tests.
+#[derive(Debug)]
+pub struct Rehearsal {
+    pool: SandboxPool,
+}
+
+/// What came of repeating a run.
+#[derive(Debug)]
+pub struct ReplayReport {
+    pub report: RunReport,
+    /// What is not as it was; empty when all is.
+    pub differences: Vec<String>,
+}
+
+/// What came of a test.
+#[derive(Debug)]
+pub struct TestReport {
+    /// What is not as expected; empty when all is.
+    pub failures: Vec<String>,
+}
+
+/// One cell to repeat.
+pub(super) struct Scene {
+    code: String,
+    timeout: Option<Duration>,
+    determinism: Determinism,
+    repeat: Repeat,
+    names: Vec<String>,
+    calls: Vec<KnownCall>,
+}
+
+/// The capabilities of a recorded run: names, and nothing known about them.
+struct Names(Vec<String>);
+
+impl Directory for Names {
+    fn capabilities(&self) -> Vec<String> {
+        self.0.clone()
+    }
+
+    fn tools(&self, _: &str) -> Option<Vec<String>> {
+        None
+    }
+
+    fn check_arguments(&self, _: &str, _: &str, _: &Value) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl RunStore {
+    /// A run after those it builds on, the first cell of its session first. All of them can be repeated.
+    pub fn chain(&self, last: RunRecord) -> Result<Vec<RunRecord>, RehearsalError> {
+        let mut chain = vec![last];
+        while let Some(run) = chain.last() {
+            if let Some(reason) = &run.unrepeatable {
+                let (id, reason) = (run.id.clone(), reason.clone());
+                return Err(RehearsalError::Unrepeatable { id, reason });
+            }
+            let Some(before) = run.after.clone() else { break };
+            if chain.len() == MOST_CELLS {
+                let reason = format!("its session had more than {MOST_CELLS} cells");
+                return Err(RehearsalError::Unrepeatable { id: run.id.clone(), reason });
+            }
+            let id = run.id.clone();
+            match self.load(&before) {
+                Ok(run) => chain.push(run),
+                Err(RunStoreError::Unknown { id: missing }) => {
+                    return Err(RehearsalError::Missing { id, missing });
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        chain.reverse();
+        Ok(chain)
+    }
+}
+
+impl Scene {
+    pub(super) fn of(run: &RunRecord) -> Self {
+        Self {
+            code: run.code.clone(),
+            timeout: Some(Duration::from_millis(run.timeout_ms)),
+            determinism: Determinism {
+                now_ms: run.now_ms,
+                seed: run.seed,
+                timers: TimerPace::Skip,
+            },
+            repeat: Repeat { moments: run.moments.clone(), elapsed_ms: 0.0 },
+            names: run.capabilities.clone(),
+            calls: run.calls.iter().cloned().map(KnownCall::from).collect(),
+        }
+    }
+
+    fn of_test(cell: &TestCell) -> Self {
+        Self {
+            code: cell.code.clone(),
+            timeout: None,
+            determinism: Determinism {
+                now_ms: cell.now_ms,
+                seed: cell.seed,
+                timers: TimerPace::Skip,
+            },
+            repeat: Repeat { moments: cell.moments(), elapsed_ms: 0.0 },
+            names: cell.names(),
+            calls: cell.known_calls(),
+        }
+    }
+
+    /// Plays it: what came of it, and where it left what is known.
+    pub(super) async fn play(
+        self,
+        pool: &SandboxPool,
+        session: SessionChoice,
+        owner: &str,
+        strictness: Strictness,
+    ) -> (RunReport, Option<String>) {
+        let replay = Replay::offline(self.calls, strictness);
+        let run = Run {
+            timeout: self.timeout,
+            session,
+            owner: owner.to_owned(),
+            determinism: Some(self.determinism),
+            repeat: Some(self.repeat),
+            ..Run::new(self.code)
+        };
+        let report = pool.run(run, &Names(self.names), &replay).await;
+        (report, replay.divergence())
+    }
+}
+
+/// Plays the cells before the last one. The session they leave is where the last one belongs.
+pub(super) async fn play_earlier(
+    pool: &SandboxPool,
+    owner: &str,
+    runs: &[RunRecord],
+) -> Result<SessionChoice, RehearsalError> {
+    let mut session = SessionChoice::New;
+    for run in runs {
+        let (report, diverged) = Scene::of(run).play(pool, session, owner, Strictness::Exact).await;
+        if let Some(why) = diverged {
+            return Err(RehearsalError::Diverged { id: run.id.clone(), why });
+        }
+        session = match report.envelope.meta.session_id {
+            Some(id) => SessionChoice::Earlier(id),
+            None => SessionChoice::New,
+        };
+    }
+    Ok(session)
+}
+
+impl Rehearsal {
+    /// Runs cells in workers that are started like this.
+    pub fn new(worker: WorkerCommand) -> Self {
+        let settings = SandboxSettings { spare_workers: 0, ..SandboxSettings::new(worker) };
+        Self { pool: SandboxPool::new(settings) }
+    }
+
+    /// Repeats the last of these runs, after those before it, and compares.
+    pub async fn replay(&self, runs: &[RunRecord]) -> Result<Option<ReplayReport>, RehearsalError> {
+        let Some((last, earlier)) = runs.split_last() else { return Ok(None) };
+        let session = play_earlier(&self.pool, "", earlier).await?;
+        let scene = Scene::of(last);
+        let (report, diverged) = scene.play(&self.pool, session, "", Strictness::Exact).await;
+        let mut differences: Vec<String> = diverged.into_iter().collect();
+        differences.extend(compare(&last.end, &report));
+        Ok(Some(ReplayReport { report, differences }))
+    }
+
+    /// Runs a test.
+    pub async fn test(&self, test: &TestFile) -> TestReport {
+        let mut session = SessionChoice::New;
+        let mut failures = Vec::new();
+        let count = test.cells.len();
+        if count == 0 {
+            failures.push("it has no cells".to_owned());
+        }
+        for (index, cell) in test.cells.iter().enumerate() {
+            let scene = Scene::of_test(cell);
+            let (report, diverged) =
+                scene.play(&self.pool, session, "", Strictness::AnyOrder).await;
+            let place = if count > 1 { format!("cell {}: ", index + 1) } else { String::new() };
+            failures.extend(diverged.map(|why| format!("{place}{why}")));
+            if index + 1 == count {
+                failures.extend(test.expect.unmet(&report));
+            }
+            session = match report.envelope.meta.session_id {
+                Some(id) => SessionChoice::Earlier(id),
+                None => SessionChoice::New,
+            };
+        }
+        TestReport { failures }
+    }
+}

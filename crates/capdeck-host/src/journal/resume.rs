@@ -1,0 +1,254 @@
+//! Takes up a paused run: the script runs again from its start with the answers it had, and goes on from there.
+//!
+//! No recorded call is made twice. Only one process resumes a run at a time, and a run whose resuming was cut off stays where it is: nobody knows
+//! which calls were made.
+
+use std::{sync::Arc, time::Duration};
+
+use capdeck_backend::{CallError, ClientProfile, ErrorCode, NoListener};
+use capdeck_sandbox::{Determinism, ErrorCode as RunErrorCode, Repeat, Run, RunReport, TimerPace};
+use jiff::Timestamp;
+
+use super::{
+    RehearsalError, RunStore, RunStoreError,
+    ended_run::{BegunRun, EndedRun},
+    pausing::Pausing,
+    record::{RecordedOutcome, RecordedScope, RunRecord, RunState},
+    recording::{Stage, waiting_calls},
+    rehearsal::play_earlier,
+    replay::{KnownCall, Replay},
+    run_store::RunClaim,
+};
+use crate::{
+    Continuity, Host, Principal, Scope, Session, SessionSettings, TaskForm, ViewPolicy,
+    flow::FlowGuard,
+};
+
+/// A run that this process may resume.
+struct Claimed {
+    _claim: RunClaim,
+    /// The run after those it builds on.
+    chain: Vec<RunRecord>,
+}
+
+impl Host {
+    /// A session for the person who resumes a recorded run: with the name and the rights of the client that began it. `None` where that
+    /// client could not run code.
+    pub fn session_for_run(&self, run: &RunRecord, client: ClientProfile) -> Option<Arc<Session>> {
+        let scope = match &run.scope {
+            RecordedScope::Deck { exposure } => Scope::Deck(ViewPolicy { exposure: *exposure }),
+            RecordedScope::Operator => Scope::Operator,
+            RecordedScope::Alone { .. } => return None,
+        };
+        Some(self.session(SessionSettings {
+            scope,
+            principal: Principal::named(&run.principal),
+            client_name: run.client.clone(),
+            client,
+            listener: Arc::new(NoListener),
+            tasks: TaskForm::Awaited,
+            continuity: Continuity::Connection,
+        }))
+    }
+}
+
+impl Session {
+    /// Resumes a paused run of this client, or of one with the same principal and scope.
+    pub(crate) async fn resume_recorded(
+        &self,
+        stage: Stage<'_>,
+        owner: &str,
+        id: &str,
+    ) -> Result<RunReport, CallError> {
+        let (store, asked) = (self.journal().store(), id.to_owned());
+        let mine = (self.principal.to_string(), RecordedScope::from(&self.scope));
+        let claimed = blocking(move || claim(&store, &asked, &mine)).await??;
+        let Some((paused, earlier)) = claimed.chain.split_last() else { return Err(unknown(id)) };
+        let session = match play_earlier(stage.pool, owner, earlier).await {
+            Ok(session) => session,
+            Err(error) => {
+                // Nothing was called, so the run waits on.
+                self.save(paused.clone()).await?;
+                return Err(refused(&error));
+            }
+        };
+        if let Some(guard) = stage.flow {
+            earlier.iter().for_each(|run| learn(guard, run));
+        }
+        let mut known: usize = 0;
+        for call in &paused.calls {
+            if let RecordedOutcome::Data(data) = &call.outcome {
+                known += data.get().len();
+            }
+        }
+        let pausing = Pausing::new(stage.calls, known);
+        let calls = paused.calls.iter().cloned().map(KnownCall::from).collect();
+        let replay = Replay::going_on(calls, &pausing);
+        let begun = begun(paused);
+        let run = Run {
+            timeout: Some(Duration::from_millis(paused.timeout_ms)),
+            session,
+            owner: owner.to_owned(),
+            determinism: Some(begun.determinism),
+            repeat: Some(Repeat {
+                moments: paused.moments.clone(),
+                elapsed_ms: elapsed_ms(paused.at),
+            }),
+            ..Run::new(paused.code.clone())
+        };
+        let mut report = stage.play(run, &replay).await;
+        report.envelope.meta.run_id.clone_from(&paused.id);
+        report.envelope.meta.trace_id.clone_from(&paused.id);
+        if let Some(why) = replay.divergence() {
+            diverged(&mut report, &why);
+        }
+        self.end_resumed(begun, &mut report).await?;
+        Ok(report)
+    }
+
+    /// Writes down how a resumed run ended, while this process still holds it.
+    async fn end_resumed(&self, begun: BegunRun, report: &mut RunReport) -> Result<(), CallError> {
+        let meta = &report.envelope.meta;
+        if let Some(session) = &meta.session_id {
+            self.journal().note_last_run(session.as_str(), &meta.run_id);
+        }
+        let is_paused =
+            matches!(&report.envelope.outcome, Err(error) if error.code == RunErrorCode::Paused);
+        let waiting = if is_paused { waiting_calls(&report.calls) } else { Vec::new() };
+        let ended = EndedRun::new(begun, report, |id| self.definition_of(id));
+        let (host, limits) = (self.host.clone(), self.run_limits());
+        let record = blocking(move || host.0.journal.record_now(ended, limits)).await?;
+        let trouble = match record {
+            Ok(record) => record.unrepeatable,
+            Err(error) => {
+                tracing::error!(%error, "a resumed run could not be recorded");
+                Some("it could not be written down".to_owned())
+            }
+        };
+        if is_paused {
+            self.tell_pause(report, &waiting, trouble);
+        }
+        Ok(())
+    }
+
+    async fn save(&self, record: RunRecord) -> Result<(), CallError> {
+        let store = self.journal().store();
+        blocking(move || store.save(&record)).await?.map_err(|error| stored(&error))
+    }
+}
+
+/// What earlier cells had learnt is followed, too.
+fn learn(guard: &FlowGuard, run: &RunRecord) {
+    guard.begin(&run.code);
+    for call in &run.calls {
+        if let (Some(source), RecordedOutcome::Data(data)) = (&call.capability, &call.outcome) {
+            guard.learn(source, call.method, data);
+        }
+    }
+}
+
+/// Takes the right to resume a run, and marks it as taken up.
+fn claim(store: &RunStore, id: &str, mine: &(String, RecordedScope)) -> Result<Claimed, CallError> {
+    let failed = |error: RunStoreError| match error {
+        RunStoreError::Unknown { .. } => unknown(id),
+        other => stored(&other),
+    };
+    // What belongs to another client does not exist for this one.
+    let is_mine = |run: &RunRecord| run.principal == mine.0 && run.scope == mine.1;
+    if !is_mine(&store.load(id).map_err(failed)?) {
+        return Err(unknown(id));
+    }
+    let claim = store.claim(id).map_err(failed)?;
+    // Another process may have been at it until now.
+    let run = store.load(id).map_err(failed)?;
+    match run.state {
+        RunState::Paused => {}
+        RunState::Resuming => return Err(interrupted(id)),
+        RunState::Done | RunState::Failed | RunState::Cancelled => {
+            let message = format!("run `{id}` is not paused: it is {}", run.state.as_str());
+            return Err(CallError::new(ErrorCode::RequestInvalid, message)
+                .hint(format!("see what came of it with: capdeck runs show {id}")));
+        }
+    }
+    let chain = store.chain(run).map_err(|error| refused(&error))?;
+    if let Some(paused) = chain.last() {
+        let taken_up = RunRecord { state: RunState::Resuming, ..paused.clone() };
+        store.save(&taken_up).map_err(failed)?;
+    }
+    Ok(Claimed { _claim: claim, chain })
+}
+
+fn begun(run: &RunRecord) -> BegunRun {
+    BegunRun {
+        at: run.at,
+        client: run.client.clone(),
+        principal: run.principal.clone(),
+        scope: run.scope.clone(),
+        after: run.after.clone(),
+        lost: None,
+        code: run.code.clone(),
+        determinism: Determinism { now_ms: run.now_ms, seed: run.seed, timers: TimerPace::Wait },
+        capabilities: run.capabilities.clone(),
+    }
+}
+
+/// A script that did something else than before must not go on.
+fn diverged(report: &mut RunReport, why: &str) {
+    let message = format!("the run did not repeat what it did before the pause: {why}");
+    let hint = "no recorded call was made again; run the code anew";
+    match &mut report.envelope.outcome {
+        Err(error) => {
+            error.code = RunErrorCode::Diverged;
+            error.message = message;
+            error.hint = Some(hint.to_owned());
+        }
+        Ok(_) => {
+            report.envelope.outcome = Err(capdeck_sandbox::RunError {
+                code: RunErrorCode::Diverged,
+                message,
+                details: None,
+                location: None,
+                hint: Some(hint.to_owned()),
+                stack_preview: None,
+            });
+        }
+    }
+}
+
+fn elapsed_ms(since: Timestamp) -> f64 {
+    Timestamp::now().duration_since(since).as_secs_f64().max(0.0) * 1000.0
+}
+
+fn unknown(id: &str) -> CallError {
+    CallError::new(ErrorCode::RequestInvalid, format!("there is no paused run `{id}`"))
+        .hint("a run is kept for some days; leave out `resume` to run code")
+}
+
+fn interrupted(id: &str) -> CallError {
+    let message =
+        format!("resuming run `{id}` was interrupted, and nobody knows which calls were made");
+    CallError::new(ErrorCode::RequestInvalid, message)
+        .hint("the audit trail names the calls; run the code anew for what is missing")
+}
+
+fn refused(error: &RehearsalError) -> CallError {
+    CallError::new(ErrorCode::RequestInvalid, error.to_string())
+        .hint("run the code anew; approved calls are not asked about again")
+}
+
+fn stored(error: &RunStoreError) -> CallError {
+    let code = match error {
+        RunStoreError::Busy { .. } => ErrorCode::RequestInvalid,
+        _ => ErrorCode::InternalError,
+    };
+    CallError::new(code, error.to_string())
+}
+
+/// Works on files without holding up other calls.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, CallError> {
+    tokio::task::spawn_blocking(work).await.map_err(|panic| {
+        CallError::new(ErrorCode::InternalError, format!("the journal ended by a bug: {panic}"))
+    })
+}

@@ -1,0 +1,230 @@
+//! Recorded runs on disk: one private file each, so that several processes can write at once.
+
+use std::{
+    fs::{self, File, TryLockError},
+    io,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use capdeck_definition::DeckConfig;
+use serde::Deserialize;
+
+use super::record::{RunRecord, VERSION};
+use crate::durable;
+
+/// Files that make way are looked for after this many writes.
+const SWEEP_EVERY: u32 = 20;
+
+/// Something about recorded runs that did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum RunStoreError {
+    #[error("there is no recorded run `{id}`")]
+    Unknown { id: String },
+    #[error("several recorded runs are meant by `{id}`")]
+    Ambiguous { id: String, found: Vec<String> },
+    #[error("the record of run `{id}` cannot be read: {reason}")]
+    Unreadable { id: String, path: PathBuf, reason: String },
+    #[error("run `{id}` is being resumed by another process")]
+    Busy { id: String },
+    #[error("the recorded runs in `{}` cannot be used", path.display())]
+    Storage { path: PathBuf, source: io::Error },
+}
+
+/// How many runs are kept, and how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RunLimits {
+    pub(crate) max_age: Duration,
+    pub(crate) max_runs: usize,
+    pub(crate) max_bytes: u64,
+}
+
+impl RunLimits {
+    pub(crate) fn of(config: &DeckConfig) -> Self {
+        let runs = &config.runs;
+        Self {
+            max_age: Duration::from_secs(u64::from(runs.max_age_days.unwrap_or(7)) * 24 * 3600),
+            max_runs: runs.max_runs.unwrap_or(500) as usize,
+            max_bytes: u64::from(runs.max_megabytes.unwrap_or(64)) << 20,
+        }
+    }
+}
+
+/// The recorded runs of one state folder.
+#[derive(Debug, Clone)]
+pub struct RunStore {
+    folder: PathBuf,
+}
+
+/// What a folder of recorded runs holds.
+#[derive(Debug, Default)]
+pub struct RunListing {
+    /// The newest first.
+    pub runs: Vec<RunRecord>,
+    /// Files that are no records, or of another form.
+    pub problems: Vec<RunStoreError>,
+}
+
+/// The right to take one run up again; held by one process at a time.
+pub(crate) struct RunClaim {
+    /// Closing it ends the lock.
+    _lock: File,
+}
+
+impl RunStore {
+    pub fn new(state_dir: &Path) -> Self {
+        Self { folder: state_dir.join("runs") }
+    }
+
+    /// Every run that is kept.
+    pub fn list(&self) -> Result<RunListing, RunStoreError> {
+        let mut listing = RunListing::default();
+        for id in self.ids()?.into_iter().rev() {
+            match self.load(&id) {
+                Ok(run) => listing.runs.push(run),
+                // Another process removed it meanwhile.
+                Err(RunStoreError::Unknown { .. }) => {}
+                Err(problem) => listing.problems.push(problem),
+            }
+        }
+        Ok(listing)
+    }
+
+    /// The run of this id, or the only one whose id begins or ends like this.
+    pub fn find(&self, id: &str) -> Result<RunRecord, RunStoreError> {
+        let ids = self.ids()?;
+        if ids.iter().any(|known| known == id) {
+            return self.load(id);
+        }
+        let fits = |known: &&String| known.starts_with(id) || known.ends_with(id);
+        let found: Vec<&String> = ids.iter().filter(fits).collect();
+        match found.as_slice() {
+            [] => Err(RunStoreError::Unknown { id: id.to_owned() }),
+            _ if id.is_empty() => Err(RunStoreError::Unknown { id: String::new() }),
+            [one] => self.load(one),
+            several => Err(RunStoreError::Ambiguous {
+                id: id.to_owned(),
+                found: several.iter().map(|id| (*id).clone()).collect(),
+            }),
+        }
+    }
+
+    /// The run of exactly this id.
+    pub(crate) fn load(&self, id: &str) -> Result<RunRecord, RunStoreError> {
+        #[derive(Deserialize)]
+        struct Head {
+            version: u32,
+        }
+        let Some(path) = self.path(id) else {
+            return Err(RunStoreError::Unknown { id: id.to_owned() });
+        };
+        let unreadable = |reason: String| RunStoreError::Unreadable {
+            id: id.to_owned(),
+            path: path.clone(),
+            reason,
+        };
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(RunStoreError::Unknown { id: id.to_owned() });
+            }
+            Err(source) => return Err(RunStoreError::Storage { path, source }),
+        };
+        let head: Head =
+            serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
+        if head.version != VERSION {
+            return Err(unreadable(format!(
+                "it has version {}, and this capdeck reads {VERSION}",
+                head.version
+            )));
+        }
+        let record: RunRecord =
+            serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
+        if record.id != id {
+            return Err(unreadable(format!("it says that it is `{}`", record.id)));
+        }
+        Ok(record)
+    }
+
+    /// Writes a run, or what became of it. Only its owner can read the file.
+    pub(crate) fn save(&self, record: &RunRecord) -> Result<(), RunStoreError> {
+        let Some(path) = self.path(&record.id) else {
+            return Err(RunStoreError::Unknown { id: record.id.clone() });
+        };
+        let failed = |source: io::Error| RunStoreError::Storage { path: path.clone(), source };
+        let text = serde_json::to_vec(record).map_err(|error| failed(error.into()))?;
+        // A temporary file is made readable for its owner alone, and stays so under its final name.
+        durable::save(&path, &text).map_err(failed)
+    }
+
+    /// Takes the right to resume a run.
+    pub(crate) fn claim(&self, id: &str) -> Result<RunClaim, RunStoreError> {
+        let Some(path) = self.path(id) else {
+            return Err(RunStoreError::Unknown { id: id.to_owned() });
+        };
+        let path = path.with_extension("lock");
+        let failed = |source: io::Error| RunStoreError::Storage { path: path.clone(), source };
+        let file = File::create(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(RunClaim { _lock: file }),
+            Err(TryLockError::WouldBlock) => Err(RunStoreError::Busy { id: id.to_owned() }),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+
+    /// Removes what is too old, too many or too much; the newest stays in any case.
+    pub(crate) fn sweep(&self, limits: RunLimits, now: SystemTime) {
+        let Ok(ids) = self.ids() else { return };
+        let (mut count, mut bytes) = (0, 0_u64);
+        for id in ids.iter().rev() {
+            let Some(path) = self.path(id) else { continue };
+            let Ok(facts) = fs::metadata(&path) else { continue };
+            let age = facts.modified().ok().and_then(|at| now.duration_since(at).ok());
+            count += 1;
+            bytes = bytes.saturating_add(facts.len());
+            let is_old = age.is_some_and(|age| age > limits.max_age);
+            if is_old || count > limits.max_runs || bytes > limits.max_bytes && count > 1 {
+                // Another process may be doing the same.
+                let _gone = fs::remove_file(&path);
+                let _unlocked = fs::remove_file(path.with_extension("lock"));
+            }
+        }
+    }
+
+    /// Ids in the order the runs began: they start with the time.
+    fn ids(&self) -> Result<Vec<String>, RunStoreError> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => {
+                return Err(RunStoreError::Storage { path: self.folder.clone(), source });
+            }
+        };
+        let mut ids: Vec<String> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
+            .filter(|id| !id.starts_with('.'))
+            .collect();
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// Nothing that could lead elsewhere is an id.
+    fn path(&self, id: &str) -> Option<PathBuf> {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+        (!id.is_empty() && id.chars().all(is_plain)).then(|| self.folder.join(format!("{id}.json")))
+    }
+}
+
+/// Says when it is time to look for files that make way.
+#[derive(Debug, Default)]
+pub(super) struct SweepCount(u32);
+
+impl SweepCount {
+    /// True for the first write and every so often.
+    pub(super) fn is_due(&mut self) -> bool {
+        let is_due = self.0.is_multiple_of(SWEEP_EVERY);
+        self.0 = self.0.wrapping_add(1);
+        is_due
+    }
+}

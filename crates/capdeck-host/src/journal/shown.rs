@@ -1,0 +1,100 @@
+//! A recorded run as people and programs are shown it: without answers, and without what looks like a secret.
+
+use capdeck_auth::Scrubber;
+use serde_json::{Value, json};
+
+use super::record::{RecordedCall, RecordedOutcome, RunEnd, RunRecord};
+use crate::{consent::shorten, redact::redacted};
+
+impl RunRecord {
+    /// Everything about the run that may be shown.
+    pub fn shown(&self) -> Value {
+        let mut shown = json!({
+            "id": self.id,
+            "at": self.at,
+            "state": self.state,
+            "client": self.client,
+            "principal": self.principal,
+            "code": redacted(&self.code),
+            "codeSha256": self.code_sha256,
+            "timeoutMs": self.timeout_ms,
+            "durationMs": self.duration_ms,
+            "isRepeatable": self.unrepeatable.is_none(),
+            "calls": self.calls.iter().map(RecordedCall::shown).collect::<Vec<_>>(),
+            "diagnostics": self.diagnostics,
+        });
+        let mut put = |key: &str, value: Value| shown[key] = value;
+        if let Some(session) = &self.session {
+            put("session", json!(session));
+        }
+        if let Some(after) = &self.after {
+            put("after", json!(after));
+        }
+        if let Some(reason) = &self.unrepeatable {
+            put("unrepeatable", json!(reason));
+        }
+        match &self.end {
+            RunEnd::Value(value) => {
+                put("value", clean(serde_json::from_str(value.get()).unwrap_or_default()));
+            }
+            RunEnd::LargeValue { bytes, .. } => put("valueBytes", json!(bytes)),
+            RunEnd::Error(error) => put("error", clean(json!(error))),
+            RunEnd::Nothing => {}
+        }
+        let logs = self
+            .logs
+            .iter()
+            .map(|entry| json!({ "level": entry.level, "message": redacted(&entry.message) }));
+        put("logs", logs.collect());
+        shown
+    }
+
+    /// The first line of the code that says something.
+    pub fn headline(&self) -> String {
+        let line = self.code.lines().map(str::trim).find(|line| !line.is_empty());
+        redacted(line.unwrap_or_default())
+    }
+}
+
+impl RecordedCall {
+    fn shown(&self) -> Value {
+        let (outcome, bytes) = match &self.outcome {
+            RecordedOutcome::Data(data) => ("ok", Some(data.get().len())),
+            RecordedOutcome::Failure(failure) => (failure.code.as_str(), None),
+            RecordedOutcome::Held(_) => ("waiting", None),
+            RecordedOutcome::Cancelled => ("cancelled", None),
+            RecordedOutcome::LeftOut { bytes } => ("ok", Some(*bytes)),
+        };
+        let mut shown = json!({
+            "call": self.target(),
+            "args": self.args,
+            "outcome": outcome,
+            "startedMs": self.started_ms,
+            "durationMs": self.duration_ms,
+        });
+        if let Some(bytes) = bytes {
+            shown["answerBytes"] = json!(bytes);
+        }
+        if let RecordedOutcome::Held(failure) = &self.outcome {
+            let approval = failure.details.as_ref().and_then(|details| details.get("approval"));
+            shown["approval"] = approval.and_then(|one| one.get("id")).cloned().unwrap_or_default();
+        }
+        shown
+    }
+}
+
+/// A value without members that sound like secrets, and without what looks like one inside its texts.
+fn clean(mut value: Value) -> Value {
+    shorten(&mut value, &Scrubber::default(), usize::MAX);
+    each_text(&mut value);
+    value
+}
+
+fn each_text(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = redacted(text),
+        Value::Array(items) => items.iter_mut().for_each(each_text),
+        Value::Object(members) => members.values_mut().for_each(each_text),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

@@ -1,0 +1,243 @@
+//! A recorded run as a test: code, the answers it gets, and what is expected of it.
+
+use std::collections::BTreeMap;
+
+use capdeck_sandbox::{CallFailure, Method, Moment};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{
+    record::{RecordedCall, RecordedOutcome, RunEnd, RunRecord},
+    replay::{KnownAnswer, KnownArgs, KnownCall},
+};
+
+/// A test of code mode that needs no server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TestFile {
+    /// What is tested, in a few words.
+    pub test: String,
+    /// The cells of one session in their order; what is expected is expected of the last.
+    pub cells: Vec<TestCell>,
+    pub expect: TestExpectation,
+}
+
+/// One cell and the answers it gets.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TestCell {
+    pub code: String,
+    /// The script's clock at the start, in milliseconds since 1970.
+    #[serde(default)]
+    pub now_ms: i64,
+    /// Where the script's random numbers start.
+    #[serde(default)]
+    pub seed: u64,
+    /// Capabilities that the code may name, besides those that are called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<TestCall>,
+}
+
+/// A call and its answer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TestCall {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capability: Option<String>,
+    /// The tool that is called; else `method` says what is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<Method>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub args: Value,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<String>,
+    /// The answer's data; a failure has none.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub data: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<CallFailure>,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub meta: Value,
+    /// Its place among the answers, when they did not come in the order of the calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<usize>,
+    /// When the script took the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<Moment>,
+    /// True when there never was an answer.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unanswered: bool,
+}
+
+/// What is expected of the last cell. Everything that is said must hold.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TestExpectation {
+    /// The value is this.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// The value has this in it: members of objects, items of lists, parts of texts.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub contains: Option<Value>,
+    /// The run fails with this code, its own or that of the call that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The calls, in the order they are made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Vec<String>>,
+}
+
+/// A member that is there, even if it is `null`.
+fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(Map::is_empty)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+impl TestFile {
+    /// Makes a test of recorded runs of one session; what the last one gave is expected.
+    pub fn of(runs: &[RunRecord]) -> Self {
+        let last = runs.last();
+        let mut expect = TestExpectation::default();
+        if let Some(run) = last {
+            match &run.end {
+                RunEnd::Value(value) => expect.value = serde_json::from_str(value.get()).ok(),
+                RunEnd::Error(error) => {
+                    expect.error = json!(error.code).as_str().map(str::to_owned);
+                }
+                RunEnd::LargeValue { .. } | RunEnd::Nothing => {}
+            }
+            expect.calls = Some(run.calls.iter().map(RecordedCall::target).collect());
+        }
+        let id = last.map(|run| run.id.as_str()).unwrap_or_default();
+        let cells = runs.iter().map(TestCell::of).collect();
+        Self { test: format!("run {id}"), cells, expect }
+    }
+}
+
+impl TestCell {
+    fn of(run: &RunRecord) -> Self {
+        let moments: BTreeMap<usize, Moment> = run.moments.iter().copied().enumerate().collect();
+        let calls: Vec<TestCall> =
+            run.calls.iter().map(|call| TestCall::of(call, &moments)).collect();
+        let called = |id: &&String| !calls.iter().any(|call| call.capability.as_ref() == Some(*id));
+        let named = |id: &&String| run.code.contains(id.as_str());
+        let capabilities = run.capabilities.iter().filter(called).filter(named).cloned().collect();
+        Self { code: run.code.clone(), now_ms: run.now_ms, seed: run.seed, capabilities, calls }
+    }
+
+    /// The names that the script may use.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let called = self.calls.iter().filter_map(|call| call.capability.clone());
+        let mut names: Vec<String> = self.capabilities.iter().cloned().chain(called).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// When the answers were taken, as far as all of them say so.
+    pub(crate) fn moments(&self) -> Vec<Moment> {
+        let mut taken: Vec<(usize, Moment)> = Vec::new();
+        for (index, call) in self.calls.iter().filter(|call| !call.unanswered).enumerate() {
+            let Some(moment) = call.taken else { return Vec::new() };
+            taken.push((call.place.unwrap_or(index), moment));
+        }
+        taken.sort_by_key(|(place, _)| *place);
+        taken.into_iter().map(|(_, moment)| moment).collect()
+    }
+
+    pub(crate) fn known_calls(&self) -> Vec<KnownCall> {
+        let mut answered = 0;
+        let mut known = |call: &TestCall| {
+            let index = answered;
+            answered += usize::from(!call.unanswered);
+            call.known(index)
+        };
+        self.calls.iter().map(&mut known).collect()
+    }
+}
+
+impl TestCall {
+    fn of(call: &RecordedCall, moments: &BTreeMap<usize, Moment>) -> Self {
+        let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+        let mut shown = Self {
+            capability: call.capability.clone(),
+            place: call.place,
+            taken: call.place.and_then(|place| moments.get(&place).copied()),
+            meta: call.meta.as_ref().map_or(Value::Null, |meta| parse(meta.get())),
+            ..Self::default()
+        };
+        match call.tool() {
+            Some(tool) => {
+                shown.tool = Some(tool.to_owned());
+                shown.args = call.args.get("args").cloned().unwrap_or_default();
+                let fields = call.args.get("fields").cloned().unwrap_or_default();
+                shown.fields = serde_json::from_value(fields).unwrap_or_default();
+            }
+            None => {
+                shown.method = Some(call.method);
+                shown.args = call.args.clone();
+            }
+        }
+        match &call.outcome {
+            RecordedOutcome::Data(data) => shown.data = parse(data.get()),
+            RecordedOutcome::Failure(failure) => shown.failure = Some(failure.clone()),
+            RecordedOutcome::Held(_)
+            | RecordedOutcome::Cancelled
+            | RecordedOutcome::LeftOut { .. } => shown.unanswered = true,
+        }
+        shown
+    }
+
+    /// How messages and expectations name it.
+    pub(crate) fn target(&self) -> String {
+        let method = self.method.map_or("callTool", Method::name);
+        match (&self.capability, &self.tool) {
+            (Some(capability), Some(tool)) => format!("{capability}.{tool}"),
+            (Some(capability), None) => format!("{capability}.{method}()"),
+            (None, _) => format!("{method}()"),
+        }
+    }
+
+    fn known(&self, index: usize) -> KnownCall {
+        let args = match (&self.tool, &self.args) {
+            (Some(tool), args) => {
+                let mut whole = json!({ "name": tool });
+                whole["args"] = if args.is_null() { json!({}) } else { args.clone() };
+                if !self.fields.is_empty() {
+                    whole["fields"] = json!(self.fields);
+                }
+                whole
+            }
+            (None, Value::Null) => json!({}),
+            (None, args) => args.clone(),
+        };
+        let raw = |value: &Value| serde_json::value::to_raw_value(value).ok();
+        let outcome = match &self.failure {
+            Some(failure) => Some(Err(failure.clone())),
+            None => raw(&self.data).map(Ok),
+        };
+        let meta = (!self.meta.is_null()).then(|| raw(&self.meta)).flatten();
+        let answer = outcome
+            .filter(|_| !self.unanswered)
+            .map(|outcome| (self.place.unwrap_or(index), KnownAnswer { outcome, meta }));
+        KnownCall {
+            capability: self.capability.clone(),
+            method: self.method.unwrap_or(Method::CallTool),
+            args: KnownArgs::Like(args),
+            target: self.target(),
+            answer,
+        }
+    }
+}
