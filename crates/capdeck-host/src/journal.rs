@@ -8,6 +8,7 @@ mod ended_run;
 mod pausing;
 mod record;
 mod recording;
+mod recovery;
 mod rehearsal;
 mod replay;
 mod resume;

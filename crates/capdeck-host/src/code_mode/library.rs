@@ -47,6 +47,10 @@ struct ReadLogs {
 #[serde(rename_all = "camelCase")]
 struct ReadRecovery {
     recovery_ref: String,
+    #[serde(default)]
+    cursor: Option<String>,
+    #[serde(default)]
+    limit: Option<usize>,
 }
 
 impl Session {
@@ -75,9 +79,8 @@ impl Session {
             }
             Method::ReadRecovery => {
                 let asked: ReadRecovery = arguments(method, args)?;
-                let message = format!("there is no recovery record `{}`", asked.recovery_ref);
-                Err(CallError::new(ErrorCode::ResourceNotFound, message)
-                    .hint("use `meta.recoveryRef` of an earlier run, if it had one"))
+                let ReadRecovery { recovery_ref, cursor, limit } = asked;
+                answer(&self.read_recovery(&recovery_ref, cursor.as_deref(), limit).await?)
             }
             _ => Err(CallError::new(
                 ErrorCode::UnknownOperation,

@@ -68,7 +68,9 @@ impl Session {
         run.determinism = Some(begun.determinism);
         let mut unfinished = Unfinished { session: self, begun: Some(begun) };
         let pausing = Pausing::new(stage.calls, 0);
+        let asked = run.session.clone();
         let mut report = stage.play(run, &pausing).await;
+        report.envelope.meta.recovery_ref = self.recovery_ref(&asked, &report).await;
         if let Some(begun) = unfinished.begun.take() {
             self.end_record(begun, &mut report).await;
         }

@@ -329,3 +329,43 @@ async fn secrets_are_not_written_down() {
     let refused = store(&deck).chain(told).unwrap_err();
     assert!(refused.to_string().contains("it held a secret"), "{refused}");
 }
+
+#[tokio::test]
+async fn the_cells_of_a_lost_session_can_be_read() {
+    let deck = Deck::of(&FakePlan::default());
+    let lost = {
+        let host = deck.open();
+        let session = coder(&host);
+        let first = run(&session, "const rate = 3; rate").await;
+        let id = first["meta"]["sessionId"].as_str().unwrap().to_owned();
+        assert_eq!(first["meta"]["recoveryRef"], json!(id), "{first}");
+        let code = "(await caplets.fake.echo({ rate })).rate";
+        let second = run_with(&session, json!({ "code": code, "sessionId": id })).await;
+        assert_eq!((&second["value"], &second["meta"]["recoveryRef"]), (&json!(3), &Value::Null));
+        close(host, &session).await;
+        id
+    };
+    let host = deck.open();
+    let session = coder(&host);
+    let gone = run_with(&session, json!({ "code": "rate", "sessionId": lost })).await;
+    assert_eq!(gone["error"]["code"], "SESSION_NOT_FOUND");
+    assert_eq!(gone["meta"]["recoveryRef"], json!(lost), "{gone}");
+    let read =
+        |rest: &str| format!("await caplets.debug.readRecovery({{ recoveryRef: '{lost}'{rest} }})");
+    let known = value_of(&session, &read("")).await;
+    let entries = known["entries"].as_array().unwrap();
+    let told: Vec<(&Value, &Value)> =
+        entries.iter().map(|one| (&one["outcome"], &one["recoveryClassification"])).collect();
+    let [done, setup, effects] = [json!("done"), json!("setup_like"), json!("side_effecting")];
+    assert_eq!(told, [(&done, &setup), (&done, &effects)], "{known}");
+    assert_eq!(entries[0]["code"], "const rate = 3; rate");
+    let page = value_of(&session, &read(", limit: 1")).await;
+    assert_eq!((&page["entries"][0], &page["nextCursor"]), (&entries[0], &json!("1")));
+    let rest = value_of(&session, &read(", cursor: '1'")).await;
+    assert_eq!(rest["entries"], json!([entries[1]]));
+    let bad = run(&session, &read(", cursor: 'x'")).await;
+    assert_eq!(bad["error"]["details"]["code"], "REQUEST_INVALID", "{bad}");
+    let unknown = run_with(&session, json!({ "code": "1", "sessionId": "never-was" })).await;
+    assert_eq!(unknown["meta"]["recoveryRef"], Value::Null, "{unknown}");
+    close(host, &session).await;
+}

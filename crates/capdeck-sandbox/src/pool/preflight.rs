@@ -25,7 +25,8 @@ pub(super) fn problems(uses: &[Use], directory: &dyn Directory) -> Vec<Diagnosti
         }
         let place = Location { line: used.line, column: used.column };
         if !known.contains(&used.capability) {
-            let message = unknown("capability", &used.capability, known.iter().map(String::as_str));
+            let message =
+                unknown("capability", &used.capability, None, known.iter().map(String::as_str));
             let hint = "`await caplets.search(\"…\")` searches all of them";
             let message = format!("{message}; {hint}");
             let problem = Diagnostic::at(place, Severity::Error, "UNKNOWN_CAPABILITY", message);
@@ -91,15 +92,14 @@ fn member_problems(id: &str, member: &Member, directory: &dyn Directory) -> Vec<
         if !has_tool(name) {
             let mut candidates: Vec<&str> = tool_names().collect();
             candidates.extend(Method::OF_HANDLES.map(Method::name));
-            let message = unknown("tool or method", name, candidates.into_iter());
-            return problem("UNKNOWN_TOOL", format!("{message} in `{id}`"));
+            let message = unknown("tool or method", name, Some(id), candidates.into_iter());
+            return problem("UNKNOWN_TOOL", message);
         }
         return argument_problems(id, name, member, directory, place);
     }
     match &member.tool {
         Some(tool) if !has_tool(tool) => {
-            let message = unknown("tool", tool, tool_names());
-            problem("UNKNOWN_TOOL", format!("{message} in `{id}`"))
+            problem("UNKNOWN_TOOL", unknown("tool", tool, Some(id), tool_names()))
         }
         Some(tool) if name == Method::CallTool.name() => {
             argument_problems(id, tool, member, directory, place)
@@ -127,9 +127,15 @@ fn argument_problems(
     told.collect()
 }
 
-fn unknown<'a>(what: &str, name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
+fn unknown<'a>(
+    what: &str,
+    name: &str,
+    inside: Option<&str>,
+    candidates: impl Iterator<Item = &'a str>,
+) -> String {
+    let place = inside.map(|id| format!(" in `{id}`")).unwrap_or_default();
     match nearest(name, candidates) {
-        Some(near) => format!("there is no {what} `{name}`, did you mean `{near}`?"),
-        None => format!("there is no {what} `{name}`"),
+        Some(near) => format!("there is no {what} `{name}`{place}, did you mean `{near}`?"),
+        None => format!("there is no {what} `{name}`{place}"),
     }
 }

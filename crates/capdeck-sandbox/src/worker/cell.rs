@@ -186,6 +186,10 @@ impl Engine {
                 );
                 (error, Some("built-in objects were changed for good".to_owned()))
             }
+            Failure::Thrown(value) if self.ran_out_of_memory(ctx, &value, request) => {
+                let closes = Some("its memory was full".to_owned());
+                (outcome::out_of_memory(&request.limits), closes)
+            }
             Failure::Thrown(value) => {
                 let describe = self.hooks.get(ctx, "describe");
                 let text = describe
@@ -209,6 +213,18 @@ impl Engine {
                 (RunError::new(ErrorCode::Unavailable, error.to_string()), late())
             }
         }
+    }
+
+    /// True when the engine threw `null`, which it does where the heap has no room for an error.
+    fn ran_out_of_memory(
+        &self,
+        ctx: &Ctx<'_>,
+        thrown: &Persistent<Value<'static>>,
+        request: &RunRequest,
+    ) -> bool {
+        let is_null = thrown.clone().restore(ctx).is_ok_and(|value| value.is_null());
+        let used = || usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or(0);
+        is_null && used() > request.limits.heap_bytes / 10 * 9
     }
 
     /// Tells the prelude what this run may see.

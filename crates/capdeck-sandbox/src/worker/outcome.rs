@@ -73,13 +73,7 @@ impl Thrown {
             format!("{name}: {}", self.message)
         };
         if self.is_out_of_memory() {
-            return RunError::new(
-                ErrorCode::Limit,
-                format!("the script needed more than {} MiB of memory", limits.heap_bytes >> 20),
-            )
-            .hint(
-                "keep less at once: page through results and keep only the fields that are needed",
-            );
+            return out_of_memory(limits);
         }
         let mut error = match self.kind.as_str() {
             "value" => RunError::new(ErrorCode::Serialization, self.message),
@@ -133,6 +127,13 @@ impl Thrown {
 fn method_list() -> String {
     let names: Vec<&str> = Method::OF_HANDLES.into_iter().map(Method::name).collect();
     format!("a handle has: {}", names.join(", "))
+}
+
+/// The error of a run whose heap was full.
+pub(super) fn out_of_memory(limits: &Limits) -> RunError {
+    let message = format!("the script needed more than {} MiB of memory", limits.heap_bytes >> 20);
+    RunError::new(ErrorCode::Limit, message)
+        .hint("keep less at once: page through results and keep only the fields that are needed")
 }
 
 /// The error of a run that was interrupted.

@@ -100,15 +100,18 @@ fn asked_and_answered(served: &Served) {
 }
 
 #[test]
-fn a_client_that_cannot_be_asked_gets_an_error_in_its_script() {
+fn the_run_of_a_client_that_cannot_be_asked_waits_for_a_person() {
     let served = served_by(FakeEra::Modern);
     let code = "const r = await caplets.fake.callTool('ask_elicitation'); return r.error";
     let mut modern = ModernClient::new(&served, "/mcp", json!({}));
     let modern = envelope(&modern.request("tools/call", call(code)));
     let legacy = run(&mut served.deck_client(), json!({ "code": code }));
     for answer in [modern, legacy] {
-        assert_eq!(answer["value"]["code"], "UNSUPPORTED_CAPABILITY", "{answer}");
-        assert!(answer["value"]["hint"].as_str().unwrap().contains("elicitation"), "{answer}");
+        let error = &answer["error"];
+        assert_eq!(error["code"], "RUN_PAUSED", "{answer}");
+        let command = format!("capdeck runs resume {}", answer["meta"]["runId"].as_str().unwrap());
+        assert!(error["hint"].as_str().unwrap().contains(&command), "{answer}");
+        assert!(error["message"].as_str().unwrap().contains("fake.ask_elicitation"), "{answer}");
     }
 }
 

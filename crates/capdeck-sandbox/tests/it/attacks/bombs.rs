@@ -46,6 +46,11 @@ pub(super) const BOMBS: &[Attack] = &[
         Fails(LIMIT_OR_TIMEOUT),
     ),
     (
+        "a promise that waits for the next one, and so on",
+        "const f = () => Promise.resolve().then(f); await f();",
+        Fails(LIMIT_OR_TIMEOUT),
+    ),
+    (
         "many waiting functions",
         "const a = []; const f = async () => { await new Promise(() => {}); }; while (true) a.push(f());",
         Fails(LIMIT_OR_TIMEOUT),
