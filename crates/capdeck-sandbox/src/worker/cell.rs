@@ -138,7 +138,7 @@ impl Engine {
         let failure = match ended {
             Ok(value) => return Ok((Ok(value), None)),
             Err(Failure::Pipe(error)) => return Err(error),
-            Err(failure) => failure,
+            Err(failure) => self.judged(failure, request),
         };
         // The heap may be full, and the error still has to be described.
         self.runtime.set_memory_limit(request.limits.heap_bytes + LAST_WORDS);
@@ -186,7 +186,7 @@ impl Engine {
                 );
                 (error, Some("built-in objects were changed for good".to_owned()))
             }
-            Failure::Thrown(value) if self.ran_out_of_memory(ctx, &value, request) => {
+            Failure::OutOfMemory => {
                 let closes = Some("its memory was full".to_owned());
                 (outcome::out_of_memory(&request.limits), closes)
             }
@@ -215,16 +215,20 @@ impl Engine {
         }
     }
 
-    /// True when the engine threw `null`, which it does where the heap has no room for an error.
-    fn ran_out_of_memory(
-        &self,
-        ctx: &Ctx<'_>,
-        thrown: &Persistent<Value<'static>>,
-        request: &RunRequest,
-    ) -> bool {
-        let is_null = thrown.clone().restore(ctx).is_ok_and(|value| value.is_null());
+    /// The engine throws `null` where the heap has no room for an error. Only outside a context can it be asked how full it is.
+    fn judged(&self, failure: Failure, request: &RunRequest) -> Failure {
+        let is_null = |thrown: Persistent<Value<'static>>| {
+            self.context.with(|ctx| thrown.restore(&ctx).is_ok_and(|value| value.is_null()))
+        };
         let used = || usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or(0);
-        is_null && used() > request.limits.heap_bytes / 10 * 9
+        match failure {
+            Failure::Thrown(thrown)
+                if is_null(thrown.clone()) && used() > request.limits.heap_bytes / 10 * 9 =>
+            {
+                Failure::OutOfMemory
+            }
+            other => other,
+        }
     }
 
     /// Tells the prelude what this run may see.
@@ -361,6 +365,8 @@ pub(super) enum Failure {
     /// It waits for something that cannot happen.
     Stuck,
     Tampered,
+    /// The heap is so full that there was no room for an error.
+    OutOfMemory,
     Thrown(Persistent<Value<'static>>),
     Engine(String),
     /// The host is gone.
