@@ -159,8 +159,7 @@ impl Session {
         let calls: Vec<&str> = waiting.iter().map(|one| one.target.as_str()).collect();
         let approvals: Vec<&Value> =
             waiting.iter().filter_map(|one| one.approval.as_ref()).collect();
-        let ids: Vec<&str> =
-            approvals.iter().filter_map(|one| one.get("id").and_then(Value::as_str)).collect();
+        let steps: Vec<String> = waiting.iter().filter_map(Waiting::step).collect();
         error.message = format!("the run waits for a person: {}", calls.join(", "));
         error.hint = Some(match trouble {
             Some(trouble) => {
@@ -168,7 +167,7 @@ impl Session {
                     "it cannot be resumed: {trouble}; start it anew after the calls are approved"
                 )
             }
-            None => next_step(&self.scope, &id, &ids),
+            None => next_step(&self.scope, &id, &steps),
         });
         error.details = Some(json!({ "runId": id, "calls": calls, "approvals": approvals }));
     }
@@ -178,6 +177,17 @@ impl Session {
 pub(super) struct Waiting {
     target: String,
     approval: Option<Value>,
+    /// What the person does about a tool whose definition is held.
+    review: Option<String>,
+}
+
+impl Waiting {
+    /// What the person does before the run can go on; none when the answer to a question is all it needs.
+    fn step(&self) -> Option<String> {
+        let id = self.approval.as_ref().and_then(|one| one.get("id")).and_then(Value::as_str);
+        id.map(|id| format!("the person runs: capdeck approve {id}"))
+            .or_else(|| self.review.clone())
+    }
 }
 
 pub(super) fn waiting_calls(calls: &[CallRecord]) -> Vec<Waiting> {
@@ -188,23 +198,26 @@ pub(super) fn waiting_calls(calls: &[CallRecord]) -> Vec<Waiting> {
     held.map(|(call, failure)| {
         let args: Value = serde_json::from_str(call.args.get()).unwrap_or_default();
         let name = RecordedCall::name(call.capability.as_deref(), call.method, &args);
-        let approval = failure.details.as_ref().and_then(|details| details.get("approval"));
-        Waiting { target: format!("`{name}`"), approval: approval.cloned() }
+        let detail = |key: &str| failure.details.as_ref().and_then(|details| details.get(key));
+        Waiting {
+            target: format!("`{name}`"),
+            approval: detail("approval").cloned(),
+            review: detail("held").and(failure.hint.clone()),
+        }
     })
     .collect()
 }
 
-fn next_step(scope: &Scope, run: &str, approvals: &[&str]) -> String {
-    if *scope == Scope::Operator {
+fn next_step(scope: &Scope, run: &str, steps: &[String]) -> String {
+    let is_reviewed = steps.iter().any(|step| step.contains("pins approve"));
+    if *scope == Scope::Operator && !is_reviewed {
         return format!("go on with: capdeck runs resume {run} --yes");
     }
-    if approvals.is_empty() {
+    if steps.is_empty() {
         return format!("the person answers in a terminal with: capdeck runs resume {run}");
     }
-    let commands: Vec<String> =
-        approvals.iter().map(|id| format!("capdeck approve {id}")).collect();
     format!(
-        "the person runs: {}; then call `code_mode` with {{\"resume\": \"{run}\"}}, or the person runs: capdeck runs resume {run}",
-        commands.join("; ")
+        "{}; then call `code_mode` with {{\"resume\": \"{run}\"}}, or the person runs: capdeck runs resume {run}",
+        steps.join("; ")
     )
 }

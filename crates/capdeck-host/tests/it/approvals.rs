@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A server with a tool that says it is destructive, and what the server received.
-fn destructive() -> (Deck, Record) {
+pub(crate) fn destructive() -> (Deck, Record) {
     let deck = Deck::new();
     let record = deck.record("fake");
     let tool = json!({

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::ScriptedClient,
+    code_mode::{coder, run, run_with},
     deck::{Deck, PATIENCE, agent, agent_with, call, call_listed, caplet, context, listed, value},
 };
 
@@ -120,6 +121,25 @@ async fn what_changed_is_held_until_it_is_approved() {
     call(&session, "fake", "read", json!({})).await.unwrap();
     assert_eq!(listed(&session).await, ["fake__read", "fake__write"]);
     call(&session, "fake", "new", json!({})).await.unwrap_err();
+    host.close().await;
+}
+
+#[tokio::test]
+async fn a_run_waits_until_what_changed_is_approved() {
+    let deck = deck("block", json!([tool("echo", "Says it again")]));
+    open(&deck).await.close().await;
+    offers(&deck, json!([tool("echo", "Says it again, and keeps it")]));
+    let host = open(&deck).await;
+    let session = coder(&host);
+    let waits = run(&session, "await caplets.fake.echo({ word: 1 }); 'done'").await;
+    assert_eq!(waits["error"]["code"], "RUN_PAUSED", "{waits}");
+    let id = waits["meta"]["runId"].as_str().unwrap();
+    let hint = waits["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains("capdeck pins approve fake echo; then"), "{hint}");
+    assert!(hint.contains(&format!("capdeck runs resume {id}")), "{hint}");
+    approve(&open(&deck).await, Some("echo"));
+    let ended = run_with(&session, json!({ "resume": id })).await;
+    assert_eq!(ended["value"], "done", "{ended}");
     host.close().await;
 }
 

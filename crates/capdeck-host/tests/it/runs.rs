@@ -11,23 +11,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
+    approvals::destructive,
     code_mode::{coder, run, run_with, value_of},
     deck::{Deck, agent_with, call_listed, everything_below},
     record::Record,
 };
-
-/// A server with a tool that asks for approval, and what the server received.
-pub(super) fn destructive() -> (Deck, Record) {
-    let deck = Deck::new();
-    let record = deck.record("fake");
-    let tool = json!({
-        "name": "wipe", "description": "Removes everything",
-        "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}},
-        "annotations": {"destructiveHint": true},
-    });
-    let plan = FakePlan { extra_tools: vec![tool], record: record.path(), ..FakePlan::default() };
-    (deck.server("fake", &plan, json!({})), record)
-}
 
 /// The tools that were called, in order.
 fn called(record: &Record) -> Vec<String> {
