@@ -163,7 +163,7 @@ fn expired_revoked_and_misplaced_sign_ins_name_the_command_that_repairs_them() {
     let provider = Provider::start();
     let dirs = deck(&provider, "");
     // About to end, and the service does not renew it.
-    provider.grants("canary-access-1", 1);
+    provider.grants("canary-access-1", 20);
     sign_in(&dirs, &[]);
     provider.accepts("another");
     provider.fails("/token", 400, json!({"error": "invalid_grant"}));
@@ -263,7 +263,7 @@ fn the_address_can_be_pasted_where_the_browser_cannot_come_back() {
 fn many_processes_with_one_old_token_renew_it_once() {
     let provider = Provider::start();
     let dirs = deck(&provider, "");
-    provider.grants("canary-access-1", 5);
+    provider.grants("canary-access-1", 20);
     sign_in(&dirs, &[]);
     provider.grants("canary-access-2", 3600);
     let outcomes: Vec<Finished> = std::thread::scope(|scope| {
