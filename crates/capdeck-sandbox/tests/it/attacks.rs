@@ -109,7 +109,10 @@ async fn withstand(attacks: &[Attack]) {
     }
     // A figure for people: how long it takes depends on the machine, so nothing is asserted.
     let (wait, name) = longest;
-    println!("{} attacks; the other session waited {wait:?} at most, during: {name}", attacks.len());
+    println!(
+        "{} attacks; the other session waited {wait:?} at most, during: {name}",
+        attacks.len()
+    );
     assert!(
         failures.is_empty(),
         "{} of {}:\n{}",
