@@ -65,6 +65,7 @@ fn attack(code: &str, expect: &Expect) -> Run {
 }
 
 /// Runs each attack while another session answers, and fails with the list of those that got through.
+#[expect(clippy::print_stdout, reason = "how long others waited is a figure for people")]
 async fn withstand(attacks: &[Attack]) {
     let pool = pool();
     let other = other_session(&pool).await;
@@ -107,7 +108,7 @@ async fn withstand(attacks: &[Attack]) {
         assert_eq!(ask(&pool, &other).await, 42, "{name} harmed another session");
         pool.close_sessions_of("attacker");
     }
-    // A figure for people: how long it takes depends on the machine, so nothing is asserted.
+    // How long it takes depends on the machine, so nothing is asserted.
     let (wait, name) = longest;
     println!(
         "{} attacks; the other session waited {wait:?} at most, during: {name}",
