@@ -10,6 +10,7 @@ use super::{Problem, assert_none, root};
 const CRATES: &[(&str, &[&str])] = &[
     ("capdeck-definition", &[]),
     ("capdeck-catalog", &["capdeck-definition"]),
+    ("capdeck-install", &["capdeck-definition"]),
     ("capdeck-mcp", &[]),
     ("capdeck-auth", &[]),
     ("capdeck-sandbox", &["capdeck-catalog"]),
@@ -27,7 +28,14 @@ const CRATES: &[(&str, &[&str])] = &[
     ("capdeck-serve", &["capdeck-mcp", "capdeck-auth", "capdeck-host"]),
     (
         "capdeck-cli",
-        &["capdeck-definition", "capdeck-catalog", "capdeck-auth", "capdeck-host", "capdeck-serve"],
+        &[
+            "capdeck-definition",
+            "capdeck-install",
+            "capdeck-catalog",
+            "capdeck-auth",
+            "capdeck-host",
+            "capdeck-serve",
+        ],
     ),
     // Its conformance server is made of the product's own server half, which is thereby tested alone.
     ("capdeck-test", &["capdeck-mcp"]),

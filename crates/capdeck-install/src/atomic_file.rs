@@ -1,0 +1,85 @@
+//! Replacing a file so that readers, and a crash, see the old text or the new one.
+
+use std::{
+    fs::{self, File, Permissions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+/// A file could not be replaced. What stood there still stands.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write `{}`: {source}", path.display())]
+pub struct WriteError {
+    pub path: PathBuf,
+    #[source]
+    pub source: io::Error,
+}
+
+/// Writes `content` in one step, synced. An existing file keeps its permissions, and a symbolic link stays one: the file
+/// it leads to is replaced, as people keep such files in a folder of their own.
+pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), WriteError> {
+    let failed = |source| WriteError { path: path.to_owned(), source };
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(failed)?;
+    let permissions = fs::metadata(&real).ok().map(|known| known.permissions());
+    write_beside(folder, &real, content, permissions).map_err(failed)
+}
+
+fn write_beside(
+    folder: &Path,
+    path: &Path,
+    content: &[u8],
+    permissions: Option<Permissions>,
+) -> io::Result<()> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".capdeck-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        // A new file is made as an editor would make it; the person's umask narrows it.
+        builder.permissions(Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(folder)?;
+    file.write_all(content)?;
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    // Only the folder's own sync makes the new name last.
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("deep/settings.json");
+        replace_file(&path, b"one").unwrap();
+        replace_file(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_and_links_stay() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("real"), dir.path().join("link"));
+        fs::write(&real, "old").unwrap();
+        fs::set_permissions(&real, Permissions::from_mode(0o600)).unwrap();
+        symlink(&real, &link).unwrap();
+        replace_file(&link, b"new").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&real).unwrap(), b"new");
+        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
