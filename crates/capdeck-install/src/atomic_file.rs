@@ -54,8 +54,6 @@ fn write_beside(
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
     use super::*;
 
     #[test]
