@@ -4,7 +4,16 @@
 //! others wrote. Nothing here knows a host, a connection or a protocol.
 
 mod atomic_file;
+mod client;
+mod connect;
 mod edit;
+mod secrets;
 
 pub use atomic_file::{WriteError, replace_file};
+pub use client::{Client, ClientServer, Folders, Launch, Scope};
+pub use connect::{
+    Change, ConnectError, Foreign, Plan, Records, Target, is_capdeck, plan_connect,
+    plan_disconnect, plan_takeover,
+};
 pub use edit::{Document, EditError, FileFormat, Splice, Step, SyntaxError, keys};
+pub use secrets::looks_secret;

@@ -1,6 +1,7 @@
 //! Edits of other people's files, from outside.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod connect;
 mod edit_json;
 mod edit_toml;
 mod edit_yaml;

@@ -1,9 +1,12 @@
 //! What holds for every file: an edit changes what it says it changes, and can be taken back.
 
-use capdeck_install::{Document, FileFormat, Splice, keys};
+use capdeck_install::{
+    Document, FileFormat, Foreign, Launch, Scope, Splice, keys, plan_connect, plan_disconnect,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
+use crate::connect::{Place, entry};
 use crate::generated::{json_file, toml_file, yaml_file};
 
 /// Adds an entry, and takes it out by the record of the change and by its name.
@@ -64,5 +67,55 @@ proptest! {
                 let _tried = document.set(&keys(&["servers", "capdeck"]), json!({ "a": 1 }));
             }
         }
+    }
+}
+
+/// `disconnect(connect(f)) = f`, byte for byte, on disk; also when the entry is renewed in between.
+fn check_round_trip(client: &str, text: Option<&str>) -> Result<(), TestCaseError> {
+    let failed = |error: capdeck_install::ConnectError| TestCaseError::fail(error.to_string());
+    let place = Place::new();
+    let target = place.target(client, Scope::User);
+    if let Some(text) = text {
+        std::fs::create_dir_all(target.file.parent().unwrap()).unwrap();
+        std::fs::write(&target.file, text).unwrap();
+    }
+    let url =
+        Launch::Url { url: "http://127.0.0.1:7717/mcp".to_owned(), command: "capdeck".to_owned() };
+    let renewed = target.client.entry("capdeck", &url);
+    for entry in [&entry(client), &renewed, &renewed] {
+        let plan = plan_connect(&target, entry, Foreign::Keep, &place.records).map_err(failed)?;
+        plan.apply(&place.records).map_err(failed)?;
+        let document = target.document().map_err(failed)?;
+        let servers = document.get(&target.client.container(&document)).cloned();
+        prop_assert_eq!(servers.as_ref().map(|servers| &servers["capdeck"]), Some(entry));
+    }
+    let plan = plan_disconnect(&target, Foreign::Keep, &place.records).map_err(failed)?;
+    plan.apply(&place.records).map_err(failed)?;
+    let left = std::fs::read(&target.file).ok();
+    prop_assert_eq!(left.as_deref(), text.map(str::as_bytes));
+    prop_assert!(text.is_some() || !target.file.parent().unwrap().exists());
+    Ok(())
+}
+
+fn maybe(file: impl Strategy<Value = String>) -> impl Strategy<Value = Option<String>> {
+    prop::option::weighted(0.98, file)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn disconnect_restores_json(text in maybe(json_file("mcpServers"))) {
+        check_round_trip("cursor", text.as_deref())?;
+    }
+
+    #[test]
+    fn disconnect_restores_toml(text in maybe(toml_file("mcp_servers"))) {
+        check_round_trip("codex", text.as_deref())?;
+    }
+
+    #[test]
+    fn disconnect_restores_yaml(text in maybe(yaml_file("extensions"))) {
+        check_round_trip("goose", text.as_deref())?;
     }
 }
