@@ -9,8 +9,11 @@ mod budget;
 mod call;
 mod check;
 mod completions;
+mod connect;
 mod describe;
+mod disconnect;
 mod doctor;
+mod import;
 mod init;
 mod inspect;
 mod list;
@@ -63,6 +66,9 @@ pub(crate) enum Command {
     Validate(validate::ValidateArgs),
     Add(add::AddArgs),
     Init(init::InitArgs),
+    Connect(connect::ConnectArgs),
+    Disconnect(disconnect::DisconnectArgs),
+    Import(import::ImportArgs),
     Trust(trust::TrustArgs),
     Untrust(untrust::UntrustArgs),
     Setup(setup::SetupArgs),
@@ -99,6 +105,9 @@ impl Command {
             Self::Validate(args) => validate::run(args, context),
             Self::Add(args) => add::run(args, context),
             Self::Init(args) => init::run(args, context),
+            Self::Connect(args) => connect::run(args, context),
+            Self::Disconnect(args) => disconnect::run(args, context),
+            Self::Import(args) => import::run(args, context),
             Self::Trust(args) => trust::run(args, context),
             Self::Untrust(args) => untrust::run(args, context),
             Self::Setup(args) => setup::run(args, context),

@@ -5,6 +5,7 @@
 
 mod args;
 mod browser;
+mod caplet_document;
 mod commands;
 mod completion;
 mod context;

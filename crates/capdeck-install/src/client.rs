@@ -130,6 +130,13 @@ impl Client {
         path
     }
 
+    /// The keys that lead to a server of this name.
+    pub fn server_path(&self, document: &Document, name: &str) -> Vec<Step> {
+        let mut path = self.container(document);
+        path.push(Step::from(name));
+        path
+    }
+
     /// How the keys are shown to people.
     pub fn key(&self) -> String {
         self.container.join(".")
@@ -140,7 +147,7 @@ impl Client {
         self.shape.write(name, launch)
     }
 
-    /// The launch for a scope: some clients know a word for the folder that is open in them.
+    /// What it replaces with the folder that is open in it, if it knows a word for that.
     pub fn project_word(&self) -> Option<&'static str> {
         self.shape.workspace
     }

@@ -27,6 +27,25 @@ pub enum Foreign {
     Replace,
 }
 
+/// What stands under a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    Absent,
+    Ours,
+    Foreign,
+}
+
+/// Whether an agent is connected.
+pub fn presence(target: &Target, records: &Records) -> Result<Presence, ConnectError> {
+    let found = target.read()?;
+    let record = records.load(target)?;
+    Ok(match found.document.get(&target.path_in(&found.document)) {
+        None => Presence::Absent,
+        Some(entry) if owns(record.as_ref(), entry) => Presence::Ours,
+        Some(_) => Presence::Foreign,
+    })
+}
+
 /// Plans the entry into the file.
 pub fn plan_connect(
     target: &Target,

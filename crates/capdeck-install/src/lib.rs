@@ -7,13 +7,15 @@ mod atomic_file;
 mod client;
 mod connect;
 mod edit;
+mod import;
 mod secrets;
 
 pub use atomic_file::{WriteError, replace_file};
 pub use client::{Client, ClientServer, Folders, Launch, Scope};
 pub use connect::{
-    Change, ConnectError, Foreign, Plan, Records, Target, is_capdeck, plan_connect,
-    plan_disconnect, plan_takeover,
+    Change, ConnectError, Foreign, Plan, Presence, Records, Target, is_capdeck, plan_connect,
+    plan_disconnect, plan_takeover, presence,
 };
 pub use edit::{Document, EditError, FileFormat, Splice, Step, SyntaxError, keys};
+pub use import::{Taken, TakenSecret, take_server};
 pub use secrets::looks_secret;

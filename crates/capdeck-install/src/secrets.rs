@@ -50,33 +50,78 @@ pub fn looks_secret(name: &str, value: &str) -> bool {
         || has_login(value)
 }
 
-/// A line of a configuration file with what may be a secret taken out.
-pub(crate) fn mask_line(line: &str) -> String {
-    let separator = line.find([':', '=']);
-    if let Some((key, value)) =
-        separator.and_then(|at| Some((line.get(..=at)?, line.get(at + 1..)?)))
-    {
-        let bare = |text: &str| {
-            text.trim().trim_end_matches(',').trim_matches(['"', '\'', ' ']).to_owned()
-        };
-        let name = bare(key.trim_end_matches([':', '=']));
-        let opens = value.trim_start().starts_with(['{', '[']);
-        if !opens && looks_secret(&name, &bare(value)) {
-            return format!("{key} [hidden]");
+/// A configuration file with what may be a secret taken out. It keeps its lines.
+pub(crate) fn mask(text: &str) -> String {
+    let words = words(text);
+    let mut masked = String::with_capacity(text.len());
+    let mut done = 0;
+    for (index, word) in words.iter().enumerate() {
+        let before = index.checked_sub(1).and_then(|before| words.get(before));
+        let name = before.map_or("", |name| {
+            let between = text.get(name.range.end..word.range.start).unwrap_or_default();
+            let names_it = between.contains([':', '=']) || name.text.starts_with('-');
+            if names_it { name.text.trim_start_matches('-') } else { "" }
+        });
+        if word.range.start < done || !looks_secret(name, word.text) {
+            continue;
+        }
+        masked.push_str(text.get(done..word.range.start).unwrap_or_default());
+        masked.push_str("[hidden]");
+        done = word.range.end;
+        if !word.is_quoted {
+            // Without quotes nobody can tell where the value ends before its line does.
+            done += text
+                .get(done..)
+                .unwrap_or_default()
+                .find(['\r', '\n'])
+                .unwrap_or(text.len() - done);
         }
     }
-    mask_words(line)
+    masked.push_str(text.get(done..).unwrap_or_default());
+    masked
 }
 
-/// Words of a list, such as arguments, that are secrets by themselves.
-fn mask_words(line: &str) -> String {
-    let mut masked = line.to_owned();
-    for word in line.split(['"', '\'', ' ', ',', '=']) {
-        if word.len() >= 12 && looks_secret("", word) {
-            masked = masked.replace(word, "[hidden]");
+/// A key or a value of a configuration file, whatever its format.
+struct Word<'a> {
+    text: &'a str,
+    /// With its quotes.
+    range: std::ops::Range<usize>,
+    is_quoted: bool,
+}
+
+fn words(text: &str) -> Vec<Word<'_>> {
+    const BETWEEN: [char; 10] = [':', '=', ',', '{', '}', '[', ']', ' ', '\t', '\r'];
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(first) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        let rest = text.get(at..).unwrap_or_default();
+        if first == '"' || first == '\'' {
+            let mut is_escaped = false;
+            let end = rest.char_indices().skip(1).find(|(_, c)| {
+                let ends = *c == '\n' || *c == first && !is_escaped;
+                is_escaped = *c == '\\' && first == '"' && !is_escaped;
+                ends
+            });
+            let inner = end.map_or(rest.len(), |(length, _)| length);
+            let length = end.map_or(rest.len(), |(length, c)| length + usize::from(c == first));
+            let text = rest.get(1..inner).unwrap_or_default();
+            found.push(Word { text, range: at..at + length, is_quoted: true });
+            at += length.max(1);
+        } else if BETWEEN.contains(&first) || first == '\n' {
+            at += first.len_utf8();
+        } else {
+            let is_end = |c: char| c == '\n' || c == '"' || BETWEEN.contains(&c);
+            let mut length = rest.find(is_end).unwrap_or(rest.len());
+            // An address goes on behind its colon.
+            if rest.get(length..).is_some_and(|more| more.starts_with("://")) {
+                length = rest.find([' ', '\n', '\r', '"', ',']).unwrap_or(rest.len());
+            }
+            let text = rest.get(..length).unwrap_or_default();
+            found.push(Word { text, range: at..at + length, is_quoted: false });
+            at += length;
         }
     }
-    masked
+    found
 }
 
 /// Long, with letters and digits mixed, and nothing that words or paths have.
@@ -120,18 +165,25 @@ mod tests {
     }
 
     #[test]
-    fn lines_lose_their_secrets_only() {
-        for (line, masked) in [
-            ("  \"TOKEN\": \"abc\",", "  \"TOKEN\": [hidden]"),
-            ("token = \"abc\" # mine", "token = [hidden]"),
+    fn texts_lose_their_secrets_only() {
+        for (text, masked) in [
+            ("  \"TOKEN\": \"abc\",\n", "  \"TOKEN\": [hidden],\n"),
+            ("token = \"abc\" # mine", "token = [hidden] # mine"),
             (
-                "  \"args\": [\"--key\", \"ghp_0123456789ab\"]",
-                "  \"args\": [\"--key\", \"[hidden]\"]",
+                "{\"env\":{\"A_KEY\":\"x\\\"y\",\"B\":\"c\"}}",
+                "{\"env\":{\"A_KEY\":[hidden],\"B\":\"c\"}}",
             ),
-            ("  \"command\": \"npx\",", "  \"command\": \"npx\","),
-            ("  \"url\": \"https://example.com/mcp\"", "  \"url\": \"https://example.com/mcp\""),
+            ("[\"--api-key\",\n \"abc\"]", "[\"--api-key\",\n [hidden]]"),
+            ("[\"run\", \"ghp_0123456789ab\"]", "[\"run\", [hidden]]"),
+            (
+                "env:\r\n  password: a b: c\r\n  mode: x\r\n",
+                "env:\r\n  password: [hidden]\r\n  mode: x\r\n",
+            ),
+            ("url: postgres://me:pw@db/x\n", "url: [hidden]\n"),
+            ("\"url\": \"https://example.com/mcp\"", "\"url\": \"https://example.com/mcp\""),
+            ("\"command\": \"npx\",", "\"command\": \"npx\","),
         ] {
-            assert_eq!(mask_line(line), masked);
+            assert_eq!(mask(text), masked);
         }
     }
 }

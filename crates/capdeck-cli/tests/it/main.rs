@@ -12,6 +12,7 @@ mod canary_apis;
 mod chaos;
 mod check;
 mod completions;
+mod connect;
 mod doctor;
 mod documents;
 mod guardian;

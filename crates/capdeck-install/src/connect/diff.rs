@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::secrets::mask_line;
+use crate::secrets::mask;
 
 /// How many unchanged lines are shown around a change.
 const CONTEXT: usize = 3;
@@ -34,16 +34,19 @@ pub(super) fn unified(file: &Path, before: Option<&str>, after: Option<&str>) ->
     ));
     let mut push = |mark: char, line: &str| {
         diff.push(mark);
-        diff.push_str(&mask_line(line.trim_end_matches(['\n', '\r'])));
+        diff.push_str(line.trim_end_matches(['\n', '\r']));
         diff.push('\n');
         if !line.ends_with('\n') {
             diff.push_str("\\ No newline at end of file\n");
         }
     };
-    old.iter().take(same).skip(first).for_each(|line| push(' ', line));
-    old.iter().take(old.len() - end).skip(same).for_each(|line| push('-', line));
-    new.iter().take(new.len() - end).skip(same).for_each(|line| push('+', line));
-    new.iter().skip(new.len() - end).take(CONTEXT).for_each(|line| push(' ', line));
+    // What is compared is the text; what is shown has lost its secrets.
+    let (old_shown, new_shown) = (before.map(mask), after.map(mask));
+    let (old_shown, new_shown) = (lines(old_shown.as_deref()), lines(new_shown.as_deref()));
+    old_shown.iter().take(same).skip(first).for_each(|line| push(' ', line));
+    old_shown.iter().take(old.len() - end).skip(same).for_each(|line| push('-', line));
+    new_shown.iter().take(new.len() - end).skip(same).for_each(|line| push('+', line));
+    new_shown.iter().skip(new.len() - end).take(CONTEXT).for_each(|line| push(' ', line));
     diff
 }
 

@@ -56,9 +56,7 @@ impl Target {
 
     /// The keys that lead to another entry of the same file.
     pub(super) fn beside(&self, name: &str, document: &Document) -> Vec<Step> {
-        let mut path = self.client.container(document);
-        path.push(Step::from(name));
-        path
+        self.client.server_path(document, name)
     }
 
     /// The file as it is now.

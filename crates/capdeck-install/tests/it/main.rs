@@ -6,6 +6,7 @@ mod edit_json;
 mod edit_toml;
 mod edit_yaml;
 mod generated;
+mod golden;
 mod properties;
 
 use capdeck_install::{Document, FileFormat};

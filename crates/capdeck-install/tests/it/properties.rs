@@ -102,7 +102,7 @@ fn maybe(file: impl Strategy<Value = String>) -> impl Strategy<Value = Option<St
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn disconnect_restores_json(text in maybe(json_file("mcpServers"))) {
