@@ -128,7 +128,8 @@ impl CliConnection {
             error.message = format!("the initialisation of `{}`: {}", terms.tool, error.message);
             error
         };
-        let (ready, key) = project.init(self, terms.tool, init, arguments).map_err(failed)?;
+        let (ready, key) =
+            project.init(self, terms.tool, action, init, arguments).map_err(failed)?;
         if records.is_done(&key) {
             return Ok(None);
         }

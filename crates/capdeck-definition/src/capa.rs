@@ -10,6 +10,7 @@ mod define;
 mod event;
 mod hook;
 mod ids;
+pub mod lock;
 mod options;
 mod plugin;
 mod prune;

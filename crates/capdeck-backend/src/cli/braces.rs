@@ -60,7 +60,7 @@ impl ProjectCommands {
             cwd: action.cwd.clone(),
             defaults: schema_defaults(action),
         };
-        self.fill(connection, &command, arguments)
+        self.fill(connection, &command, &declared(action), arguments)
     }
 
     /// The command that prepares a tool, and what remembers that it ran.
@@ -68,6 +68,7 @@ impl ProjectCommands {
         &self,
         connection: &CliConnection,
         tool: &str,
+        action: &CliAction,
         init: &CliCommand,
         arguments: &Map<String, Value>,
     ) -> Result<(ReadyCommand, InitKey), CallError> {
@@ -77,20 +78,21 @@ impl ProjectCommands {
             // As written: a variable's new value is no new command.
             command: serde_json::to_string(init).unwrap_or_default(),
         };
-        Ok((self.fill(connection, init, arguments)?, key))
+        Ok((self.fill(connection, init, &declared(action), arguments)?, key))
     }
 
     fn fill(
         &self,
         connection: &CliConnection,
         command: &CliCommand,
+        declared: &[String],
         arguments: &Map<String, Value>,
     ) -> Result<ReadyCommand, CallError> {
         let surroundings = &connection.prepared.surroundings;
         let variables = project_variables(&self.definition)?;
         let lookup = surroundings.lookup(&self.holder);
         let lookup = variables.iter().fold(lookup, |lookup, own| lookup.in_project(own));
-        let mut words = Words { lookup, arguments, command, used: Vec::new() };
+        let mut words = Words { lookup, arguments, command, declared, used: Vec::new() };
         let program = words.fill(&command.command)?;
         let args: Vec<String> =
             command.args.iter().map(|word| words.fill(word)).collect::<Result<_, _>>()?;
@@ -125,6 +127,8 @@ struct Words<'a> {
     lookup: Lookup<'a>,
     arguments: &'a Map<String, Value>,
     command: &'a CliCommand,
+    /// The names that are placeholders; any other word in braces is only that.
+    declared: &'a [String],
     used: Vec<Substitution>,
 }
 
@@ -139,10 +143,18 @@ impl Words<'_> {
                     filled.push_str(&resolved.text);
                     self.used.extend(resolved.substitutions);
                 }
-                WordPart::Argument(name) => filled.push_str(&self.value(name)?),
+                WordPart::Argument(name) if self.is_known(name) => {
+                    filled.push_str(&self.value(name)?);
+                }
+                WordPart::Argument(name) => filled.push_str(&format!("{{{name}}}")),
             }
         }
         Ok(filled)
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        self.declared.iter().any(|declared| declared == name)
+            || self.command.defaults.contains_key(name)
     }
 
     /// The caller's value, else the default, else nothing. What must be given was checked before.
@@ -160,6 +172,14 @@ impl Words<'_> {
         }
         Ok(text)
     }
+}
+
+fn declared(action: &CliAction) -> Vec<String> {
+    let properties = action.input_schema.as_ref().and_then(|schema| schema.get("properties"));
+    properties
+        .and_then(Value::as_object)
+        .map(|map| map.keys().cloned().collect())
+        .unwrap_or_default()
 }
 
 fn schema_defaults(action: &CliAction) -> Map<String, Value> {

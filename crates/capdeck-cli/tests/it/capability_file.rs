@@ -105,7 +105,7 @@ fn an_agent_sees_the_same_tools() {
     }));
     let mut agent = capdeck(&dirs).serve(&[]);
     agent.initialize();
-    let listed = agent.request("tools/list", json!({}));
+    let listed = agent.request("tools/list", json!({}))["result"].clone();
     let names: Vec<&str> = listed["tools"]
         .as_array()
         .unwrap()
@@ -114,11 +114,11 @@ fn an_agent_sees_the_same_tools() {
         .collect();
     assert_eq!(names, ["fake__search"]);
     let params = json!({ "name": "fake__search", "arguments": { "q": 1 } });
-    assert_eq!(text(&agent.request("tools/call", params)), r#"{"q":1,"count":5}"#);
+    assert_eq!(text(&agent.request("tools/call", params)["result"]), r#"{"q":1,"count":5}"#);
     agent.close();
     let mut alone = capdeck(&dirs).serve(&["--only", "fake"]);
     alone.initialize();
-    let listed = alone.request("tools/list", json!({}));
+    let listed = alone.request("tools/list", json!({}))["result"].clone();
     assert_eq!(listed["tools"].as_array().unwrap().len(), 1);
     assert_eq!(listed["tools"][0]["name"], "search");
     alone.close();
@@ -159,11 +159,11 @@ fn a_server_is_started_in_its_project_with_values_from_everywhere() {
         "C": "x-${FROM_ENVIRONMENT}",
         "D": { "fromEnv": "FROM_ENVIRONMENT" },
         "E": { "fromFile": "secrets/e" },
-        "F": { "fromCommand": ["printf", "%s\n", "a b"] },
+        "F": { "fromCommand": ["printf", "%s\n", "canary a b"] },
     });
     let dirs = TestDirs::new();
     dirs.write("project/.env", "FromFile=one\nmy-key='two'\n");
-    dirs.write("project/secrets/e", "three\n");
+    dirs.write("project/secrets/e", "canary-three\n");
     write(
         &dirs,
         &json!({ "servers": [{
@@ -173,7 +173,7 @@ fn a_server_is_started_in_its_project_with_values_from_everywhere() {
     );
     run(&dirs, &["trust", "--yes"]).success();
     let called = capdeck(&dirs)
-        .env("FROM_ENVIRONMENT", "four")
+        .env("FROM_ENVIRONMENT", "canary-four")
         .args(["call", "My_Server", "environment", "--json"])
         .run()
         .success()
@@ -183,7 +183,7 @@ fn a_server_is_started_in_its_project_with_values_from_everywhere() {
     for (name, value) in [("A", "one"), ("B", "two"), ("C", "x-[redacted]"), ("D", "[redacted]")] {
         assert!(told.contains(&format!(r#""{name}":"{value}""#)), "{name}: {told}");
     }
-    assert!(!told.contains("three") && !told.contains("a b"), "{told}");
+    assert!(!told.contains("canary"), "{told}");
     let project = dirs.project().canonicalize().unwrap();
     assert!(told.contains(project.to_str().unwrap()), "{told}");
 }
@@ -324,12 +324,7 @@ fn an_init_runs_once_and_again_after_a_failure() {
 
 #[test]
 fn the_option_decides_how_tools_are_offered() {
-    for (option, expected) in [
-        ("expose-all", "direct"),
-        ("on-demand", "on_demand"),
-        ("search", "search"),
-        ("none", "none"),
-    ] {
+    for (option, expected) in [("expose-all", "direct"), ("search", "search"), ("none", "none")] {
         let dirs = trusted(&json!({
             "options": { "toolExposure": option },
             "tools": [command_tool("hello", json!({ "cmd": "echo hello" }))],
