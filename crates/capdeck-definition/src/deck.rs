@@ -201,6 +201,9 @@ impl Assembly {
         self.deck.diagnostics.extend(parsed.diagnostics);
         self.deck.quarantined.extend(parsed.quarantined);
         if let Some(file) = parsed.capability_file {
+            if let Some(chosen) = file.options.tool_exposure {
+                self.deck.config.exposure = Some(chosen.exposure());
+            }
             self.deck.capability_file = Some(Arc::new(file));
         }
         // The options of a set's own config concern nobody outside it.

@@ -40,11 +40,14 @@ mod skill_file;
 mod skill_hash;
 mod source;
 mod suggest;
+mod tailoring;
 mod violation;
 
 pub use auth::{Auth, OAuth};
 pub use backend::chaos::{Chaos, ChaosDelay, DelayRange};
-pub use backend::cli::{CliAction, CliAnnotations, CliOutput, CliOutputType, CliTools};
+pub use backend::cli::{
+    CliAction, CliAnnotations, CliCommand, CliOutput, CliOutputType, CliTools, Placeholders,
+};
 pub use backend::google_discovery::GoogleDiscoveryApi;
 pub use backend::graphql::{
     GraphQlEndpoint, GraphQlOperation, GraphQlQueryRights, GraphQlQueryTool,
@@ -77,3 +80,4 @@ pub use setup::{Setup, SetupStep};
 pub use shape::config_file::NamespaceAliases;
 pub use skill_file::{BadSkill, skill_frontmatter};
 pub use source::{Layer, Source};
+pub use tailoring::{ChosenTool, Tailoring, ToolChoice};

@@ -79,7 +79,7 @@ pub(crate) struct EntryFields {
 }
 
 /// How a capability is presented and prepared, wherever it is declared.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Presentation {
     /// Tags for grouping and searching.

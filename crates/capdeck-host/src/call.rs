@@ -7,13 +7,13 @@ use std::{
 
 use capdeck_backend::{CallContext, CallError, ErrorCode, ToolCall};
 use capdeck_catalog::{Capability, RawObject, Tool};
-use capdeck_definition::Backend;
+use capdeck_definition::{Backend, Layer};
 use jiff::Timestamp;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     Consent, FlowGuard, Scope, Session, audit::AuditLine, consent::Passage, flow::Flow, projection,
-    questions::Questions, raw, set_tools, tasks::Calling,
+    questions::Questions, raw, set_tools, tasks::Calling, unformatted,
 };
 
 /// A tool call in the host's words.
@@ -36,6 +36,8 @@ pub struct ToolRequest {
     pub flow: Option<Arc<FlowGuard>>,
     /// A program reads the result and gets all of it, however large; nothing that comes over a wire sets this.
     pub whole: bool,
+    /// Leave the result as the backend gave it, although a capability file names a formatter.
+    pub unformatted: bool,
 }
 
 /// A call that may run.
@@ -54,6 +56,7 @@ impl Session {
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let started = Instant::now();
+        let request = &*unformatted::read(request, || self.is_of_capability_file(request));
         let (approved, flow, outcome) = match self.admit_call(request, context).await {
             Ok(call) => {
                 let outcome = self.run_call(&call, request, context).await;
@@ -117,6 +120,12 @@ impl Session {
         guard.check(&ids, &request.tool, tool, request.arguments.as_deref())
     }
 
+    fn is_of_capability_file(&self, request: &ToolRequest) -> bool {
+        let catalog = self.catalog();
+        let capability = catalog.get(&request.capability);
+        capability.is_some_and(|one| one.definition.source.layer == Layer::ProjectCapabilityFile)
+    }
+
     /// True when the gate stopped the call, also where the client is told that there is no such tool.
     fn is_refusal(&self, request: &ToolRequest, error: &CallError) -> bool {
         let whole = || self.host.catalog_for(self.connections.audience().key());
@@ -166,6 +175,7 @@ impl Session {
             arguments: request.arguments.as_deref(),
             meta: request.meta.clone(),
             rest: request.rest.clone(),
+            unformatted: request.unformatted,
         };
         let calling = Calling { lease, capability, tool, context: &context };
         let outcome = self.call_tool(calling, call).await;

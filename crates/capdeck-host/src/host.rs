@@ -71,6 +71,7 @@ impl Host {
             project: settings.project.as_ref().map(|project| project.dir.clone()),
             artifacts_dir: settings.state_dir.join("artifacts"),
             documents_dir: settings.cache_dir.join("documents"),
+            inits_dir: settings.state_dir.join("inits"),
             vault: settings.vault.clone(),
             guardian: settings.guardian.clone(),
             client_name: "capdeck".to_owned(),

@@ -14,12 +14,24 @@ use crate::{
 };
 
 /// What the answer depends on beside the outcome.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Terms<'a> {
     pub(super) tool: &'a str,
     pub(super) timeout: Duration,
     pub(super) max_output_bytes: u64,
     pub(super) output: CliOutputType,
+    pub(super) style: Style,
+}
+
+/// How the text of an answer is made of the streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// Standard output as it is.
+    Streams,
+    /// Standard output, else standard error, without one line break at the end.
+    Plain,
+    /// What kept a tool from being prepared.
+    Init,
 }
 
 /// The answer to a call.
@@ -114,7 +126,18 @@ impl Printed {
             structured.insert("signal".into(), signal.into());
         }
         let mut is_error = exit.code != Some(0);
-        let mut text = if is_error { self.failure_text(exit) } else { self.stdout.clone() };
+        let mut text = match (is_error, terms.style) {
+            (true, Style::Init) => {
+                let failure = self.failure_text(exit);
+                format!(
+                    "the initialisation of `{}` failed, and is tried again with the next call: {failure}",
+                    terms.tool
+                )
+            }
+            (true, Style::Streams | Style::Plain) => self.failure_text(exit),
+            (false, Style::Plain) => self.plain_text().to_owned(),
+            (false, Style::Streams | Style::Init) => self.stdout.clone(),
+        };
         if terms.output == CliOutputType::Json && !self.stdout.trim().is_empty() {
             match read_json(&stdout) {
                 Ok(value) => drop(structured.insert("json".into(), value)),
@@ -135,6 +158,11 @@ impl Printed {
             }
         }
         ToolResult { text, artifacts, structured, is_error, meta: Map::new() }.build()
+    }
+
+    fn plain_text(&self) -> &str {
+        let text = if self.stdout.is_empty() { &self.stderr } else { &self.stdout };
+        text.strip_suffix('\n').unwrap_or(text)
     }
 
     fn failure_text(&self, exit: Exit) -> String {

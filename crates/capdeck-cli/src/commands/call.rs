@@ -56,12 +56,14 @@ pub(crate) struct CallArgs {
 pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let CallArgs { id, words, args, field, timeout_ms, yes } = args;
     let printer = context.printer;
-    let (ToolTarget { id, tool: name }, pairs) = ToolTarget::take(id, words)?;
+    let host = context.open_host()?;
+    let file = host.deck().capability_file.clone();
+    let (ToolTarget { id, tool: name }, pairs) = ToolTarget::take_from(file.as_deref(), id, words)?;
     let given = args.as_deref().map(read_arguments).transpose()?;
     let pairs = arguments::parse_pairs(pairs)?;
     let watcher = Arc::new(Watcher::new(&id, printer.asker()));
     let (client, caller) = (watcher.profile(), watcher.clone());
-    let result = with_caller(context.open_host()?, client, caller, async |session, call| {
+    let result = with_caller(host, client, caller, async |session, call| {
         let progress = printer.progress(&format!("starting {id}"));
         let capability = session.capability(&id)?;
         let tool = session.find_tool(&capability, &name, call).await?.ok_or_else(|| {

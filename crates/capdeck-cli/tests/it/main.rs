@@ -9,6 +9,7 @@ mod budget;
 mod call;
 mod canary;
 mod canary_apis;
+mod capability_file;
 mod chaos;
 mod check;
 mod completions;
