@@ -4,5 +4,8 @@
 //! others wrote. Nothing here knows a host, a connection or a protocol.
 
 mod atomic_file;
+mod folder_lock;
+mod git;
 
 pub use atomic_file::{WriteError, replace_file};
+pub use git::{Git, GitError, GitSite, RepoAddress, Revision, Snapshot};
