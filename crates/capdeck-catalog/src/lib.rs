@@ -36,7 +36,7 @@ pub use capability::{Capability, HiddenReason, Status};
 pub use catalog::Catalog;
 pub use compact::compact;
 pub use discovery::{Discovery, ImportProblem, RawObject, ServerFacts, Tool};
-pub use hidden_text::{HiddenKind, HiddenText, hidden_text, reveal};
+pub use hidden_text::{HiddenText, hidden_text};
 pub use names::{NameTable, Owner};
 pub use nearest::nearest;
 pub use observed_shape::Shape;
