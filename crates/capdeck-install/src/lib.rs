@@ -4,8 +4,10 @@
 //! others wrote. Nothing here knows a host, a connection or a protocol.
 
 mod atomic_file;
+mod edit;
 mod folder_lock;
 mod git;
 
 pub use atomic_file::{WriteError, replace_file};
+pub use edit::{Document, EditError, FileFormat, Splice, Step, SyntaxError, keys};
 pub use git::{Git, GitError, GitSite, RepoAddress, Revision, Snapshot};
