@@ -6,8 +6,20 @@
 mod atomic_file;
 mod edit;
 mod folder_lock;
+mod frontmatter;
 mod git;
+mod project;
+mod provider;
+mod source;
 
 pub use atomic_file::{WriteError, replace_file};
 pub use edit::{Document, EditError, FileFormat, Splice, Step, SyntaxError, keys};
 pub use git::{Git, GitError, GitSite, RepoAddress, Revision, Snapshot};
+pub use project::{
+    Action, ApplyError, Change, Edited, Endpoints, Fetch, FetchError, InstallPlan, InstallRequest,
+    Installer, OpenError, PinUse, Problem,
+};
+pub use provider::{
+    EntryTarget, HookAgent, HookFile, McpFile, Provider, RuleFiles, RuleHeader, SubagentFiles,
+    SubagentForm,
+};
