@@ -8,11 +8,13 @@ mod auth;
 mod budget;
 mod call;
 mod check;
+mod clean;
 mod completions;
 mod describe;
 mod doctor;
 mod init;
 mod inspect;
+mod install;
 mod list;
 mod pins;
 mod run;
@@ -63,6 +65,8 @@ pub(crate) enum Command {
     Validate(validate::ValidateArgs),
     Add(add::AddArgs),
     Init(init::InitArgs),
+    Install(install::InstallArgs),
+    Clean(clean::CleanArgs),
     Trust(trust::TrustArgs),
     Untrust(untrust::UntrustArgs),
     Setup(setup::SetupArgs),
@@ -99,6 +103,8 @@ impl Command {
             Self::Validate(args) => validate::run(args, context),
             Self::Add(args) => add::run(args, context),
             Self::Init(args) => init::run(args, context),
+            Self::Install(args) => install::run(args, context),
+            Self::Clean(args) => clean::run(args, context),
             Self::Trust(args) => trust::run(args, context),
             Self::Untrust(args) => untrust::run(args, context),
             Self::Setup(args) => setup::run(args, context),
