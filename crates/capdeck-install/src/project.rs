@@ -80,7 +80,7 @@ pub struct InstallPlan {
     /// The files that change, by path.
     pub changes: Vec<Change>,
     pub problems: Vec<Problem>,
-    /// What the new files make agents able to run.
+    /// What becomes able to run.
     pub surface: Vec<String>,
     manifest: Manifest,
     kept: std::collections::BTreeMap<String, Vec<u8>>,
@@ -140,9 +140,10 @@ impl Installer {
             request;
         let mut problems = missing_commands(file, search_path);
         let old_lock = self.read_lock(&mut problems);
+        let plugin_dir = self.state.plugins();
         let ways = Ways { git, fetch, cache_dir: &self.cache_dir };
         let Gathered { mut content, pins, problems: found } =
-            gather(file, &self.project, ways, &old_lock.pins, *pin_use);
+            gather(file, &self.project, ways, &old_lock.pins, *pin_use, providers, &plugin_dir);
         problems.extend(found);
         problems.extend(screen::screen(&mut content, &file.options.security, &self.project));
         let desired = compose(&self.project, &self.state, &content, endpoints, providers);
@@ -151,7 +152,7 @@ impl Installer {
         plan.problems = problems;
         self.lock_change(&mut plan, old_lock, &pins, *pin_use, now);
         plan.manifest.providers = providers.iter().map(|one| one.id.to_owned()).collect();
-        plan.surface = surface::surface(&content);
+        plan.surface = surface::surface(file, &content);
         plan
     }
 

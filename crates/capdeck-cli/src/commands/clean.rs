@@ -30,7 +30,7 @@ pub(crate) fn run(args: &CleanArgs, context: &Context<'_>) -> Result<ExitStatus,
     finish_interrupted(&mut installer, *dry_run, printer)?;
     let edited = if *force { Edited::Overwrite } else { Edited::Keep };
     let plan = installer.plan_clean(edited);
-    let report = Report::new(&installer, &plan, &[], Vec::new());
+    let report = Report::new(&installer, &plan, &[]);
     report.refuse_unsound(printer)?;
     if *dry_run {
         report.print(Outcome::Planned, printer);

@@ -9,16 +9,12 @@ use std::path::PathBuf;
 
 use capdeck_auth::Reach;
 use capdeck_catalog::Trust;
-use capdeck_definition::CapabilityFile;
 use capdeck_host::{Host, TrustStore};
-use capdeck_install::{
-    Edited, Endpoints, Git, InstallPlan, InstallRequest, Installer, PinUse, Provider,
-};
+use capdeck_install::{Edited, Endpoints, Git, InstallRequest, Installer, PinUse, Provider};
 
 use crate::{
     context::Context,
     errors::{ExitStatus, Failure},
-    plan::plan,
     printer::Printer,
     settings::Settings,
 };
@@ -90,18 +86,25 @@ pub(crate) fn run(args: &InstallArgs, context: &Context<'_>) -> Result<ExitStatu
         let _progress = printer.progress("fetching and comparing");
         installer.plan(&request, &Git::new(&settings.cache_dir), &texts::Texts { reach })
     };
-    let surface = surface(&host, &file, &planned);
-    let report = Report::new(&installer, &planned, &providers, surface);
+    let report = Report::new(&installer, &planned, &providers);
     report.refuse_unsound(printer)?;
     if *dry_run {
         report.print(Outcome::Planned, printer);
         return Ok(ExitStatus::Done);
     }
-    if !is_trusted {
+    // Servers of plugins become files of the project's deck, which need trust like any other.
+    let deck_dir = installer.project().join(".capdeck");
+    let adds_to_deck = planned.changes.iter().any(|change| change.path.starts_with(&deck_dir));
+    let needs_trust = !is_trusted || adds_to_deck;
+    if needs_trust {
         agree(&report, *yes, printer)?;
     }
     let skipped = installer.apply(planned).map_err(|error| apply_failed(&error))?;
-    if !is_trusted {
+    if adds_to_deck {
+        let settings = context.settings()?;
+        trust(&settings.open_host()?, &settings)?;
+    } else if needs_trust {
+        // Exactly what was shown, even if somebody changed the file since.
         trust(&host, &settings)?;
     }
     report.print(Outcome::Done { skipped }, printer);
@@ -124,17 +127,6 @@ fn endpoints(url: Option<&str>) -> Result<Endpoints, Failure> {
 fn search_path(settings: &Settings) -> Vec<PathBuf> {
     let path = settings.environment.get("PATH").unwrap_or_default();
     std::env::split_paths(path).collect()
-}
-
-/// What would be able to run afterwards: the file's own servers and tools, hooks, scripts.
-fn surface(host: &Host, file: &CapabilityFile, planned: &InstallPlan) -> Vec<String> {
-    let deck = host.deck();
-    let own = deck.definitions.iter().filter(|one| one.source.path == file.path);
-    let mut lines: Vec<String> = own
-        .flat_map(|one| plan(one).into_iter().map(move |line| format!("`{}` {line}", one.id)))
-        .collect();
-    lines.extend(planned.surface.iter().cloned());
-    lines
 }
 
 fn agree(report: &Report<'_>, yes: bool, printer: &Printer) -> Result<(), Failure> {

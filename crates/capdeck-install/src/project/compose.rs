@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{
     Endpoints,
-    content::Content,
+    content::{Content, PluginCopy},
     desired::{Desired, OwnFile},
     entries::add_entries,
     hooks::add_hooks,
@@ -17,6 +17,9 @@ use crate::provider::Provider;
 
 /// The file for instructions when no agent has one of its own.
 const LAST_RESORT: &str = "AGENTS.md";
+
+/// The folder of a project's own deck.
+const DECK: &str = ".capdeck";
 
 /// Every file of every provider.
 pub(crate) fn compose(
@@ -34,7 +37,32 @@ pub(crate) fn compose(
     let subagents = &content.subagents;
     add_subagents(&mut desired, project, subagents, content.servers, endpoints, providers);
     add_entries(&mut desired, project, subagents, content.servers, endpoints, providers);
+    add_plugins(&mut desired, project, content);
     desired
+}
+
+/// What plugins run: copies of their files, and their servers as definitions of the project's deck.
+fn add_plugins(desired: &mut Desired, project: &Path, content: &Content) {
+    for PluginCopy { id, dir, files } in &content.plugin_copies {
+        for file in files {
+            let own = OwnFile {
+                content: file.content.clone(),
+                is_program: file.is_program,
+                part_of: format!("plugin `{id}`"),
+                unit: None,
+            };
+            desired.add_own_at(dir.join(&file.path), own);
+        }
+    }
+    for server in &content.server_definitions {
+        let own = OwnFile {
+            content: server.text.clone().into_bytes(),
+            is_program: false,
+            part_of: format!("server `{}`", server.id),
+            unit: None,
+        };
+        desired.add_own(project, &format!("{DECK}/{}.md", server.id), own);
+    }
 }
 
 fn add_skills(

@@ -1,5 +1,7 @@
 //! Everything that is installed, fetched and read: plain data, no longer tied to where it came from.
 
+use std::path::PathBuf;
+
 use capdeck_definition::capa::{HookEvent, RuleConflicts, Visibility};
 
 use super::Block;
@@ -16,6 +18,28 @@ pub(crate) struct Content {
     pub(crate) hooks: Vec<HookContent>,
     pub(crate) subagents: Vec<SubagentContent>,
     pub(crate) servers: Servers,
+    /// Servers of plugins, as definitions of the project's deck.
+    pub(crate) server_definitions: Vec<ServerDefinition>,
+    /// Plugins whose hooks or servers run files of their own.
+    pub(crate) plugin_copies: Vec<PluginCopy>,
+}
+
+/// A server that a plugin brings.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerDefinition {
+    pub(crate) id: String,
+    /// The text of its definition.
+    pub(crate) text: String,
+    /// What it starts or connects to.
+    pub(crate) does: String,
+}
+
+/// The files of a plugin, kept in the state folder.
+#[derive(Debug, Clone)]
+pub(crate) struct PluginCopy {
+    pub(crate) id: String,
+    pub(crate) dir: PathBuf,
+    pub(crate) files: Vec<FolderFile>,
 }
 
 /// What agents are told about MCP servers.

@@ -2,6 +2,7 @@
 //! caches.
 
 mod origin;
+mod plugins;
 mod skills;
 mod texts;
 
@@ -17,7 +18,7 @@ use super::{
     fetch::Fetch,
     pins::{Pins, Section},
 };
-use crate::{frontmatter::Frontmatter, git::Git, source::inside};
+use crate::{frontmatter::Frontmatter, git::Git, provider::Provider, source::inside};
 use origin::Origins;
 
 /// What may happen to pins.
@@ -47,16 +48,22 @@ pub(crate) struct Gathered {
     pub(crate) problems: Vec<Problem>,
 }
 
-/// Reads all sections of a file. `project` is its real folder.
+/// Reads all sections of a file. `project` is its real folder; plugins are taken apart for `providers`.
 pub(crate) fn gather(
     file: &CapabilityFile,
     project: &Path,
     ways: Ways<'_>,
     pins: &Pins,
     pin_use: PinUse,
+    providers: &[&'static Provider],
+    plugin_dir: &Path,
 ) -> Gathered {
-    let mut gathering =
-        Gathering { project, origins: Origins::new(ways, pins, pin_use), problems: Vec::new() };
+    let mut gathering = Gathering {
+        project,
+        plugin_dir,
+        origins: Origins::new(ways, pins, pin_use),
+        problems: Vec::new(),
+    };
     let mut content = Content {
         skills: gathering.skills(&file.skills),
         rule_conflicts: file.options.rule_conflicts,
@@ -92,14 +99,20 @@ pub(crate) fn gather(
             });
         }
     }
-    content.subagents = file.subagents.iter().map(|one| subagent(one, file, &content)).collect();
-    content.servers = servers(file);
+    gathering.plugins(file, providers, &mut content);
+    let declared: Vec<_> = file.subagents.iter().map(|one| subagent(one, file, &content)).collect();
+    // What the file declares wins over what a plugin brings under the same id.
+    content.subagents.retain(|one| !declared.iter().any(|known| known.id == one.id));
+    content.subagents.splice(0..0, declared);
+    content.servers = servers(file, &content);
     let Gathering { origins, problems, .. } = gathering;
     Gathered { content, pins: origins.into_pins(), problems }
 }
 
 struct Gathering<'a> {
     project: &'a Path,
+    /// Where copies of plugins are kept.
+    plugin_dir: &'a Path,
     origins: Origins<'a>,
     problems: Vec<Problem>,
 }
@@ -196,8 +209,11 @@ fn inline_description(kind: &SkillKind) -> Option<String> {
     }
 }
 
-fn servers(file: &CapabilityFile) -> Servers {
-    let has_any = !file.servers.is_empty() || !file.tools.is_empty() || !file.subagents.is_empty();
+fn servers(file: &CapabilityFile, content: &Content) -> Servers {
+    let has_any = !file.servers.is_empty()
+        || !file.tools.is_empty()
+        || !file.subagents.is_empty()
+        || !content.server_definitions.is_empty();
     match file.options.tool_exposure {
         _ if !has_any => Servers::Nothing,
         Some(ToolExposure::None) => Servers::ShellOnly,

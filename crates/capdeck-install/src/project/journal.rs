@@ -16,7 +16,6 @@ use super::{
     manifest::{Manifest, ProjectState, sha256},
     plan::Change,
 };
-use crate::replace_file;
 
 /// One file to be changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -138,14 +137,16 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(failed(error)),
         };
+        let beside = beside(&step.path);
         if current != step.before && current != step.after {
+            remove_file(&beside).map_err(failed)?;
             return Ok(false);
         }
         match &step.after {
             Some(hash) => {
                 if current.as_ref() != Some(hash) {
                     let content = fs::read(self.dir.join(hash)).map_err(failed)?;
-                    replace_file(&step.path, &content).map_err(|error| failed(error.source))?;
+                    replace(&step.path, &beside, &content).map_err(failed)?;
                 }
                 if step.is_program {
                     make_program(&step.path).map_err(failed)?;
@@ -154,6 +155,8 @@ impl Journal {
             None if current.is_some() => fs::remove_file(&step.path).map_err(failed)?,
             None => {}
         }
+        // A killed run may have left it.
+        remove_file(&beside).map_err(failed)?;
         Ok(true)
     }
 
@@ -201,9 +204,39 @@ fn forget_unneeded(state: &Path, manifest: &Manifest) {
         }
     }
     if manifest.is_empty() {
-        for folder in ["kept", "hooks", ""] {
+        for folder in ["kept", "hooks", "plugins", ""] {
             let _stays_if_used = fs::remove_dir(state.join(folder));
         }
+    }
+}
+
+/// Where a file's new content is written before it takes its place. Always the same name, so that whoever finishes an
+/// interrupted run finds what it left.
+fn beside(path: &Path) -> PathBuf {
+    let hash = sha256(path.as_os_str().as_encoded_bytes());
+    let short: String = hash.chars().take(12).collect();
+    path.with_file_name(format!(".capdeck-{short}.new"))
+}
+
+/// Replaces a file in one step, keeping its permissions. Paths of a journal are real: none is a link.
+fn replace(path: &Path, beside: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    remove_file(beside)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(beside)?;
+    file.write_all(content)?;
+    if let Ok(known) = fs::metadata(path) {
+        file.set_permissions(known.permissions())?;
+    }
+    file.sync_all()?;
+    fs::rename(beside, path)?;
+    sync_folder(folder)
+}
+
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

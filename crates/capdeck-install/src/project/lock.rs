@@ -163,6 +163,16 @@ fn row(pin: &Pin) -> Map<String, Value> {
                     put("repo", json!(repo.name));
                     put("skillName", json!(target_text(&repo.target)));
                 }
+                Section::Plugin => {
+                    let (name, path) = match &repo.target {
+                        RepoTarget::Root => (None, None),
+                        RepoTarget::Named(name) => (Some(name), None),
+                        RepoTarget::Path(path) => (None, Some(path)),
+                    };
+                    put("repo", json!(repo.name));
+                    put("subpath", json!(path));
+                    put("requestedSearchName", json!(name));
+                }
                 Section::Rule | Section::Snippet | Section::Hook => {
                     let target = match &repo.target {
                         RepoTarget::Root => String::new(),
@@ -179,6 +189,11 @@ fn row(pin: &Pin) -> Map<String, Value> {
             put("requestedRef", json!(repo.commit));
             put("resolvedRef", json!(commit));
             put("resolvedVersion", json!(version));
+            if pin.section == Section::Plugin {
+                // Other readers expect a name; the manifest's own follows from the commit.
+                put("manifestName", json!(pin.id));
+                put("manifestVersion", Value::Null);
+            }
             if let Some(sha256) = sha256 {
                 put("bodySha256", json!(sha256));
             }
@@ -200,6 +215,14 @@ fn pin(section: Section, row: Row) -> Option<Pin> {
     let (name, target) = match section {
         // The lock of a skill does not tell a name from a path.
         Section::Skill => (row.repo?, RepoTarget::Named(row.skill_name.unwrap_or_default())),
+        Section::Plugin => {
+            let target = match (row.subpath, row.requested_search_name) {
+                (Some(path), _) => RepoTarget::Path(path),
+                (None, Some(name)) => RepoTarget::Named(name),
+                (None, None) => RepoTarget::Root,
+            };
+            (row.repo?, target)
+        }
         Section::Rule | Section::Snippet | Section::Hook => {
             let repo = Repo::parse_whole(host, row.repo.as_deref()?).ok()?;
             (repo.name, repo.target)

@@ -104,6 +104,11 @@ impl ProjectState {
         fs::read(self.dir.join("kept").join(sha256))
     }
 
+    /// Where copies of plugins are.
+    pub(crate) fn plugins(&self) -> PathBuf {
+        self.dir.join("plugins")
+    }
+
     /// Where the scripts of hooks are.
     pub(crate) fn hook_script(&self, id: &str) -> PathBuf {
         self.dir.join("hooks").join(id)

@@ -8,6 +8,7 @@ use super::lock::target_text;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Section {
     Skill,
+    Plugin,
     Hook,
     Rule,
     Snippet,
@@ -33,12 +34,14 @@ pub(crate) enum Origin {
 pub(crate) struct Pins(Vec<Pin>);
 
 impl Section {
-    pub(crate) const ALL: [Self; 4] = [Self::Skill, Self::Hook, Self::Rule, Self::Snippet];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Skill, Self::Plugin, Self::Hook, Self::Rule, Self::Snippet];
 
     /// Its name in a lock.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Skill => "skills",
+            Self::Plugin => "plugins",
             Self::Hook => "hooks",
             Self::Rule => "rules",
             Self::Snippet => "snippets",
@@ -47,7 +50,7 @@ impl Section {
 
     /// Whether other readers of a lock expect the section even when it is empty.
     pub(crate) fn is_always_written(self) -> bool {
-        matches!(self, Self::Skill | Self::Hook)
+        matches!(self, Self::Skill | Self::Plugin | Self::Hook)
     }
 }
 

@@ -67,6 +67,12 @@ pub(crate) fn screen(content: &mut Content, security: &Security, project: &Path)
         subagent.description.iter_mut().for_each(|text| look(text, &about));
         subagent.instructions.iter_mut().for_each(|text| look(text, &about));
     }
+    for plugin in &mut content.plugin_copies {
+        for file in &mut plugin.files {
+            let about = format!("plugin `{}`, {}", plugin.id, file.path);
+            screen_bytes(&mut file.content, &about, &mut look);
+        }
+    }
     problems
 }
 

@@ -160,6 +160,58 @@ fn one_missing_skill_is_told_with_what_there_is() {
 }
 
 #[test]
+fn a_plugin_is_taken_apart() {
+    let fixture = Fixture::new();
+    fixture.commit(
+        "team/plugins",
+        &[
+            ("tools/.claude-plugin/plugin.json", r#"{"name": "Team Tools", "version": "1.0.0"}"#),
+            ("tools/skills/web/SKILL.md", "---\nname: web\ndescription: Web\n---\n"),
+            ("tools/commands/ship.md", "---\ndescription: Ships it\nmodel: x\n---\nShip.\n"),
+            ("tools/agents/helper.md", "---\nname: helper\ndescription: Helps\ntools: Read\n---\nHelp.\n"),
+            ("tools/rules/style.mdc", "---\nglobs: src/**,*.md\nalwaysApply: false\n---\nPlainly.\n"),
+            (
+                "tools/hooks/hooks.json",
+                r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/stop.sh"}]}]}}"#,
+            ),
+            ("tools/stop.sh", "#!/bin/sh\n"),
+            (
+                "tools/.mcp.json",
+                r#"{"mcpServers": {"local": {"command": "./serve.sh", "args": ["--x"]}, "far": {"url": "https://example.com/mcp"}}}"#,
+            ),
+            ("tools/serve.sh", "#!/bin/sh\n"),
+            ("tools/themes/dark.json", "{}"),
+        ],
+    );
+    let yaml = r#"
+plugins: [{ type: github, def: { repo: "team/plugins@Team Tools" }, servers: { far: { as: away } } }]
+skills: [{ id: web, type: plugin }, { id: none, type: plugin }]
+"#;
+    let before = fixture.tree();
+    let told = fixture.install(yaml, &["claude-code"]);
+    let messages: Vec<&str> = told.iter().map(|one| one.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "of the sub-agent `helper`, tools is not taken over",
+            "agents cannot be given its themes",
+            "no plugin brings it",
+        ]
+    );
+    insta::assert_snapshot!("plugin", fixture.shown());
+    let (_, again) = fixture.plan(yaml, &["claude-code"]);
+    assert!(again.changes.is_empty(), "{:#?}", again.changes);
+    let surface = again.surface.join("\n");
+    assert!(surface.contains("server `away` connects to https://example.com/mcp"), "{surface}");
+    fixture.clean();
+    assert_eq!(fixture.tree(), before);
+
+    let missing = yaml.replace("Team Tools", "Nothing");
+    let told = fixture.install(&missing, &["claude-code"]);
+    assert!(told[0].message.contains("there is no plugin `Nothing`"), "{told:?}");
+}
+
+#[test]
 fn addresses_are_fetched_and_web_pages_refused() {
     let fixture = Fixture::new();
     let url = "https://example.com/rule.md";

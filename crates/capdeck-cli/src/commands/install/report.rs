@@ -34,7 +34,6 @@ impl<'a> Report<'a> {
         installer: &Installer,
         plan: &InstallPlan,
         providers: &'a [&'static Provider],
-        surface: Vec<String>,
     ) -> Self {
         let project = installer.project().to_owned();
         let line =
@@ -42,9 +41,9 @@ impl<'a> Report<'a> {
         Self {
             changes: plan.changes.iter().map(line).collect(),
             problems: plan.problems.clone(),
+            surface: plan.surface.clone(),
             project,
             providers,
-            surface,
         }
     }
 

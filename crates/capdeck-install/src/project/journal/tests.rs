@@ -66,11 +66,22 @@ fn a_run_that_stops_after_any_step_is_finished_by_the_next() {
         for step in journal.steps.iter().take(taken) {
             assert!(journal.take(step).unwrap());
         }
+        // What a run leaves that is killed while it writes the next file.
+        for step in journal.steps.iter().skip(taken).take(1) {
+            fs::create_dir_all(step.path.parent().unwrap()).unwrap();
+            fs::write(beside(&step.path), "half").unwrap();
+        }
         drop(journal);
         let pending = Journal::pending(&fixture.state).unwrap().unwrap();
         assert_eq!(pending.finish().unwrap(), Vec::<PathBuf>::new());
         assert_eq!(fixture.texts(), done(), "after {taken} steps");
         assert!(Journal::pending(&fixture.state).unwrap().is_none());
+        for folder in ["", "new"] {
+            for entry in fs::read_dir(fixture.path(folder)).unwrap() {
+                let name = entry.unwrap().file_name();
+                assert!(!name.to_string_lossy().starts_with(".capdeck-"), "{name:?}");
+            }
+        }
     }
 }
 
