@@ -38,7 +38,7 @@ pub use catalog::Catalog;
 pub use choice::{choose, with_defaults};
 pub use compact::compact;
 pub use discovery::{Discovery, ImportProblem, RawObject, ServerFacts, Tool};
-pub use hidden_text::{HiddenKind, HiddenText, hidden_text, reveal};
+pub use hidden_text::{HiddenText, hidden_text};
 pub use names::{NameTable, Owner};
 pub use nearest::nearest;
 pub use observed_shape::Shape;

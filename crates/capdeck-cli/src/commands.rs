@@ -8,6 +8,7 @@ mod auth;
 mod budget;
 mod call;
 mod check;
+mod clean;
 mod completions;
 mod connect;
 mod describe;
@@ -16,6 +17,7 @@ mod doctor;
 mod import;
 mod init;
 mod inspect;
+mod install;
 mod list;
 mod pins;
 mod run;
@@ -69,6 +71,8 @@ pub(crate) enum Command {
     Connect(connect::ConnectArgs),
     Disconnect(disconnect::DisconnectArgs),
     Import(import::ImportArgs),
+    Install(install::InstallArgs),
+    Clean(clean::CleanArgs),
     Trust(trust::TrustArgs),
     Untrust(untrust::UntrustArgs),
     Setup(setup::SetupArgs),
@@ -108,6 +112,8 @@ impl Command {
             Self::Connect(args) => connect::run(args, context),
             Self::Disconnect(args) => disconnect::run(args, context),
             Self::Import(args) => import::run(args, context),
+            Self::Install(args) => install::run(args, context),
+            Self::Clean(args) => clean::run(args, context),
             Self::Trust(args) => trust::run(args, context),
             Self::Untrust(args) => untrust::run(args, context),
             Self::Setup(args) => setup::run(args, context),

@@ -64,8 +64,8 @@ pub use capdeck_backend::{
     Artifact, ArtifactReader, Begun, CallContext, CallError, Caller, ClientProfile, DeviceLogin,
     ErrorCode, ErrorKind, GuardianCommand, Listener, LocalImport, Login, LoginWay, NoCaller,
     NoListener, Revocation, RpcFailure, SetupEvent, SetupPhase, SetupReport, SignIn, SignInState,
-    SignInStatus, SignedOut, StepReport, StepStatus, StoredArtifact, Swept, project_variables,
-    run_guardian, vault_holder,
+    SignInStatus, SignedOut, StepReport, StepStatus, StoredArtifact, Swept, fetch_text,
+    project_variables, run_guardian, vault_holder,
 };
 pub use capdeck_catalog::RawObject;
 pub use capdeck_definition::{CapabilityId, Exposure};

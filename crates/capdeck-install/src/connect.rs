@@ -11,7 +11,7 @@ mod target;
 mod without;
 
 pub use self::error::ConnectError;
-pub use self::plan::{Change, Plan};
+pub use self::plan::{EntryChange, Plan};
 pub use self::record::Records;
 pub use self::target::Target;
 
@@ -105,7 +105,7 @@ pub fn plan_takeover(
     if let Some(earlier) = record.filter(|_| is_ours && base.is_none()) {
         written.made_folders = earlier.made_folders;
     }
-    let change = if existing.is_some() { Change::Replace } else { Change::Add };
+    let change = if existing.is_some() { EntryChange::Replace } else { EntryChange::Add };
     Ok(Plan::write(target, found, change, Some(after), Some(written)))
 }
 
@@ -126,7 +126,7 @@ pub fn plan_disconnect(
         return Err(ConnectError::NotOurs { name, file });
     }
     let after = without::without_ours(target, &found, record.as_ref())?;
-    Ok(Plan::write(target, found, Change::Remove, after, None).after_removal(record))
+    Ok(Plan::write(target, found, EntryChange::Remove, after, None).after_removal(record))
 }
 
 /// Whether an entry looks like one that leads to Capdeck, whoever wrote it.

@@ -1,6 +1,6 @@
 //! `capdeck disconnect CLIENT…`: the entry for Capdeck out of an agent's configuration again.
 
-use capdeck_install::{Change, Foreign, Plan, Records, Scope, Target, plan_disconnect};
+use capdeck_install::{EntryChange, Foreign, Plan, Records, Scope, Target, plan_disconnect};
 
 use super::connect::{NAME, ScopeChoice, client, client_ids, folders, report};
 use crate::{
@@ -62,9 +62,9 @@ pub(crate) fn run(args: &DisconnectArgs, context: &Context<'_>) -> Result<ExitSt
         }
     }
     // Where one scope had the entry, that another had none is no news.
-    let found = plans.iter().any(|plan| plan.change != Change::None);
+    let found = plans.iter().any(|plan| plan.change != EntryChange::None);
     if found && scope.is_none() {
-        plans.retain(|plan| plan.change != Change::None);
+        plans.retain(|plan| plan.change != EntryChange::None);
     }
     report(&plans, *dry_run, context);
     Ok(ExitStatus::Done)

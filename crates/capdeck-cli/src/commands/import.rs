@@ -3,7 +3,8 @@
 mod keep;
 
 use capdeck_install::{
-    Change, Client, Foreign, Plan, Records, Scope, Target, is_capdeck, plan_takeover, take_server,
+    Client, EntryChange, Foreign, Plan, Records, Scope, Target, is_capdeck, plan_takeover,
+    take_server,
 };
 use serde_json::{Value, json};
 
@@ -169,7 +170,7 @@ fn tell(client: &Client, items: &[Item], plans: &[Plan], dry_run: bool, context:
         report(plans, dry_run, context);
     }
     let kept = items.iter().any(|item| matches!(item.outcome, Outcome::Kept { .. }));
-    let is_replaced = plans.iter().any(|plan| plan.change != Change::None);
+    let is_replaced = plans.iter().any(|plan| plan.change != EntryChange::None);
     if kept && !dry_run && !is_replaced {
         printer.note("see whether they answer with: capdeck check");
     }

@@ -93,6 +93,17 @@ fn the_guide_to_code_mode_shows_real_output() {
     compare(&path, &replay(&dirs, &written, &[]));
 }
 
+/// The guide's own capability file makes the project.
+#[test]
+fn the_guide_to_installing_shows_real_output() {
+    let path = document("docs/guide/install.md");
+    let written = fs::read_to_string(&path).unwrap();
+    let [file] = fenced(&written, "yaml").try_into().unwrap();
+    let dirs = TestDirs::new();
+    dirs.write("project/capabilities.yaml", file);
+    compare(&path, &replay(&dirs, &written, &[]));
+}
+
 /// The id of an approval in the guide.
 const SHOWN_ID: &str = "3f9a1c2e";
 

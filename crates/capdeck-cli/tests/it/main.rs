@@ -18,6 +18,7 @@ mod doctor;
 mod documents;
 mod guardian;
 mod init;
+mod install;
 mod list;
 mod openapi;
 mod pins;

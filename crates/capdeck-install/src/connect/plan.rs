@@ -15,7 +15,7 @@ use crate::atomic_file::replace_file;
 
 /// What becomes of the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum EntryChange {
     /// Nothing: it is as it should be.
     None,
     Add,
@@ -27,7 +27,7 @@ pub enum Change {
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub target: Target,
-    pub change: Change,
+    pub change: EntryChange,
     before: Option<String>,
     /// No text: the file goes.
     after: Option<String>,
@@ -39,13 +39,13 @@ pub struct Plan {
 impl Plan {
     pub(super) fn unchanged(target: &Target, found: Found) -> Self {
         let after = found.text.clone();
-        Self::write(target, found, Change::None, after, None)
+        Self::write(target, found, EntryChange::None, after, None)
     }
 
     pub(super) fn write(
         target: &Target,
         found: Found,
-        change: Change,
+        change: EntryChange,
         after: Option<String>,
         record: Option<Record>,
     ) -> Self {
@@ -72,7 +72,7 @@ impl Plan {
     /// Makes the change, whole or not at all. A file that is no longer what the plan was made for is left alone.
     pub fn apply(&self, records: &Records) -> Result<(), ConnectError> {
         let file = &self.target.file;
-        if self.change == Change::None {
+        if self.change == EntryChange::None {
             return Ok(());
         }
         self.target.check_place()?;
@@ -98,7 +98,7 @@ impl Plan {
             }
             return Err(error);
         }
-        if self.change == Change::Remove {
+        if self.change == EntryChange::Remove {
             records.forget(&self.target)?;
         }
         Ok(())

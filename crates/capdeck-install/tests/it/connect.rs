@@ -3,8 +3,8 @@
 use std::{fs, path::Path};
 
 use capdeck_install::{
-    Change, Client, ConnectError, Folders, Foreign, Launch, Records, Scope, Target, plan_connect,
-    plan_disconnect, plan_takeover,
+    Client, ConnectError, EntryChange, Folders, Foreign, Launch, Records, Scope, Target,
+    plan_connect, plan_disconnect, plan_takeover,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -39,12 +39,12 @@ impl Place {
         target: &Target,
         entry: &Value,
         foreign: Foreign,
-    ) -> Result<Change, ConnectError> {
+    ) -> Result<EntryChange, ConnectError> {
         let plan = plan_connect(target, entry, foreign, &self.records)?;
         plan.apply(&self.records).map(|()| plan.change)
     }
 
-    fn disconnect(&self, target: &Target) -> Result<Change, ConnectError> {
+    fn disconnect(&self, target: &Target) -> Result<EntryChange, ConnectError> {
         let plan = plan_disconnect(target, Foreign::Keep, &self.records)?;
         plan.apply(&self.records).map(|()| plan.change)
     }
@@ -75,17 +75,17 @@ fn a_second_time_changes_nothing_and_a_new_address_only_the_entry() {
     let target = place.target("cursor", Scope::User);
     let before = "{\n  // mine\n  \"mcpServers\": {\n    \"a\": { \"command\": \"a\" }\n  }\n}\n";
     write(&target, before);
-    assert_eq!(place.connect(&target, &entry("cursor"), Foreign::Keep).unwrap(), Change::Add);
+    assert_eq!(place.connect(&target, &entry("cursor"), Foreign::Keep).unwrap(), EntryChange::Add);
     let first = read(&target);
-    assert_eq!(place.connect(&target, &entry("cursor"), Foreign::Keep).unwrap(), Change::None);
+    assert_eq!(place.connect(&target, &entry("cursor"), Foreign::Keep).unwrap(), EntryChange::None);
     assert_eq!(read(&target), first);
 
     let other = json!({ "url": "http://127.0.0.1:7717/mcp" });
-    assert_eq!(place.connect(&target, &other, Foreign::Keep).unwrap(), Change::Replace);
+    assert_eq!(place.connect(&target, &other, Foreign::Keep).unwrap(), EntryChange::Replace);
     assert!(read(&target).contains("7717"));
-    assert_eq!(place.disconnect(&target).unwrap(), Change::Remove);
+    assert_eq!(place.disconnect(&target).unwrap(), EntryChange::Remove);
     assert_eq!(read(&target), before, "the bytes before the first time");
-    assert_eq!(place.disconnect(&target).unwrap(), Change::None);
+    assert_eq!(place.disconnect(&target).unwrap(), EntryChange::None);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What was, or would be, done to agents' files.
 
-use capdeck_install::{Change, Plan};
+use capdeck_install::{EntryChange, Plan};
 use serde_json::{Value, json};
 
 use crate::{
@@ -23,7 +23,8 @@ pub(in crate::commands) fn report(plans: &[Plan], dry_run: bool, context: &Conte
         }
         printer.note(&line(plan, dry_run));
     }
-    let wrote = plans.iter().any(|plan| matches!(plan.change, Change::Add | Change::Replace));
+    let wrote =
+        plans.iter().any(|plan| matches!(plan.change, EntryChange::Add | EntryChange::Replace));
     if wrote && !dry_run {
         printer
             .note("restart the agent, or reload its MCP servers, to see your capabilities there");
@@ -46,12 +47,12 @@ pub(in crate::commands) fn to_json(plan: &Plan, dry_run: bool) -> Value {
     item
 }
 
-fn change(change: Change) -> &'static str {
+fn change(change: EntryChange) -> &'static str {
     match change {
-        Change::None => "none",
-        Change::Add => "add",
-        Change::Replace => "replace",
-        Change::Remove => "remove",
+        EntryChange::None => "none",
+        EntryChange::Add => "add",
+        EntryChange::Replace => "replace",
+        EntryChange::Remove => "remove",
     }
 }
 
@@ -62,13 +63,13 @@ fn line(plan: &Plan, dry_run: bool) -> String {
     let place = format!("{file} ({} scope)", target.scope.as_str());
     let would = if dry_run { "would be " } else { "" };
     match plan.change {
-        Change::None => format!("{client}: nothing to change in {place}"),
-        Change::Add => format!("{client}: `{name}` {would}added to {place}"),
-        Change::Replace => format!("{client}: `{name}` {would}replaced in {place}"),
-        Change::Remove if plan.after().is_none() => {
+        EntryChange::None => format!("{client}: nothing to change in {place}"),
+        EntryChange::Add => format!("{client}: `{name}` {would}added to {place}"),
+        EntryChange::Replace => format!("{client}: `{name}` {would}replaced in {place}"),
+        EntryChange::Remove if plan.after().is_none() => {
             format!("{client}: {place} {would}removed: nothing else was in it")
         }
-        Change::Remove => format!("{client}: `{name}` {would}taken out of {place}"),
+        EntryChange::Remove => format!("{client}: `{name}` {would}taken out of {place}"),
     }
 }
 
