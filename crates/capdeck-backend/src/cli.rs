@@ -1,6 +1,7 @@
 //! Command-line actions as a connection: every call starts its own process and ends it.
 
-mod result;
+pub(crate) mod command_call;
+pub(crate) mod result;
 pub(crate) mod template;
 
 use std::time::Duration;
@@ -13,15 +14,14 @@ use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 use self::{
+    command_call::CommandCall,
     result::{Terms, answer},
     template::fill,
 };
 use crate::{
     CallContext, CallError, Connection, ToolCall,
     arguments::{no_such_tool, read_arguments},
-    capture::{Capture, MAX_TOTAL, SpillPlace},
     child_environment::child_environment,
-    command_run::{Ending, Outcome, Run, run},
     connect::Prepared,
     declared_tool::{DeclaredTool, declared_discovery},
     process::{ChildCommand, Errors, Input},
@@ -84,24 +84,13 @@ impl CliConnection {
             output: action.output.map(|output| output.kind).unwrap_or_default(),
         };
         let command = self.command(action, &arguments)?;
-        let outcome = run(
-            &self.prepared.surroundings.spawner,
-            Run {
-                command: &command,
-                timeout: terms.timeout,
-                cancel: async {
-                    tokio::select! {
-                        () = context.cancel.cancelled() => {}
-                        () = self.closed.cancelled() => {}
-                    }
-                },
-                stdout: self.capture("stdout.txt", terms.max_output_bytes),
-                stderr: self.capture("stderr.txt", terms.max_output_bytes),
-                max_total: MAX_TOTAL,
-            },
-        )
-        .await?;
-        self.log(call.name, &outcome);
+        let call = CommandCall {
+            tool: call.name,
+            command: &command,
+            timeout: terms.timeout,
+            max_output_bytes: terms.max_output_bytes,
+        };
+        let outcome = self.prepared.run_command(call, context, &self.closed).await?;
         answer(outcome, &terms).await
     }
 
@@ -129,35 +118,6 @@ impl CliConnection {
             errors: Errors::Piped,
         })
     }
-
-    fn capture(&self, filename: &str, limit: u64) -> Capture {
-        let place = SpillPlace {
-            store: self.prepared.surroundings.artifacts.clone(),
-            capability: self.prepared.id.clone(),
-            filename: filename.to_owned(),
-            mime_type: Some("text/plain".to_owned()),
-        };
-        Capture::new(limit, &self.prepared.result_scrubber, place)
-    }
-
-    /// Keeps standard error and the ending of a failed call for whoever asks why.
-    fn log(&self, tool: &str, outcome: &Outcome) {
-        let ending = match outcome.ending {
-            Ending::Exited(exit) if exit.code == Some(0) => None,
-            Ending::Exited(exit) => Some(exit.to_string()),
-            Ending::TimedOut => Some("timed out".to_owned()),
-            Ending::Cancelled => Some("cancelled".to_owned()),
-            Ending::TooMuchOutput => Some("ended: too much output".to_owned()),
-        };
-        let log = self.prepared.surroundings.logs.of(&self.prepared.id);
-        let stderr = outcome.stderr.text(u64::MAX);
-        for line in self.prepared.log_scrubber.text(&stderr).lines() {
-            log.push(format!("{tool}: {line}"));
-        }
-        if let Some(ending) = ending {
-            log.push(format!("{tool}: {ending} after {} ms", outcome.elapsed.as_millis()));
-        }
-    }
 }
 
 pub(crate) fn declare<'a>(name: &'a str, action: &'a CliAction) -> DeclaredTool<'a> {
@@ -172,5 +132,6 @@ pub(crate) fn declare<'a>(name: &'a str, action: &'a CliAction) -> DeclaredTool<
         input_schema: action.input_schema.as_ref(),
         output_schema: action.output_schema.as_ref(),
         annotations: action.annotations.map_or(Value::Null, |annotations| json!(annotations)),
+        ..DeclaredTool::default()
     }
 }

@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
-    cli::CliConnection, google_discovery, graphql::GraphQlReader, http_actions::HttpActions, mcp,
-    openapi, surroundings::Surroundings, vault_holder, working_folder::WorkingFolder,
+    cli::CliConnection, cmp::CmpConnection, google_discovery, graphql::GraphQlReader,
+    http_actions::HttpActions, mcp, openapi, surroundings::Surroundings, vault_holder,
+    working_folder::WorkingFolder,
 };
 
 /// Opens connections. Cheap to clone; one per host.
@@ -106,6 +107,10 @@ impl Connector {
             Backend::Cli(tools) => {
                 Ok(Arc::new(CliConnection::new(self.prepare(definition, tools)?, &options.cancel)))
             }
+            Backend::Cmp(tool) => {
+                let prepared = self.as_written(definition, tool)?;
+                Ok(Arc::new(CmpConnection::new(prepared, &options.cancel)))
+            }
             Backend::OpenApi(api) => {
                 let prepared = self.prepare(definition, api)?;
                 let base_dir = &definition.base_dir;
@@ -138,6 +143,24 @@ impl Connector {
 
     pub(crate) fn surroundings(&self) -> &Arc<Surroundings> {
         &self.surroundings
+    }
+
+    /// A block of a format without references: what looks like one is text.
+    pub(crate) fn as_written<T: Clone>(
+        &self,
+        definition: &Definition,
+        block: &T,
+    ) -> Result<Prepared<T>, CallError> {
+        let project = self.surroundings.project.as_deref();
+        Ok(Prepared {
+            id: definition.id.clone(),
+            block: block.clone(),
+            folder: WorkingFolder::new(definition.project_bound, project)?,
+            log_scrubber: Scrubber::default(),
+            result_scrubber: Scrubber::default(),
+            surroundings: Arc::clone(&self.surroundings),
+            auth_references: Vec::new(),
+        })
     }
 
     /// Resolves a block's references and its working folder rule.

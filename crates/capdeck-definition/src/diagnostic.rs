@@ -104,6 +104,11 @@ impl Findings {
             .map(|diagnostic| diagnostic.message.as_str())
     }
 
+    /// Whether there is an error of another kind than this.
+    pub(crate) fn has_error_besides(&self, code: &str) -> bool {
+        self.diagnostics.iter().any(|found| found.severity == Severity::Error && found.code != code)
+    }
+
     /// The problems in reading order.
     pub(crate) fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.diagnostics.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));

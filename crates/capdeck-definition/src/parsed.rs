@@ -3,6 +3,7 @@
 use crate::{
     Definition, Diagnostic, Format, Quarantined, SourceFile,
     caplet::parse_caplet,
+    cmp::parse_cmp,
     config::parse_config,
     diagnostic::{Findings, Place},
     draft::Origin,
@@ -31,6 +32,8 @@ pub(crate) fn parse(file: &SourceFile, origin: &Origin<'_>) -> Parsed {
     let name = match &file.format {
         Format::Caplet { id } => id.clone(),
         Format::Config => file_name(file),
+        // Two files, each with findings of its own.
+        Format::Cmp(files) => return parse_cmp(&file.text, files, origin),
     };
     match &file.text {
         Err(diagnostic) => Parsed {
@@ -41,8 +44,10 @@ pub(crate) fn parse(file: &SourceFile, origin: &Origin<'_>) -> Parsed {
         Ok(text) => {
             let mut findings = Findings::new(&file.path);
             let mut parsed = match &file.format {
-                Format::Caplet { id } => parse_caplet(text, id, origin, &mut findings),
                 Format::Config => parse_config(text, &name, origin, &mut findings),
+                Format::Caplet { .. } | Format::Cmp(_) => {
+                    parse_caplet(text, &name, origin, &mut findings)
+                }
             };
             parsed.diagnostics = findings.into_diagnostics();
             parsed

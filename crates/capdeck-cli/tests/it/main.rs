@@ -11,6 +11,7 @@ mod canary;
 mod canary_apis;
 mod chaos;
 mod check;
+mod cmp;
 mod completions;
 mod doctor;
 mod documents;

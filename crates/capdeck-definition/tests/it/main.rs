@@ -7,6 +7,9 @@
 )]
 
 mod client_block;
+mod cmp;
+mod cmp_export;
+mod cmp_matcher;
 mod definitions;
 mod examples;
 mod fixtures;
