@@ -46,11 +46,17 @@ fn program(dirs: &TestDirs, path: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+/// Puts a tool `box` with the stand-in program where tools are found, and gives its folder.
+pub(crate) fn install(dirs: &TestDirs, manifest: &str, capability: &str) -> PathBuf {
+    dirs.write("home/.cmp/tools/box/cmp/manifest.json", manifest);
+    dirs.write("home/.cmp/tools/box/cmp/capability.json", capability);
+    program(dirs, "home/.cmp/tools/box/bin/inbox");
+    dirs.home().join(".cmp/tools/box")
+}
+
 fn with_box() -> TestDirs {
     let dirs = TestDirs::new();
-    dirs.write("home/.cmp/tools/box/cmp/manifest.json", MANIFEST);
-    dirs.write("home/.cmp/tools/box/cmp/capability.json", CAPABILITY);
-    program(&dirs, "home/.cmp/tools/box/bin/inbox");
+    install(&dirs, MANIFEST, CAPABILITY);
     dirs
 }
 
@@ -110,7 +116,15 @@ fn a_deck_of_ones_own_is_above_and_the_variable_names_more() {
 #[test]
 fn words_find_an_intent_and_run_it() {
     let dirs = with_box();
-    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["cmp", "intent", "analyze emails"])), @"");
+    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["cmp", "intent", "analyze emails"])), @r#"
+    exit 0
+    --- stdout
+    box.analyze_emails (says exactly `analyze emails`)
+      runs    inbox analyze --count {count} --json
+      param   count integer, 20 if left out: How many
+    --- stderr
+    run it by adding --run
+    "#);
     let found = json(&dirs, &["cmp", "intent", "unread count"]);
     assert_eq!((&found["capability"], &found["tool"]), (&json!("box"), &json!("check_email")));
     assert_eq!((&found["match"], &found["output"]), (&json!("exact"), &Value::Null));
@@ -125,8 +139,20 @@ fn words_find_an_intent_and_run_it() {
 #[test]
 fn what_is_not_one_intent_is_never_run() {
     let dirs = with_box();
-    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["cmp", "intent", "weather"])), @"");
-    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["cmp", "intent", "triage", "--run"])), @"");
+    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["cmp", "intent", "weather"])), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    error: no CMP tool answers to `weather`
+    hint: see what there is with: capdeck cmp list
+    "#);
+    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["cmp", "intent", "triage", "--run"])), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    error: only the summary of `box` fits `triage`, and none of its intents
+    hint: it answers to: check email; analyze emails; delete emails; archive emails; say words; fail loudly; restore emails
+    "#);
     dirs.write("home/.cmp/tools/two/cmp/manifest.json", MANIFEST.replace("\"box\"", "\"two\""));
     dirs.write("home/.cmp/tools/two/cmp/capability.json", CAPABILITY);
     let refused = run(&dirs, &["cmp", "intent", "check email", "--run", "--json"]);
@@ -180,7 +206,15 @@ fn hostile_values_stay_one_word() {
 #[test]
 fn failures_say_what_the_program_said() {
     let dirs = with_box();
-    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["cmp", "intent", "fail loudly", "--run"])), @"");
+    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["cmp", "intent", "fail loudly", "--run"])), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    error: `fail_loudly` of `box` reported a failure
+    exit code 4
+
+    no mail today
+    "#);
     let result = json(&dirs, &["call", "box", "restore_emails"]);
     assert_eq!((&result["isError"], &result["structuredContent"]), (&json!(true), &Value::Null));
     assert!(result["content"][0]["text"].as_str().unwrap().contains("restored, in words"));
@@ -202,7 +236,15 @@ fn listing_and_validating() {
         "home/.cmp/tools/bad/cmp/capability.json",
         r#"{"intents": [{"patterns": ["x"], "command": "a | b"}]}"#,
     );
-    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["cmp", "list"])), @"");
+    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["cmp", "list"])), @r#"
+    exit 0
+    --- stdout
+    ID   DOMAIN  VERSION  INTENTS  SUMMARY
+    box  email   1.0.0    7        Mail management: triage, delete, restore
+    --- stderr
+    warning: `bad` does not load: `|` is for a shell, and commands are run without one
+    see what to correct with: capdeck cmp validate [ROOT]/home/.cmp/tools/bad
+    "#);
     assert_eq!(json(&dirs, &["cmp", "list", "nothing"]), json!({ "items": [] }));
     let listed = json(&dirs, &["cmp", "list", "EMAIL"]);
     assert_eq!(
@@ -210,7 +252,18 @@ fn listing_and_validating() {
         json!(["check email", "unread count"])
     );
     let tool = dirs.home().join(".cmp/tools/bad");
-    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["cmp", "validate", tool.to_str().unwrap()])), @"");
+    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["cmp", "validate", tool.to_str().unwrap()])), @r#"
+    exit 1
+    --- stdout
+    error[needs-shell]: `|` is for a shell, and commands are run without one
+     --> [ROOT]/home/.cmp/tools/bad/cmp/capability.json:1:45
+      |
+    1 | {"intents": [{"patterns": ["x"], "command": "a | b"}]}
+      |                                             ^^
+      = fix: quote it if it is meant as text, or put the script into `bin/`
+    --- stderr
+    1 error; 0 capabilities are sound
+    "#);
     let long = MANIFEST.replace("\"mail\"", &["\"a long tag\""; 20].join(", "));
     dirs.write("home/.cmp/tools/box/cmp/manifest.json", long);
     let tool = dirs.home().join(".cmp/tools/box");
@@ -270,7 +323,7 @@ fn a_new_tool_is_noticed_by_a_running_host() {
     assert!(before.to_string().contains("box__check_email"), "{before}");
     dirs.write("home/.cmp/tools/two/cmp/manifest.json", MANIFEST.replace("\"box\"", "\"two\""));
     dirs.write("home/.cmp/tools/two/cmp/capability.json", CAPABILITY);
-    agent.notification("notifications/tools/list_changed");
+    agent.incoming("notifications/tools/list_changed");
     let after = agent.request("tools/list", json!({}));
     assert!(after.to_string().contains("two__check_email"), "{after}");
     agent.close();
