@@ -6,14 +6,16 @@ use std::{
 };
 
 use crate::{
-    Deck, Diagnostic, Owner, Root,
+    Deck, Diagnostic, Owner, Project, Root,
     deck::{Assembly, Scope},
     load::{Loaded, cmp_tool_of, holds_cmp_tools, is_cmp_tool},
+    project::{has_capability_file, project_roots},
 };
 
 /// Reads what each path is: a `.md` file is a Caplet, a folder with `CAPLET.md` one capability, one with
-/// `cmp/manifest.json` a CMP tool, one whose folders are such tools a place for them, any other folder a root; the files
-/// of a CMP tool are that tool, and another `.json`, `.yaml` or `.yml` file is a config. The result is a deck like any other, for its diagnostics.
+/// `cmp/manifest.json` a CMP tool, one whose folders are such tools a place for them, one with a capability file a project,
+/// any other folder a root. The files of a CMP tool are that tool, `capabilities.json` or `.yaml` is a capability file, and
+/// any other `.json`, `.yaml` or `.yml` file a config. The result is a deck like any other, for its diagnostics.
 pub fn check_paths(paths: &[PathBuf]) -> Deck {
     let mut assembly = Assembly::default();
     for path in paths {
@@ -29,6 +31,11 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
                 continue;
             }
         };
+        if is_dir && has_capability_file(path) {
+            let project = Project { dir: path.clone(), roots: project_roots(path) };
+            assembly.add_project(&project);
+            continue;
+        }
         let root = Root { dir: folder_of(path, is_dir), owner: Owner::User };
         let scope = Scope::of_root(&root);
         let loaded = if is_dir {
@@ -49,6 +56,9 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
                 }
                 "md" => Loaded::caplet(path, stem(path), layers.file),
                 "json" if let Some(tool) = cmp_tool_of(path) => Loaded::cmp_tool(&tool),
+                "json" | "yaml" | "yml" if stem(path) == "capabilities" => {
+                    Loaded::capability_file(path)
+                }
                 "json" | "yaml" | "yml" => Loaded::config(path, layers.config),
                 _ => {
                     assembly.report(

@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::transfor
 use serde_json::{Value, json};
 
 use crate::{
+    capa::CapabilityShape,
     client_block::ClientServer,
     pattern,
     shape::{
@@ -39,6 +40,11 @@ pub fn config_schema() -> Value {
     schema
 }
 
+/// The schema of a capability file.
+pub fn capability_file_schema() -> Value {
+    CAPABILITIES.schema.clone()
+}
+
 /// The schema of the files of a CMP tool: either of the two.
 pub fn cmp_schema() -> Value {
     generate::<CmpFile>()
@@ -59,6 +65,9 @@ pub(crate) static CAPLET: LazyLock<FileSchema> =
 pub(crate) static CONFIG: LazyLock<FileSchema> =
     LazyLock::new(|| FileSchema { name: "config", schema: generate::<ConfigFile>() });
 
+/// A capability file. Unknown keys are told as warnings.
+pub(crate) static CAPABILITIES: LazyLock<FileSchema> =
+    LazyLock::new(|| FileSchema { name: "capabilities", schema: generate::<CapabilityShape>() });
 /// The manifest of a CMP tool.
 pub(crate) static CMP_MANIFEST: LazyLock<FileSchema> =
     LazyLock::new(|| FileSchema { name: "cmp", schema: generate::<ManifestFile>() });

@@ -367,6 +367,7 @@ fn layer_name(layer: Layer) -> &'static str {
         Layer::Cmp => "your CMP tool",
         Layer::UserConfig => "your config",
         Layer::UserFile => "your file",
+        Layer::ProjectCapabilityFile => "this project's capability file",
         Layer::ProjectConfig => "this project's config",
         Layer::ProjectFile => "this project's file",
         Layer::SetConfig => "the config of a set",
