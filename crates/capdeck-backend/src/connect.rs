@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
     cli::{CliConnection, ProjectCommands},
+    cmp::CmpConnection,
     google_discovery,
     graphql::GraphQlReader,
     http_actions::HttpActions,
@@ -130,6 +131,10 @@ impl Connector {
             Backend::Cli(tools) => {
                 Ok(Arc::new(CliConnection::new(self.prepare(definition, tools)?, &options.cancel)))
             }
+            Backend::Cmp(tool) => {
+                let prepared = self.as_written(definition, tool)?;
+                Ok(Arc::new(CmpConnection::new(prepared, &options.cancel)))
+            }
             Backend::OpenApi(api) => {
                 let prepared = self.prepare(definition, api)?;
                 let base_dir = &definition.base_dir;
@@ -162,6 +167,24 @@ impl Connector {
 
     pub(crate) fn surroundings(&self) -> &Arc<Surroundings> {
         &self.surroundings
+    }
+
+    /// A block of a format without references: what looks like one is text.
+    pub(crate) fn as_written<T: Clone>(
+        &self,
+        definition: &Definition,
+        block: &T,
+    ) -> Result<Prepared<T>, CallError> {
+        let project = self.surroundings.project.as_deref();
+        Ok(Prepared {
+            id: definition.id.clone(),
+            block: block.clone(),
+            folder: WorkingFolder::new(definition.project_bound, project)?,
+            log_scrubber: Scrubber::default(),
+            result_scrubber: Scrubber::default(),
+            surroundings: Arc::clone(&self.surroundings),
+            auth_references: Vec::new(),
+        })
     }
 
     /// Resolves a block's references and its working folder rule.

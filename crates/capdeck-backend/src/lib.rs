@@ -12,6 +12,7 @@ mod capture;
 mod check;
 mod child_environment;
 mod cli;
+mod cmp;
 mod command_run;
 mod connect;
 mod connection;

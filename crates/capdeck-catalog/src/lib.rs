@@ -45,7 +45,7 @@ pub use observed_shape::Shape;
 pub use pin::{Held, HeldReason, Pin, PinBook, definition_digest, held_for_hidden_text};
 pub use pin_diff::{DefinitionChange, MemberChange, MemberChangeKind, PinChange};
 pub use problems::import_problems;
-pub use ruling::{Because, Clearance, Ruling, Subject};
+pub use ruling::{Because, CONFIRM, Clearance, Ruling, Subject};
 pub use screen::screen;
 pub use search::{BadCursor, SearchHit, SearchPage, SearchRequest};
 pub use signature::signature;

@@ -9,6 +9,7 @@ mod budget;
 mod call;
 mod check;
 mod clean;
+mod cmp;
 mod completions;
 mod connect;
 mod describe;
@@ -60,6 +61,7 @@ pub(crate) enum Command {
     Runs(runs::RunsArgs),
     Test(test::TestArgs),
     Types(types::TypesArgs),
+    Cmp(cmp::CmpArgs),
     Artifacts(artifacts::ArtifactsArgs),
     Auth(auth::AuthArgs),
     Vault(vault::VaultArgs),
@@ -101,6 +103,7 @@ impl Command {
             Self::Runs(args) => runs::run(args, context),
             Self::Test(args) => test::run(args, context),
             Self::Types(args) => types::run(args, context),
+            Self::Cmp(args) => cmp::run(args, context),
             Self::Artifacts(args) => artifacts::run(args, context),
             Self::Auth(args) => auth::run(args, context),
             Self::Vault(args) => vault::run(args, context),

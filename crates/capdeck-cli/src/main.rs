@@ -25,6 +25,7 @@ mod settings;
 mod starter;
 mod table;
 mod target;
+mod tokens;
 
 use std::process::ExitCode;
 

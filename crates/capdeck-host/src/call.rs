@@ -271,13 +271,19 @@ fn check_arguments(
     arguments: Option<&RawValue>,
 ) -> Result<(), CallError> {
     let invalid = |message: String| CallError::new(ErrorCode::RequestInvalid, message);
-    let value: Value = match arguments {
+    let mut value: Value = match arguments {
         None => json!({}),
         Some(text) => serde_json::from_str(text.get())
             .map_err(|error| invalid(format!("the arguments are not JSON: {error}")))?,
     };
-    if !value.is_object() {
+    let Some(members) = value.as_object_mut() else {
         return Err(invalid("the arguments must be a JSON object".to_owned()));
+    };
+    if let Backend::Cmp(known) = &capability.definition.backend
+        && let Some(intent) = known.intents.get(tool.name())
+    {
+        // This format takes numbers as text; its connection reads them the same way.
+        intent.coerce(members);
     }
     tool.argument_check().check(&value).map_err(|bad| {
         let mut facts = serde_json::to_value(&bad).unwrap_or_default();

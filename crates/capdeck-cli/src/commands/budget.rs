@@ -16,10 +16,9 @@ use crate::{
     printer::Printer,
     runtime::with_operator,
     table::{Cell, Table},
+    tokens::Tokens,
 };
 
-/// The encoding tokens are counted in.
-const ENCODING: &str = "o200k_base";
 /// How many capabilities are asked at once.
 const AT_ONCE: usize = 8;
 
@@ -58,8 +57,7 @@ pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> Result<ExitStatus
             Ok((session.catalog(), session.view()))
         })?
     };
-    let tokens = tiktoken::get_encoding(ENCODING)
-        .ok_or_else(|| Failure::bug(format!("the encoding {ENCODING} is missing")))?;
+    let tokens = Tokens::new()?;
     let count = |view: &View| match view.tools().get() {
         "[]" => 0,
         listed => tokens.count(listed),
@@ -67,7 +65,7 @@ pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> Result<ExitStatus
     let items = items(&catalog, &count);
     let total = count(&view);
     if printer.wants_json() {
-        printer.json(&json!({ "items": items, "total": total, "encoding": "o200k" }));
+        printer.json(&json!({ "items": items, "total": total, "encoding": Tokens::ENCODING }));
     } else {
         print(&items, total, &catalog, printer);
     }

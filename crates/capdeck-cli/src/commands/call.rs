@@ -2,7 +2,7 @@
 
 mod arguments;
 mod question;
-mod result_text;
+pub(super) mod result_text;
 mod watcher;
 
 use std::{io::Read as _, path::PathBuf, sync::Arc, time::Duration};

@@ -214,6 +214,7 @@ fn because(ruling: Ruling) -> String {
         Because::UserRule(number) => format!("rule {number} of your policy"),
         Because::ProjectRule(number) => format!("rule {number} of this project's policy"),
         Because::SaysDestructive => "it says that it is destructive".to_owned(),
+        Because::WantsConfirmation => "its file wants you asked first".to_owned(),
         Because::NoRule => "no rule is about it".to_owned(),
     }
 }
@@ -363,6 +364,7 @@ impl Account {
 fn layer_name(layer: Layer) -> &'static str {
     match layer {
         Layer::Starter => "built in, used while nothing else is configured",
+        Layer::Cmp => "your CMP tool",
         Layer::UserConfig => "your config",
         Layer::UserFile => "your file",
         Layer::ProjectCapabilityFile => "this project's capability file",

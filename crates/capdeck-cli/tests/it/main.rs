@@ -12,6 +12,7 @@ mod canary_apis;
 mod capability_file;
 mod chaos;
 mod check;
+mod cmp;
 mod completions;
 mod connect;
 mod doctor;
