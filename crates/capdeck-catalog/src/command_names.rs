@@ -93,12 +93,11 @@ pub fn command_word(name: &str) -> String {
                     || before.is_numeric()
                     || before.is_uppercase() && after.is_some_and(|after| after.is_lowercase())
             });
-        if begins_word || *letter == '_' || *letter == '-' || letter.is_whitespace() {
-            if !word.is_empty() && !word.ends_with('-') {
-                word.push('-');
-            }
+        let is_gap = *letter == '_' || *letter == '-' || letter.is_whitespace();
+        if (begins_word || is_gap) && !word.is_empty() && !word.ends_with('-') {
+            word.push('-');
         }
-        if *letter != '_' && *letter != '-' && !letter.is_whitespace() {
+        if !is_gap {
             word.extend(letter.to_lowercase());
         }
     }
