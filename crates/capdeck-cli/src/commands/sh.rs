@@ -20,7 +20,7 @@ use crate::{
     errors::{ExitStatus, Failure},
     plain_text::one_line,
     printer::Printer,
-    runtime::{single_thread, stop_signal},
+    runtime::{run_to_end, stop_signal},
 };
 
 /// Use every tool as a command
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
         watcher: watcher.clone(),
         opened: RefCell::default(),
     };
-    single_thread()?.block_on(async {
+    run_to_end(async {
         let deck = opening.open().await?;
         let mut line = Line { own: own.clone(), words, printer, watcher: &watcher };
         let outcome = tokio::select! {

@@ -359,6 +359,12 @@ fn approvals_and_questions_reach_the_terminal() {
         person.answer("Ada");
         let (code, said) = person.end();
         assert!(code == Some(0) && said.contains("Ada"), "{how}: {said}");
+
+        // Whoever leaves in the middle of a question is not held up by it.
+        let mut person = Terminal::start(&dirs, &["sh", "fake", "ask-elicitation"]);
+        person.wait_for("name (string)");
+        person.interrupt();
+        assert_eq!(person.end(), (Some(1), String::new()), "{how}");
     });
 }
 
@@ -373,8 +379,7 @@ fn whoever_interrupts_a_command_cancels_the_call() {
         let text = fs::read_to_string(&record).unwrap_or_default();
         text.lines().any(|line| line.contains(what))
     };
-    let mut person = Terminal::start(&dirs, &["sh", "fake", "hang"]);
-    person.wait_for("calling fake hang");
+    let person = Terminal::start(&dirs, &["sh", "fake", "hang"]);
     until(|| seen("\"tools/call\""));
     person.interrupt();
     assert_eq!(person.end(), (Some(1), String::new()));
