@@ -27,6 +27,7 @@ mod schema;
 mod search;
 mod serve;
 mod setup;
+mod sh;
 mod test;
 mod tools;
 mod trust;
@@ -57,6 +58,7 @@ pub(crate) enum Command {
     Describe(describe::DescribeArgs),
     Search(search::SearchArgs),
     Call(call::CallArgs),
+    Sh(sh::ShArgs),
     Run(run::RunArgs),
     Runs(runs::RunsArgs),
     Test(test::TestArgs),
@@ -99,6 +101,7 @@ impl Command {
             Self::Describe(args) => describe::run(args, context),
             Self::Search(args) => search::run(args, context),
             Self::Call(args) => call::run(args, context),
+            Self::Sh(args) => sh::run(args, context),
             Self::Run(args) => run::run(args, context),
             Self::Runs(args) => runs::run(args, context),
             Self::Test(args) => test::run(args, context),

@@ -4,6 +4,7 @@
 //! shows. Nothing here knows how a backend works or what a protocol message looks like.
 
 mod args;
+mod arguments;
 mod browser;
 mod caplet_document;
 mod commands;

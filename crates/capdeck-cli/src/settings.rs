@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use capdeck_auth::{Environment, KeySettings, Vault};
+use capdeck_catalog::sha256_hex;
 use capdeck_definition::{Exposure, Owner, Project, Root, find_project};
 use capdeck_host::{ApprovalStore, GuardianCommand, Host, HostSettings, RunStore, WorkerCommand};
 
@@ -116,6 +117,21 @@ impl Settings {
         self.worker().ok_or_else(|| {
             Failure::setup("NO_PROGRAM", "this program cannot find itself, so it cannot run code")
         })
+    }
+
+    /// Where a running host of the very same decks answers `capdeck sh`.
+    pub(crate) fn shell_socket(&self) -> PathBuf {
+        let real = |dir: &Path| dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        let project = self.project.iter().map(|project| project.dir.as_path());
+        let decks = self.user_roots.iter().map(|root| root.dir.as_path());
+        let places: Vec<String> = project
+            .chain([Path::new("")])
+            .chain(decks)
+            .chain([self.cache_dir.as_path()])
+            .map(|dir| real(dir).to_string_lossy().into_owned())
+            .collect();
+        let identity: String = sha256_hex(&places.join("\0")).chars().take(24).collect();
+        self.state_dir.join("sh").join(format!("{identity}.sock"))
     }
 
     fn worker(&self) -> Option<WorkerCommand> {

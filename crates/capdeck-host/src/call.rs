@@ -30,7 +30,7 @@ pub struct ToolRequest {
     pub rest: RawObject,
     /// Dotted paths of the structured result to keep; empty keeps everything.
     pub fields: Vec<String>,
-    /// What the person at the command line said; nothing that comes over a wire sets this.
+    /// What the person at the command line said. Set by that command line alone, here or through its own channel.
     pub consent: Consent,
     /// Follows data between the calls of a script; other callers have none.
     pub flow: Option<Arc<FlowGuard>>,
@@ -86,17 +86,39 @@ impl Session {
         outcome
     }
 
-    async fn admit_call(
+    /// Whether a call would need a person's word, after every check that can be made without calling.
+    pub async fn preview(
         &self,
         request: &ToolRequest,
         context: &CallContext,
-    ) -> Result<Admitted, CallError> {
+    ) -> Result<bool, CallError> {
+        match self.resolve(request, context).await? {
+            (capability, Some(tool)) => self.is_asked_about(&capability, &tool).await,
+            (_, None) => Ok(false),
+        }
+    }
+
+    /// The tool that a request means, and that its arguments fit.
+    async fn resolve(
+        &self,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<(Arc<Capability>, Option<Arc<Tool>>), CallError> {
         let capability = self.capability(&request.capability)?;
         let tool = self.find_tool(&capability, &request.tool, context).await?;
         if let Some(tool) = &tool {
             check_arguments(&capability, tool, request.arguments.as_deref())?;
             projection::check(&request.fields, &capability, tool)?;
         }
+        Ok((capability, tool))
+    }
+
+    async fn admit_call(
+        &self,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<Admitted, CallError> {
+        let (capability, tool) = self.resolve(request, context).await?;
         let flow = self.flow_into(&capability, tool.as_deref(), request);
         let asked = flow.as_ref().filter(|flow| flow.asks);
         let passage = self.pass(&capability, tool.as_deref(), request, asked, context).await?;

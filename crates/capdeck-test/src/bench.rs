@@ -11,6 +11,7 @@ mod load;
 mod memory;
 mod process_usage;
 mod report;
+mod shell;
 mod stage;
 mod start;
 mod surface;
@@ -28,6 +29,10 @@ pub use memory::measure_memory;
 pub(crate) use process_usage::resident_memory;
 pub use report::{BLOCK_END, BLOCK_START, render, replace_block};
 pub(crate) use report::{grouped, replace_between};
+pub use shell::{
+    SHELL_BLOCK_END, SHELL_BLOCK_START, ShellFigures, ShellRow, measure_shell, render_shell,
+    replace_shell_block,
+};
 pub use stage::Stage;
 pub use start::measure_start;
 pub use surface::measure_surface;

@@ -49,6 +49,17 @@ fn the_guide_to_approvals_shows_real_output() {
     compare(&path, &actual);
 }
 
+/// The guide's own file makes the deck.
+#[test]
+fn the_guide_to_the_shell_shows_real_output() {
+    let path = document("docs/guide/shell.md");
+    let written = fs::read_to_string(&path).unwrap();
+    let dirs = TestDirs::new();
+    let [file] = fenced(&written, "caplet").try_into().unwrap();
+    dirs.write("config/issues.md", file);
+    compare(&path, &replay(&dirs, &written, &[]));
+}
+
 /// An agent's run waits for approval when the guide begins.
 #[test]
 fn the_guide_to_runs_shows_real_output() {

@@ -1,6 +1,4 @@
-//! Makes a tool's arguments from words, by the types its schema declares.
-
-mod types;
+//! Arguments as `key=value`, read by the types the tool's schema declares.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +9,10 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use self::types::{Types, property};
+use super::{
+    not_an_object, schema_value,
+    types::{self, Types, property},
+};
 use crate::errors::Failure;
 
 /// One `key=value` or `key:=JSON`.
@@ -51,19 +52,13 @@ pub(crate) fn build(
     tool: &Tool,
 ) -> Result<Box<RawValue>, Failure> {
     let given = given.unwrap_or("{}").trim();
-    let bad = |error: serde_json::Error| {
-        Failure::usage(format!("--args is not a JSON object: {error}"))
-            .hint("quote it for the shell, such as --args '{\"key\": \"value\"}'")
-    };
+    let bad = |error: serde_json::Error| not_an_object(&error);
     let mut arguments: RawObject = serde_json::from_str(given).map_err(bad)?;
     if pairs.is_empty() {
         // The text goes on as it is, so that no number and no order changes on the way.
         return serde_json::from_str(given).map_err(bad);
     }
-    let schema: Value = tool
-        .input_schema()
-        .and_then(|schema| serde_json::from_str(schema.get()).ok())
-        .unwrap_or_default();
+    let schema = schema_value(tool.input_schema());
     let mut lists: Vec<(String, Vec<Box<RawValue>>)> = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     for pair in pairs {

@@ -10,10 +10,11 @@ const MAX_DEPTH: usize = 8;
 pub(super) struct Types {
     pub(super) string: bool,
     pub(super) array: bool,
-    number: bool,
-    boolean: bool,
-    object: bool,
-    null: bool,
+    pub(super) number: bool,
+    pub(super) integer: bool,
+    pub(super) boolean: bool,
+    pub(super) object: bool,
+    pub(super) null: bool,
 }
 
 impl Types {
@@ -33,9 +34,19 @@ impl Types {
             Some(b'{') => self.object,
             Some(b't' | b'f') => self.boolean && !self.string,
             Some(b'n') => self.null && !self.string,
-            Some(b'-' | b'0'..=b'9') => self.number && !self.string,
+            Some(b'-' | b'0'..=b'9') => (self.number || self.integer) && !self.string,
             _ => false,
         }
+    }
+
+    /// True when nothing is said about the type.
+    pub(super) fn is_open(self) -> bool {
+        self == Self::default()
+    }
+
+    /// True when a boolean is the only thing allowed, so that its name alone says enough.
+    pub(super) fn is_only_boolean(self) -> bool {
+        self == Self { boolean: true, null: self.null, ..Self::default() }
     }
 
     fn collect(&mut self, schema: &Value, root: &Value, depth: usize) {
@@ -66,7 +77,8 @@ impl Types {
     fn name(&mut self, name: &str) {
         match name {
             "string" => self.string = true,
-            "number" | "integer" => self.number = true,
+            "number" => self.number = true,
+            "integer" => self.integer = true,
             "boolean" => self.boolean = true,
             "array" => self.array = true,
             "object" => self.object = true,
@@ -105,7 +117,8 @@ pub(super) fn items<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value>
     })
 }
 
-fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> &'a Value {
+/// The schema that a reference leads to.
+pub(super) fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> &'a Value {
     for _ in 0..MAX_DEPTH {
         let target =
             schema.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix('#'));
