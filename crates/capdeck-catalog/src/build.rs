@@ -115,6 +115,7 @@ impl Maker<'_> {
             held: Arc::new(held),
             exposure: chosen.unwrap_or(self.facts.default_exposure),
             exposure_is_explicit: chosen.is_some(),
+            tools_only: false,
             shadows: entry.shadows.clone(),
             status,
             definition,

@@ -88,7 +88,7 @@ impl Session {
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Admitted, CallError> {
-        let capability = self.capability(&request.capability)?;
+        let capability = self.capability_of_tool(&request.capability, &request.tool)?;
         let tool = self.find_tool(&capability, &request.tool, context).await?;
         if let Some(tool) = &tool {
             check_arguments(&capability, tool, request.arguments.as_deref())?;

@@ -33,6 +33,7 @@ mod long_result;
 mod meta_tools;
 mod observed_shapes;
 mod offered;
+mod on_demand;
 mod patience;
 mod pins;
 mod pool;

@@ -25,6 +25,7 @@ pub(crate) struct ServeArgs {
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum ExposureMode {
     /// Every tool under its own name.
+    #[value(alias = "expose-all")]
     Direct,
     /// One wrapper tool per capability.
     Progressive,
@@ -36,6 +37,11 @@ pub(crate) enum ExposureMode {
     /// Both of the last two.
     #[value(name = "code_mode_and_search", alias = "code-mode-and-search")]
     CodeModeAndSearch,
+    /// Two tools: one sets up what the task needs, one calls it.
+    #[value(alias = "on_demand")]
+    OnDemand,
+    /// Nothing; tools are reached by `capdeck sh`.
+    None,
 }
 
 pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
@@ -49,7 +55,7 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus,
             host.unattended(scope.clone()).capability(id.as_str())?;
             scope
         }
-        None => Scope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from) }),
+        None => Scope::Deck(ViewPolicy::offering(exposure.map(Exposure::from))),
     };
     // One client: a second thread would only add the price of waking it to every message.
     let runtime = single_thread()?;
@@ -81,6 +87,8 @@ impl From<ExposureMode> for Exposure {
             ExposureMode::Search => Self::Search,
             ExposureMode::CodeMode => Self::CodeMode,
             ExposureMode::CodeModeAndSearch => Self::CodeModeAndSearch,
+            ExposureMode::OnDemand => Self::OnDemand,
+            ExposureMode::None => Self::None,
         }
     }
 }

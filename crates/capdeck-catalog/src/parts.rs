@@ -1,0 +1,64 @@
+//! Parts of a deck that have names: what skills need, what a sub-agent is given, what agents are not shown.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::Selection;
+
+/// Which part of the catalog somebody is given.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// All of it: the person's own command line, and capabilities that are served as they are.
+    Everything,
+    /// What is meant for agents.
+    Offered,
+    /// A view by its name. One that does not exist has nothing.
+    View(Arc<str>),
+}
+
+/// The named parts of a deck.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parts {
+    pub skills: Vec<SkillTools>,
+    pub views: BTreeMap<String, NamedView>,
+    /// Tools that are declared for a person's shell and for nobody else.
+    pub shelved: Selection,
+}
+
+/// The tools that a skill needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillTools {
+    pub id: String,
+    pub tools: Selection,
+}
+
+/// What one kind of client is given of the deck.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedView {
+    pub description: Option<String>,
+    pub tools: Selection,
+    /// Skills it knows by name; they give it no tool that it does not have.
+    pub skills: Vec<String>,
+}
+
+impl Parts {
+    /// True when this part may lack something.
+    pub(crate) fn narrows(&self, part: &Part) -> bool {
+        match part {
+            Part::Everything => false,
+            Part::Offered => !self.shelved.is_empty(),
+            Part::View(_) => true,
+        }
+    }
+
+    /// The skills that are known in this part.
+    pub(crate) fn skills_in(&self, part: &Part) -> Vec<SkillTools> {
+        match part {
+            Part::Everything | Part::Offered => self.skills.clone(),
+            Part::View(name) => {
+                let known = self.views.get(&**name).map(|view| view.skills.as_slice());
+                let is_known = |skill: &&SkillTools| known.unwrap_or_default().contains(&skill.id);
+                self.skills.iter().filter(is_known).cloned().collect()
+            }
+        }
+    }
+}
