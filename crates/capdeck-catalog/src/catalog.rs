@@ -125,6 +125,11 @@ impl Catalog {
         nearest(id, usable.map(|capability| capability.definition.id.as_str()))
     }
 
+    /// The view somebody probably meant.
+    pub fn nearest_view(&self, name: &str) -> Option<&str> {
+        nearest(name, self.parts.views.keys().map(String::as_str))
+    }
+
     /// The tool somebody probably meant.
     pub fn nearest_tool(&self, id: &str, name: &str) -> Option<&str> {
         nearest(name, self.get(id)?.discovery.as_ref()?.tools.iter().map(|tool| tool.name()))

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::Selection;
+use capdeck_definition::{DeckConfig, ViewConfig};
+
+use crate::{Pick, Selection};
 
 /// Which part of the catalog somebody is given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,6 +43,13 @@ pub struct NamedView {
 }
 
 impl Parts {
+    /// The parts that a deck's options name.
+    pub(crate) fn of(config: &DeckConfig) -> Self {
+        let views = config.views.iter();
+        let views = views.map(|(name, view)| (name.clone(), NamedView::from(view))).collect();
+        Self { views, ..Self::default() }
+    }
+
     /// True when this part may lack something.
     pub(crate) fn narrows(&self, part: &Part) -> bool {
         match part {
@@ -59,6 +68,24 @@ impl Parts {
                 let is_known = |skill: &&SkillTools| known.unwrap_or_default().contains(&skill.id);
                 self.skills.iter().filter(is_known).cloned().collect()
             }
+        }
+    }
+}
+
+impl From<&ViewConfig> for NamedView {
+    fn from(view: &ViewConfig) -> Self {
+        let whole = |capability: &_| Pick { capability: Clone::clone(capability), tool: None };
+        let capabilities = view.capabilities.iter().map(whole);
+        // A capability alone among the tools means all of its tools, and nothing else of it.
+        let tool = |name: &capdeck_definition::Glob| match name.as_str().split_once('.') {
+            Some((capability, tool)) => Pick::tool(capability, tool),
+            None => Pick::tool(name.as_str(), "*"),
+        };
+        let tools = view.tools.iter().map(tool);
+        Self {
+            description: view.description.clone(),
+            tools: capabilities.chain(tools).collect(),
+            skills: Vec::new(),
         }
     }
 }

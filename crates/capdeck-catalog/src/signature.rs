@@ -1,6 +1,10 @@
 //! A tool's call in one line of TypeScript-like text: `read_file(path: string, limit?: number)`.
 
+mod brief;
+
 use serde_json::Value;
+
+pub use brief::brief_signature;
 
 use crate::{
     Tool,
@@ -17,27 +21,6 @@ const DEEPEST: usize = 2;
 /// The call signature of a tool, required arguments first.
 pub fn signature(tool: &Tool) -> String {
     render(tool.name(), &InputShape::of(tool))
-}
-
-/// The same in as few words as still say how to call it, under another name: no type stands for `string`, and objects
-/// are not spelled out. About a tenth longer than the names of the arguments alone.
-pub fn brief_signature(name: &str, tool: &Tool) -> String {
-    brief(name, &InputShape::of(tool))
-}
-
-fn brief(name: &str, shape: &InputShape) -> String {
-    let required = shape.required();
-    let optional = shape.accepted().into_iter().filter(|argument| !shape.is_required(argument));
-    let named = required.into_iter().chain(optional);
-    let arguments = named.map(|argument| {
-        let mark = if shape.is_required(argument) { "" } else { "?" };
-        let kind = shape.argument(argument).map(|schema| kind(shape.root(), schema, DEEPEST));
-        match kind.as_deref() {
-            None | Some("string" | "unknown") => format!("{}{mark}", key(argument)),
-            Some(kind) => format!("{}{mark}: {}", key(argument), kind.replace(" | ", "|")),
-        }
-    });
-    format!("{name}({})", arguments.collect::<Vec<_>>().join(", "))
 }
 
 pub(crate) fn render(name: &str, shape: &InputShape) -> String {
@@ -177,19 +160,6 @@ mod tests {
             "tool(\"per-page\"?: number)",
         );
         check(json!({"required": ["lost"]}), "tool(lost: unknown)");
-    }
-
-    #[test]
-    fn a_brief_signature_says_what_is_no_string() {
-        let schema = json!({"properties": {
-            "mode": {"enum": ["a", "b"]}, "limit": {"type": "integer"}, "text": {"type": "string"},
-            "who": {"type": "object", "properties": {"name": {"type": "string"}}},
-            "tags": {"type": "array", "items": {"type": "string"}}, "any": {}}, "required": ["text"]});
-        assert_eq!(
-            brief("notes.add", &InputShape::from_schema(schema)),
-            "notes.add(text, mode?: \"a\"|\"b\", limit?: number, who?: object, tags?: string[], any?)"
-        );
-        assert_eq!(brief("notes.list", &InputShape::from_schema(json!({}))), "notes.list()");
     }
 
     #[test]

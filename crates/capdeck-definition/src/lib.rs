@@ -39,6 +39,7 @@ mod skill_file;
 mod skill_hash;
 mod source;
 mod suggest;
+mod view_config;
 mod violation;
 
 pub use auth::{Auth, OAuth};
@@ -75,3 +76,4 @@ pub use setup::{Setup, SetupStep};
 pub use shape::config_file::NamespaceAliases;
 pub use skill_file::{BadSkill, skill_frontmatter};
 pub use source::{Layer, Source};
+pub use view_config::ViewConfig;

@@ -90,6 +90,9 @@ impl Session {
     ) -> Result<Admitted, CallError> {
         let capability = self.capability_of_tool(&request.capability, &request.tool)?;
         let tool = self.find_tool(&capability, &request.tool, context).await?;
+        if !self.catalog().is_open() {
+            self.check_artifacts(request.arguments.as_deref())?;
+        }
         if let Some(tool) = &tool {
             check_arguments(&capability, tool, request.arguments.as_deref())?;
             projection::check(&request.fields, &capability, tool)?;
@@ -149,7 +152,11 @@ impl Session {
             fields => projection::apply(fields, self.host.artifacts(), result).await?,
         };
         self.host.0.usage.note(&capability.definition.id);
-        if request.whole { Ok(chosen) } else { self.fit(capability, chosen).await }
+        let told = if request.whole { chosen } else { self.fit(capability, chosen).await? };
+        if capability.tools_only {
+            self.handed_out.note(&told);
+        }
+        Ok(told)
     }
 
     async fn call_backend(

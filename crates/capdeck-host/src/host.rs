@@ -127,6 +127,11 @@ impl Host {
         self.screened_for(&AudienceKey::default(), &[client], Part::Everything)
     }
 
+    /// True when there is a view of this name.
+    pub fn has_view(&self, name: &str) -> bool {
+        self.catalog().parts().views.contains_key(name)
+    }
+
     /// What clients with this policy see now. Built once per catalog, however many clients there are.
     pub(crate) fn view_for(
         &self,

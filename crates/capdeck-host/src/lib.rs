@@ -26,6 +26,7 @@ mod failures;
 mod flow;
 mod forwarded_capabilities;
 mod gate;
+mod handed_out;
 mod host;
 mod journal;
 mod kept_json;

@@ -15,6 +15,7 @@ use crate::{
     discover::Hurry,
     forwarded_capabilities::forwarded_capabilities,
     gate,
+    handed_out::HandedOut,
     on_demand::SetUp,
     pool::{ConnectionPool, Lease},
     questions::Questions,
@@ -74,6 +75,7 @@ pub struct Session {
     pub(crate) continuity: Continuity,
     /// What the client set up. Nothing is remembered of clients whose requests stand alone.
     pub(crate) set_up: SetUp,
+    pub(crate) handed_out: HandedOut,
 }
 
 impl Host {
@@ -115,6 +117,7 @@ impl Host {
             tasks,
             continuity,
             set_up: SetUp::default(),
+            handed_out: HandedOut::default(),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! `capdeck serve`: the deck as an MCP server on stdio.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{CapabilityId, Scope, ViewPolicy};
+use capdeck_host::{CapabilityId, Host, Scope, ViewPolicy};
 
 use crate::{
     completion::ids,
@@ -14,8 +14,11 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
     /// Serve only this capability, with its own names, as if it were connected directly.
-    #[arg(long, value_name = "ID", add = ids(), conflicts_with = "exposure")]
+    #[arg(long, value_name = "ID", add = ids(), conflicts_with_all = ["exposure", "view"])]
     only: Option<String>,
+    /// Serve only what this view has: a sub-agent of the project, or an entry of `views` in a config.
+    #[arg(long, value_name = "NAME")]
+    view: Option<String>,
     /// Offer every capability this way, whatever its file says.
     #[arg(long, value_enum, value_name = "MODE")]
     exposure: Option<ExposureMode>,
@@ -45,7 +48,7 @@ pub(crate) enum ExposureMode {
 }
 
 pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let ServeArgs { only, exposure } = args;
+    let ServeArgs { only, view, exposure } = args;
     let host = context.open_host()?;
     let scope = match only {
         Some(id) => {
@@ -55,7 +58,13 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus,
             host.unattended(scope.clone()).capability(id.as_str())?;
             scope
         }
-        None => Scope::Deck(ViewPolicy::offering(exposure.map(Exposure::from))),
+        None => {
+            if let Some(name) = view.as_deref().filter(|name| !host.has_view(name)) {
+                return Err(no_view(&host, name));
+            }
+            let view = view.as_deref().map(Into::into);
+            Scope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from), view })
+        }
     };
     // One client: a second thread would only add the price of waking it to every message.
     let runtime = single_thread()?;
@@ -76,6 +85,14 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus,
     match outcome {
         Ok(()) => Ok(ExitStatus::Done),
         Err(error) => Err(Failure::request("TRANSPORT", format!("the client is gone: {error}"))),
+    }
+}
+
+fn no_view(host: &Host, name: &str) -> Failure {
+    let failure = Failure::usage(format!("there is no view `{name}`"));
+    match host.catalog().nearest_view(name) {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure.hint("views are sub-agents of a capability file, and `views` of a config"),
     }
 }
 

@@ -44,3 +44,4 @@ mod shapes;
 mod surface;
 mod tasks;
 mod unoffered;
+mod views;
