@@ -6,13 +6,15 @@ use std::{
 };
 
 use crate::{
-    Deck, Diagnostic, Owner, Root,
+    Deck, Diagnostic, Owner, Project, Root,
     deck::{Assembly, Scope},
     load::Loaded,
+    project::{has_capability_file, project_roots},
 };
 
 /// Reads what each path is: a `.md` file is a Caplet, a folder with `CAPLET.md` one capability, any other folder a
-/// root, and a `.json`, `.yaml` or `.yml` file a config. The result is a deck like any other, for its diagnostics.
+/// root, a folder with a capability file a project, `capabilities.json` or `.yaml` that file, and any other `.json`,
+/// `.yaml` or `.yml` file a config. The result is a deck like any other, for its diagnostics.
 pub fn check_paths(paths: &[PathBuf]) -> Deck {
     let mut assembly = Assembly::default();
     for path in paths {
@@ -28,6 +30,11 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
                 continue;
             }
         };
+        if is_dir && has_capability_file(path) {
+            let project = Project { dir: path.clone(), roots: project_roots(path) };
+            assembly.add_project(&project);
+            continue;
+        }
         let root = Root { dir: folder_of(path, is_dir), owner: Owner::User };
         let scope = Scope::of_root(&root);
         let loaded = if is_dir {
@@ -43,6 +50,9 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
                     Loaded::caplet(path, name_of(&root.dir), layers.file)
                 }
                 "md" => Loaded::caplet(path, stem(path), layers.file),
+                "json" | "yaml" | "yml" if stem(path) == "capabilities" => {
+                    Loaded::capability_file(path)
+                }
                 "json" | "yaml" | "yml" => Loaded::config(path, layers.config),
                 _ => {
                     assembly.report(

@@ -104,6 +104,13 @@ impl Findings {
             .map(|diagnostic| diagnostic.message.as_str())
     }
 
+    /// Makes warnings of what was recorded after `mark`, where a mistake costs only the entry it is in.
+    pub(crate) fn soften_since(&mut self, mark: usize) {
+        for diagnostic in self.diagnostics.iter_mut().skip(mark) {
+            diagnostic.severity = Severity::Warning;
+        }
+    }
+
     /// The problems in reading order.
     pub(crate) fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.diagnostics.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));

@@ -1,7 +1,8 @@
 //! What one file yields.
 
 use crate::{
-    Definition, Diagnostic, Format, Quarantined, SourceFile,
+    CapabilityFile, Definition, Diagnostic, Format, Quarantined, SourceFile,
+    capa::parse_capabilities,
     caplet::parse_caplet,
     config::parse_config,
     diagnostic::{Findings, Place},
@@ -17,6 +18,8 @@ pub(crate) struct Parsed {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The options of a config file, without its entries.
     pub(crate) options: Option<ConfigFile>,
+    /// A capability file, whose definitions are among the others.
+    pub(crate) capability_file: Option<CapabilityFile>,
 }
 
 /// A definition and where its file declares it.
@@ -30,7 +33,7 @@ pub(crate) struct Placed {
 pub(crate) fn parse(file: &SourceFile, origin: &Origin<'_>) -> Parsed {
     let name = match &file.format {
         Format::Caplet { id } => id.clone(),
-        Format::Config => file_name(file),
+        Format::Config | Format::CapabilityFile => file_name(file),
     };
     match &file.text {
         Err(diagnostic) => Parsed {
@@ -43,6 +46,7 @@ pub(crate) fn parse(file: &SourceFile, origin: &Origin<'_>) -> Parsed {
             let mut parsed = match &file.format {
                 Format::Caplet { id } => parse_caplet(text, id, origin, &mut findings),
                 Format::Config => parse_config(text, &name, origin, &mut findings),
+                Format::CapabilityFile => parse_capabilities(text, &name, origin, &mut findings),
             };
             parsed.diagnostics = findings.into_diagnostics();
             parsed

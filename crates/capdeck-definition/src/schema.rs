@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::transfor
 use serde_json::{Value, json};
 
 use crate::{
+    capa::CapabilityShape,
     client_block::ClientServer,
     pattern,
     shape::{caplet_file::CapletFile, config_file::ConfigFile},
@@ -35,6 +36,11 @@ pub fn config_schema() -> Value {
     schema
 }
 
+/// The schema of a capability file.
+pub fn capability_file_schema() -> Value {
+    CAPABILITIES.schema.clone()
+}
+
 /// A schema and its name.
 pub(crate) struct FileSchema {
     /// What `capdeck schema` calls it.
@@ -49,6 +55,10 @@ pub(crate) static CAPLET: LazyLock<FileSchema> =
 /// A config file after client entries have been rewritten.
 pub(crate) static CONFIG: LazyLock<FileSchema> =
     LazyLock::new(|| FileSchema { name: "config", schema: generate::<ConfigFile>() });
+
+/// A capability file. Unknown keys are told as warnings.
+pub(crate) static CAPABILITIES: LazyLock<FileSchema> =
+    LazyLock::new(|| FileSchema { name: "capabilities", schema: generate::<CapabilityShape>() });
 
 fn generate<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with_transform(as_written);

@@ -20,6 +20,8 @@ pub enum Layer {
     Starter,
     UserConfig,
     UserFile,
+    /// A project's `capabilities.yaml` or `capabilities.json`.
+    ProjectCapabilityFile,
     ProjectConfig,
     ProjectFile,
     /// Loaded by one of the user's own sets. What a project's set loads stays in the project's layers, so that it
@@ -32,6 +34,6 @@ pub enum Layer {
 impl Layer {
     /// Project layers do nothing until the person trusts the folder.
     pub fn needs_trust(self) -> bool {
-        matches!(self, Self::ProjectConfig | Self::ProjectFile)
+        matches!(self, Self::ProjectCapabilityFile | Self::ProjectConfig | Self::ProjectFile)
     }
 }

@@ -367,17 +367,16 @@ impl Host {
 }
 
 fn read_deck(settings: &HostSettings) -> Deck {
-    let mut roots = settings.user_roots.clone();
-    if let Some(project) = &settings.project {
-        roots.extend(project.roots.iter().cloned());
-    }
-    let deck = Deck::read(&roots);
+    let deck = Deck::open(&settings.user_roots, settings.project.as_ref());
     if deck.definitions.is_empty() && deck.quarantined.is_empty() {
         let mut starter = Deck::from_sources(settings.starter.clone());
         starter.config = deck.config;
         starter.user_config = deck.user_config;
         starter.diagnostics = deck.diagnostics;
         starter.watched = deck.watched;
+        // A capability file may declare nothing that is called, and still needs trust for the rest.
+        starter.project_hash = deck.capability_file.as_ref().and(deck.project_hash);
+        starter.capability_file = deck.capability_file;
         return starter;
     }
     deck

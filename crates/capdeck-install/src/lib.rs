@@ -4,5 +4,7 @@
 //! others wrote. Nothing here knows a host, a connection or a protocol.
 
 mod atomic_file;
+mod edit;
 
 pub use atomic_file::{WriteError, replace_file};
+pub use edit::{Document, EditError, FileFormat, Splice, Step, SyntaxError, keys};

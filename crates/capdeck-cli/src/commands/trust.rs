@@ -40,7 +40,7 @@ pub(crate) fn run(args: &TrustArgs, context: &Context<'_>) -> Result<ExitStatus,
     let (Some(project), Some(hash)) = (&settings.project, &deck.project_hash) else {
         return Err(nothing_to_trust(&settings));
     };
-    if project.roots.is_empty() {
+    if !project.has_deck() {
         return Err(nothing_to_trust(&settings));
     }
     let definitions = project_definitions(&deck);

@@ -366,6 +366,7 @@ fn layer_name(layer: Layer) -> &'static str {
         Layer::Starter => "built in, used while nothing else is configured",
         Layer::UserConfig => "your config",
         Layer::UserFile => "your file",
+        Layer::ProjectCapabilityFile => "this project's capability file",
         Layer::ProjectConfig => "this project's config",
         Layer::ProjectFile => "this project's file",
         Layer::SetConfig => "the config of a set",

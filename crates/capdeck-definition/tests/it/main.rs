@@ -6,6 +6,7 @@
     reason = "tests fail by panicking and say when they are skipped"
 )]
 
+mod capability_file;
 mod client_block;
 mod definitions;
 mod examples;

@@ -52,7 +52,7 @@ pub(super) fn deck(settings: &Settings, host: &Host) -> Vec<Finding> {
     let catalog = host.catalog();
     match (&settings.project, host.trust()) {
         (None, _) => findings.push(Finding::ok("project", "none here")),
-        (Some(project), _) if project.roots.is_empty() => {
+        (Some(project), _) if !project.has_deck() => {
             findings.push(Finding::ok("project", format!("{} (no deck)", project.dir.display())));
         }
         (Some(project), Trust::Trusted) => {
