@@ -43,6 +43,7 @@ mod skill_hash;
 mod source;
 mod suggest;
 mod tailoring;
+mod view_config;
 mod violation;
 
 pub use auth::{Auth, OAuth};
@@ -90,3 +91,4 @@ pub use shape::config_file::NamespaceAliases;
 pub use skill_file::{BadSkill, skill_frontmatter};
 pub use source::{Layer, Source};
 pub use tailoring::{ChosenTool, Tailoring, ToolChoice};
+pub use view_config::ViewConfig;

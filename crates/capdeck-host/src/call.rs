@@ -104,8 +104,11 @@ impl Session {
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<(Arc<Capability>, Option<Arc<Tool>>), CallError> {
-        let capability = self.capability(&request.capability)?;
+        let capability = self.capability_of_tool(&request.capability, &request.tool)?;
         let tool = self.find_tool(&capability, &request.tool, context).await?;
+        if !self.catalog().is_open() {
+            self.check_artifacts(request.arguments.as_deref())?;
+        }
         if let Some(tool) = &tool {
             check_arguments(&capability, tool, request.arguments.as_deref())?;
             projection::check(&request.fields, &capability, tool)?;
@@ -180,7 +183,11 @@ impl Session {
             fields => projection::apply(fields, self.host.artifacts(), result).await?,
         };
         self.host.0.usage.note(&capability.definition.id);
-        if request.whole { Ok(chosen) } else { self.fit(capability, chosen).await }
+        let told = if request.whole { chosen } else { self.fit(capability, chosen).await? };
+        if capability.tools_only {
+            self.handed_out.note(&told);
+        }
+        Ok(told)
     }
 
     async fn call_backend(

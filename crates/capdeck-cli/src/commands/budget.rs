@@ -41,7 +41,6 @@ struct BudgetItem {
     direct: Option<usize>,
     progressive: Option<usize>,
     search: Option<usize>,
-    /// This version does not offer tools this way yet.
     on_demand: Option<usize>,
     code_mode: Option<usize>,
 }
@@ -110,7 +109,7 @@ fn items(catalog: &Arc<Catalog>, count: &dyn Fn(&View) -> usize) -> Vec<BudgetIt
                 direct: known.map(|_| cost(Exposure::Direct)),
                 progressive: Some(cost(Exposure::Progressive)),
                 search: Some(cost(Exposure::Search)),
-                on_demand: None,
+                on_demand: Some(cost(Exposure::OnDemand)),
                 code_mode: Some(cost(Exposure::CodeMode)),
             }
         })
@@ -139,7 +138,5 @@ fn print(items: &[BudgetItem], total: usize, catalog: &Catalog, printer: &Printe
     if let Some(limit) = catalog.config().surface_tokens {
         printer.data(&format!("the deck's `surfaceTokens` allows {limit}"));
     }
-    printer.note(
-        "search and code mode cost the same however much they reach; on demand is not in this version",
-    );
+    printer.note("search, on demand and code mode cost about the same however much they reach");
 }

@@ -122,6 +122,7 @@ fn seen(view: &View, capability: &Capability) -> Option<String> {
         "by `search`, because listing its tools does not fit the token budget (`surfaceTokens`)";
     Some(match capability.exposure {
         Exposure::None => return None,
+        Exposure::OnDemand => "by `setup_tools`, then `call_tool`".to_owned(),
         Exposure::Search => "by `search`, then `describe` and `call_tool`".to_owned(),
         Exposure::CodeMode if view.is_coded(capability) => "from code, by `code_mode`".to_owned(),
         Exposure::CodeModeAndSearch if view.is_coded(capability) => {
