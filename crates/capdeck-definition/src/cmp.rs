@@ -18,7 +18,7 @@ use crate::{
     diagnostic::{Findings, Place},
     document::{Node, json},
     draft::{Draft, Origin, Shared},
-    fingerprint::fingerprint,
+    fingerprint::{Behaviour, fingerprint},
     parsed::{Parsed, Placed},
     pattern,
     schema::FileSchema,
@@ -78,7 +78,8 @@ pub(crate) fn parse_cmp(
                     intents,
                 });
                 let shared = presented(&manifest);
-                let draft = Draft { id, parent: None, shared, icon: None, backend };
+                let draft =
+                    Draft { id, parent: None, shared, icon: None, backend, tailoring: None };
                 Placed { definition: origin.define(draft), place }
             }));
         }
@@ -122,7 +123,14 @@ pub(crate) fn tell_apart(definitions: &mut [Placed]) -> Vec<Diagnostic> {
                 .at(placed.place)
                 .in_file(&definition.source.path),
         );
-        definition.fingerprint = fingerprint(&id, &definition.backend, None, false, &[]);
+        definition.fingerprint = fingerprint(Behaviour {
+            id: &id,
+            backend: &definition.backend,
+            setup: None,
+            project_bound: false,
+            features: &[],
+            tailoring: None,
+        });
         definition.id = id;
     }
     told
