@@ -173,7 +173,7 @@ impl Connector {
         let holder = vault_holder(definition);
         let variables = project_variables(definition)?;
         let lookup = self.surroundings.lookup(&holder);
-        let lookup = variables.iter().fold(lookup, |lookup, own| lookup.in_project(own));
+        let lookup = lookup.in_project(variables.as_ref());
         let resolved = resolve_value(block, lookup)?;
         Ok(Prepared {
             log_scrubber: Scrubber::of_all(&resolved.substitutions),
