@@ -119,9 +119,10 @@ impl<'a> Lookup<'a> {
         Self { environment, vault: None, project: None }
     }
 
-    /// Looks for `${NAME}` in a project's variables first, then in the environment, then among what the vault grants.
-    pub fn in_project(self, variables: &'a ProjectVariables) -> Self {
-        Self { project: Some(variables), ..self }
+    /// Looks for `${NAME}` in a project's variables first, then in the environment, then among what the vault grants;
+    /// as before when there are none.
+    pub fn in_project(self, variables: Option<&'a ProjectVariables>) -> Self {
+        Self { project: variables, ..self }
     }
 }
 
@@ -244,7 +245,7 @@ impl<'a> Walk<'a> {
                     }
                     // A default stands in the file for all to read, so it is no secret.
                     (_, Some(default)) => replaced.push_str(default),
-                    (None, None) => match self.from_vault(name) {
+                    (None, None) => match self.vault_variable(name) {
                         Ok(value) => replaced.push_str(value.expose()),
                         Err(reason) => self.miss(text, reason),
                     },
@@ -267,7 +268,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A project's variable that is nowhere else; other definitions say `$vault:` when they mean the vault.
-    fn from_vault(&mut self, name: &str) -> Result<Secret, MissingReason> {
+    fn vault_variable(&mut self, name: &str) -> Result<Secret, MissingReason> {
         let owned = name.to_owned();
         let Some(project) = self.lookup.project else {
             return Err(MissingReason::Variable { name: owned });

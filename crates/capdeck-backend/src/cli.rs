@@ -8,7 +8,6 @@ pub(crate) mod template;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use capdeck_auth::Scrubber;
 use capdeck_catalog::Discovery;
 use capdeck_definition::{CliAction, CliTools};
 use indexmap::IndexMap;
@@ -26,6 +25,7 @@ use crate::{
     CallContext, CallError, Connection, ToolCall,
     arguments::{no_such_tool, read_arguments},
     child_environment::child_environment,
+    command_run::{Ending, Outcome},
     connect::Prepared,
     declared_tool::{DeclaredTool, declared_discovery},
     process::{ChildCommand, Errors, Input},

@@ -132,7 +132,7 @@ impl Connector {
                 Ok(Arc::new(CliConnection::new(self.prepare(definition, tools)?, &options.cancel)))
             }
             Backend::Cmp(tool) => {
-                let prepared = self.as_written(definition, tool)?;
+                let prepared = self.unresolved(definition, tool.clone())?;
                 Ok(Arc::new(CmpConnection::new(prepared, &options.cancel)))
             }
             Backend::OpenApi(api) => {
@@ -169,24 +169,6 @@ impl Connector {
         &self.surroundings
     }
 
-    /// A block of a format without references: what looks like one is text.
-    pub(crate) fn as_written<T: Clone>(
-        &self,
-        definition: &Definition,
-        block: &T,
-    ) -> Result<Prepared<T>, CallError> {
-        let project = self.surroundings.project.as_deref();
-        Ok(Prepared {
-            id: definition.id.clone(),
-            block: block.clone(),
-            folder: WorkingFolder::new(definition.project_bound, project)?,
-            log_scrubber: Scrubber::default(),
-            result_scrubber: Scrubber::default(),
-            surroundings: Arc::clone(&self.surroundings),
-            auth_references: Vec::new(),
-        })
-    }
-
     /// Resolves a block's references and its working folder rule.
     pub(crate) fn prepare<T: Serialize + DeserializeOwned>(
         &self,
@@ -196,7 +178,7 @@ impl Connector {
         let holder = vault_holder(definition);
         let variables = project_variables(definition)?;
         let lookup = self.surroundings.lookup(&holder);
-        let lookup = variables.iter().fold(lookup, |lookup, own| lookup.in_project(own));
+        let lookup = lookup.in_project(variables.as_ref());
         let resolved = resolve_value(block, lookup)?;
         Ok(Prepared {
             log_scrubber: Scrubber::of_all(&resolved.substitutions),

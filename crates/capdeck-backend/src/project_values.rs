@@ -72,7 +72,7 @@ async fn take<T>(
             let holder = vault_holder(definition);
             let variables = project_variables(definition)?;
             let lookup = surroundings.lookup(&holder);
-            let lookup = variables.iter().fold(lookup, |lookup, own| lookup.in_project(own));
+            let lookup = lookup.in_project(variables.as_ref());
             let resolved = resolve_text(text, lookup)
                 .map_err(|unresolved| ResolveError::Unresolved { unresolved })?;
             Ok(Secret::new(resolved.text))

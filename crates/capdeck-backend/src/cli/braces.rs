@@ -91,7 +91,7 @@ impl ProjectCommands {
         let surroundings = &connection.prepared.surroundings;
         let variables = project_variables(&self.definition)?;
         let lookup = surroundings.lookup(&self.holder);
-        let lookup = variables.iter().fold(lookup, |lookup, own| lookup.in_project(own));
+        let lookup = lookup.in_project(variables.as_ref());
         let mut words = Words { lookup, arguments, command, declared, used: Vec::new() };
         let program = words.fill(&command.command)?;
         let args: Vec<String> =

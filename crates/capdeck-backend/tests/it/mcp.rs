@@ -120,6 +120,7 @@ async fn a_call_reaches_the_server_as_it_was_made() {
         arguments: Some(&arguments),
         meta: Some(object(r#"{"traceparent":"00-1"}"#)),
         rest: object(r#"{"task":{"ttl":5}}"#),
+        unformatted: false,
     };
     let result = connection.call_tool(call, &context(PLENTY)).await.unwrap();
     let params = answer(&serde_json::from_str(result.get()).unwrap());

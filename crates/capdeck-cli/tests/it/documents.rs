@@ -127,6 +127,24 @@ fn the_guide_to_cmp_shows_real_output() {
     compare(&path, &replay(&dirs, &written, &[("~/.cmp/tools/box", tool.to_str().unwrap())]));
 }
 
+/// The guide's own file makes the project.
+#[test]
+fn the_guide_to_the_capability_file_shows_real_output() {
+    let path = document("docs/guide/capabilities-file.md");
+    let written = fs::read_to_string(&path).unwrap();
+    let [file] = fenced(&written, "yaml").try_into().unwrap();
+    let dirs = TestDirs::new();
+    dirs.write("project/capabilities.yaml", file);
+    compare(&path, &replay(&dirs, &written, &[]));
+    for (index, example) in fenced(&written, "capabilities").iter().enumerate() {
+        let dirs = TestDirs::new();
+        dirs.write("project/capabilities.yaml", example);
+        let finished = run(&dirs, &["validate"]);
+        assert_eq!(finished.code, Some(0), "example {index}: {}", finished.stdout);
+        assert!(!finished.stdout.contains("warning"), "example {index}: {}", finished.stdout);
+    }
+}
+
 /// The id of an approval in the guide.
 const SHOWN_ID: &str = "3f9a1c2e";
 

@@ -28,7 +28,7 @@ pub(crate) fn substitutions(definition: &Definition, settings: &HostSettings) ->
     let holder = vault_holder(definition);
     let lookup = Lookup::new(&settings.environment, &settings.vault, &holder);
     let variables = project_variables(definition).unwrap_or_default();
-    let lookup = variables.iter().fold(lookup, |lookup, own| lookup.in_project(own));
+    let lookup = lookup.in_project(variables.as_ref());
     let resolved = resolve_value::<Backend>(&definition.backend, lookup);
     // What cannot be resolved has no values that could show up.
     resolved.map(|resolved| resolved.substitutions).unwrap_or_default()

@@ -198,7 +198,7 @@ fn note_needs(capability: &Capability, settings: &Settings, needs: &mut Needs) {
     let holder = vault_holder(&capability.definition);
     let lookup = Lookup::new(environment, &settings.vault, &holder);
     let variables = project_variables(&capability.definition).unwrap_or_default();
-    let lookup = variables.iter().fold(lookup, |lookup, own| lookup.in_project(own));
+    let lookup = lookup.in_project(variables.as_ref());
     let backend =
         match resolve_value::<Backend>(&without_prose(&capability.definition.backend), lookup) {
             Ok(resolved) => resolved.value,
