@@ -11,7 +11,7 @@ mod import;
 mod secrets;
 
 pub use atomic_file::{WriteError, replace_file};
-pub use client::{Client, ClientServer, Folders, Launch, Scope};
+pub use client::{Client, ClientServer, Folders, Launch, Scope, ServerFields};
 pub use connect::{
     Change, ConnectError, Foreign, Plan, Presence, Records, Target, is_capdeck, plan_connect,
     plan_disconnect, plan_takeover, presence,
