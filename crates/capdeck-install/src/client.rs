@@ -7,10 +7,10 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-pub use self::entry::Launch;
 use self::entry::Shape;
+pub use self::entry::{Launch, ServerFields};
 use crate::edit::{Document, FileFormat, Step, keys};
 
 /// An agent, as far as its configuration goes.
@@ -74,8 +74,8 @@ enum Base {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientServer {
     pub name: String,
-    /// In the form that most clients share, `command`, `args`, `env`, `cwd`, `url`, `headers`, `type`; or why it has none.
-    pub server: Result<Map<String, Value>, String>,
+    /// What it says in a form that most clients share, or why it cannot be said in it.
+    pub server: Result<ServerFields, String>,
 }
 
 impl Client {

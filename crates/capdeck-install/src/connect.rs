@@ -17,7 +17,7 @@ pub use self::target::Target;
 
 use serde_json::{Map, Value};
 
-use self::{record::Record, target::Found};
+use self::record::Record;
 use crate::edit::{Document, Step};
 
 /// What may be done to an entry that is not ours.
@@ -159,12 +159,4 @@ fn missing(document: &Document, path: &[Step]) -> usize {
         })
         .count();
     path.len() - 1 - there.min(path.len() - 1)
-}
-
-fn empty(found: &Found) -> bool {
-    match found.document.value() {
-        Value::Null => true,
-        Value::Object(entries) => entries.is_empty(),
-        _ => false,
-    }
 }

@@ -11,7 +11,7 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 
 use self::{hide::Hidden, references::translate};
-use crate::client::ClientServer;
+use crate::client::{ClientServer, ServerFields};
 
 /// A server that can be taken over.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub struct Taken {
     pub fields: Value,
     /// What it is, in one sentence.
     pub summary: String,
+    /// Keys that were left out, as only the client knows what they mean.
+    pub ignored: Vec<String>,
     /// What was taken out of the fields. The fields say `${vault:NAME}` instead.
     pub secrets: Vec<TakenSecret>,
 }
@@ -45,7 +47,8 @@ pub fn take_server(server: &ClientServer) -> Result<Taken, String> {
     let name = server.name.clone();
     let id = id_of(&name)
         .ok_or_else(|| "its name has no letter or digit to make an id of".to_owned())?;
-    let mut entry = Value::Object(server.server.clone()?);
+    let ServerFields { server, ignored } = server.server.clone()?;
+    let mut entry = Value::Object(server);
     translate(&mut entry)?;
     let Value::Object(mut entry) = entry else { return Err("it is not a map".to_owned()) };
     let mut hidden = Hidden::new(&id);
@@ -55,7 +58,7 @@ pub fn take_server(server: &ClientServer) -> Result<Taken, String> {
     hidden.address(entry.get_mut("url"));
     let summary = summary(&name, &entry);
     let fields = fields(entry)?;
-    Ok(Taken { name, id, fields, summary, secrets: hidden.into_secrets() })
+    Ok(Taken { name, id, fields, summary, ignored, secrets: hidden.into_secrets() })
 }
 
 /// The fields as a capability file names them.

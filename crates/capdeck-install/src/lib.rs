@@ -17,7 +17,7 @@ mod secrets;
 mod source;
 
 pub use atomic_file::{WriteError, replace_file};
-pub use client::{Client, ClientServer, Folders, Launch, Scope};
+pub use client::{Client, ClientServer, Folders, Launch, Scope, ServerFields};
 pub use connect::{
     ConnectError, EntryChange, Foreign, Plan, Presence, Records, Target, is_capdeck, plan_connect,
     plan_disconnect, plan_takeover, presence,

@@ -96,6 +96,11 @@ pub(crate) fn run(args: &ConnectArgs, context: &Context<'_>) -> Result<ExitStatu
         }
     }
     report(&plans, *dry_run, context);
+    if launch.names_a_path() && plans.iter().any(|plan| plan.target.scope == Scope::Project) {
+        context.printer.warn(
+            "`capdeck` is not on the PATH, so the project's file names a path that is there only on this machine",
+        );
+    }
     Ok(ExitStatus::Done)
 }
 

@@ -139,7 +139,7 @@ fn take_over(
     Ok(plans)
 }
 
-/// Tells it: as text, or as `{items: [{name, scope, status, id?, path?, secrets?, reason?}], files: [...]}`.
+/// Tells it: as text, or as `{items: [{name, scope, status, id?, path?, secrets?, ignored?, reason?}], files: [...]}`.
 fn tell(client: &Client, items: &[Item], plans: &[Plan], dry_run: bool, context: &Context<'_>) {
     let printer = context.printer;
     if printer.wants_json() {
@@ -155,12 +155,16 @@ fn tell(client: &Client, items: &[Item], plans: &[Plan], dry_run: bool, context:
     for item in items {
         let name = one_line(&item.name);
         printer.note(&match &item.outcome {
-            Outcome::Kept { path, secrets, .. } => {
+            Outcome::Kept { path, secrets, ignored, .. } => {
                 let vault = match secrets.as_slice() {
                     [] => String::new(),
                     names => format!(", with {} in the vault", names.join(", ")),
                 };
-                format!("{name}: {would}taken to {}{vault}", path.display())
+                let left_out = match ignored.as_slice() {
+                    [] => String::new(),
+                    keys => format!("; left out: {}", keys.join(", ")),
+                };
+                format!("{name}: {would}taken to {}{vault}{left_out}", path.display())
             }
             Outcome::Exists { path } => format!("{name}: kept as it is in {}", path.display()),
             Outcome::Refused { reason } => format!("{name}: not taken: {}", one_line(reason)),
@@ -179,11 +183,12 @@ fn tell(client: &Client, items: &[Item], plans: &[Plan], dry_run: bool, context:
 fn to_json(item: &Item) -> Value {
     let mut shown = json!({ "name": item.name, "scope": item.scope.as_str() });
     match &item.outcome {
-        Outcome::Kept { id, path, secrets } => {
+        Outcome::Kept { id, path, secrets, ignored } => {
             shown["status"] = json!("taken");
             shown["id"] = json!(id);
             shown["path"] = json!(path);
             shown["secrets"] = json!(secrets);
+            shown["ignored"] = json!(ignored);
         }
         Outcome::Exists { path } => {
             shown["status"] = json!("exists");

@@ -141,6 +141,9 @@ fn the_entry_says_what_was_asked_for() {
     elsewhere.success();
     let text = fs::read_to_string(dirs.home().join(".gemini/settings.json")).unwrap();
     assert!(text.contains(env!("CARGO_BIN_EXE_capdeck")), "{text}");
+    let shared = capdeck(&dirs).env("PATH", "/usr/bin:/bin").args(["connect", "claude-code"]).run();
+    let shared = shared.success();
+    assert!(shared.stderr.contains("only on this machine"), "{}", shared.stderr);
 }
 
 #[test]
@@ -178,7 +181,7 @@ fn refusals_name_the_file_and_the_way_out() {
 
 const SERVERS: &str = r#"{
   "mcpServers": {
-    "git hub": { "command": "gh-mcp", "args": ["--read"], "env": { "GH_TOKEN": "canary-4711", "MODE": "x" } },
+    "git hub": { "command": "gh-mcp", "args": ["--read"], "env": { "GH_TOKEN": "canary-4711", "MODE": "x" }, "autoApprove": [] },
     "docs": { "url": "https://docs.example.com/mcp" }, // the manual
     "asks": { "command": "x", "args": ["${input:y}"] },
     "capdeck": { "command": "capdeck", "args": ["serve"] }
@@ -195,7 +198,7 @@ fn servers_of_an_agent_are_taken_over_without_their_secrets() {
     exit 1
     --- stdout
     --- stderr
-    git hub: would be taken to [ROOT]/config/git-hub.md, with GIT_HUB_GH_TOKEN in the vault
+    git hub: would be taken to [ROOT]/config/git-hub.md, with GIT_HUB_GH_TOKEN in the vault; left out: autoApprove
     docs: would be taken to [ROOT]/config/docs.md
     asks: not taken: it uses `input`, which only the client knows
     ");
@@ -205,9 +208,9 @@ fn servers_of_an_agent_are_taken_over_without_their_secrets() {
         at_home(&dirs).args(["import", "cursor", "git hub", "docs", "--json"]).run().success();
     let expected = json!([
         { "name": "git hub", "scope": "user", "status": "taken", "id": "git-hub",
-          "path": dirs.config().join("git-hub.md"), "secrets": ["GIT_HUB_GH_TOKEN"] },
+          "path": dirs.config().join("git-hub.md"), "secrets": ["GIT_HUB_GH_TOKEN"], "ignored": ["autoApprove"] },
         { "name": "docs", "scope": "user", "status": "taken", "id": "docs",
-          "path": dirs.config().join("docs.md"), "secrets": [] },
+          "path": dirs.config().join("docs.md"), "secrets": [], "ignored": [] },
     ]);
     assert_eq!(taken.json()["items"], expected);
     let text = fs::read_to_string(dirs.config().join("git-hub.md")).unwrap();

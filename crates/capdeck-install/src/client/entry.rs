@@ -11,6 +11,15 @@ pub enum Launch {
     Url { url: String, command: String },
 }
 
+/// A server in the form that most clients share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerFields {
+    /// `command`, `args`, `env`, `cwd`, `url`, `headers`, `type`, `disabled`.
+    pub server: Map<String, Value>,
+    /// Keys that have no meaning outside of the client.
+    pub ignored: Vec<String>,
+}
+
 /// How a client writes its servers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
@@ -80,7 +89,7 @@ impl Shape {
     }
 
     /// The entry in the form that most clients share.
-    pub(super) fn read(&self, entry: &Value) -> Result<Map<String, Value>, String> {
+    pub(super) fn read(&self, entry: &Value) -> Result<ServerFields, String> {
         let Value::Object(entry) = entry else { return Err("it is not a map".to_owned()) };
         let kind = entry.get("type").and_then(Value::as_str);
         if matches!(self.program, ProgramShape::Goose)
@@ -89,12 +98,25 @@ impl Shape {
             return Err("it is part of the client itself".to_owned());
         }
         let mut server = Map::new();
+        let mut headers = Map::new();
+        let mut ignored = Vec::new();
         for (key, value) in entry {
             let (key, value) = match (key.as_str(), value) {
                 ("cmd", _) => ("command", value.clone()),
                 ("envs" | "environment", _) => ("env", value.clone()),
                 ("uri" | "httpUrl" | "serverUrl", _) => ("url", value.clone()),
-                ("http_headers", _) => ("headers", value.clone()),
+                ("headers" | "http_headers", Value::Object(written)) => {
+                    headers.extend(written.clone());
+                    continue;
+                }
+                ("env_http_headers", Value::Object(written)) => {
+                    let variable =
+                        |value: &Value| value.as_str().map(|name| format!("${{{name}}}"));
+                    headers.extend(written.iter().filter_map(|(name, value)| {
+                        Some((name.clone(), Value::from(variable(value)?)))
+                    }));
+                    continue;
+                }
                 ("type", Value::String(kind)) => match kind.as_str() {
                     // What these say is said by `command` and `url`.
                     "local" | "remote" => continue,
@@ -116,26 +138,41 @@ impl Shape {
                     }
                     continue;
                 }
-                ("command" | "args" | "env" | "cwd" | "url" | "headers" | "disabled", _) => {
+                ("command" | "args" | "env" | "cwd" | "url" | "disabled", _) => {
                     (key.as_str(), value.clone())
                 }
                 ("enabled", Value::Bool(on)) => ("disabled", json!(!on)),
                 ("bearer_token_env_var", Value::String(variable)) => {
-                    let header = json!({ "Authorization": format!("Bearer ${{{variable}}}") });
-                    ("headers", header)
+                    headers.insert(
+                        "Authorization".to_owned(),
+                        json!(format!("Bearer ${{{variable}}}")),
+                    );
+                    continue;
                 }
-                _ => continue,
+                (key, _) => {
+                    if !SAYS_NOTHING.contains(&key) {
+                        ignored.push(key.to_owned());
+                    }
+                    continue;
+                }
             };
             server.insert(key.to_owned(), value);
+        }
+        if !headers.is_empty() {
+            server.insert("headers".to_owned(), Value::Object(headers));
         }
         let is = |key: &str| server.get(key).is_some_and(Value::is_string);
         match (is("command"), is("url")) {
             (false, false) => Err("it names neither a program nor an address".to_owned()),
             (true, true) => Err("it names both a program and an address".to_owned()),
-            _ => Ok(server),
+            _ => Ok(ServerFields { server, ignored }),
         }
     }
 }
+
+/// Keys that say nothing about how a server is reached.
+const SAYS_NOTHING: [&str; 6] =
+    ["name", "description", "display_name", "bundled", "source", "tools"];
 
 const DESCRIPTION: &str = "Your capabilities, by Capdeck";
 

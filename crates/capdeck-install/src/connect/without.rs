@@ -1,9 +1,9 @@
 //! A file without our entry: its former bytes if nothing else changed, else as near to them as can be.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{ConnectError, Record, Target, empty, record::hash, target::Found};
-use crate::edit::Document;
+use super::{ConnectError, Record, Target, record::hash, target::Found};
+use crate::edit::{Document, Step};
 
 /// The text without our entry; none when the file was ours and nothing is left in it.
 pub(super) fn without_ours(
@@ -22,12 +22,32 @@ pub(super) fn without_ours(
     // Something else changed: what the file should say is known, and what we wrote may still stand there as it was.
     let removed = remove_structurally(target, &found.document, record)?;
     let exact = record.and_then(|record| record.splice().undo_anywhere(text)).filter(|text| {
-        target.parse(text).is_ok_and(|document| document.value() == removed.value())
+        target.parse(text).is_ok_and(|document| {
+            let container = target.client.container(&document);
+            bare(document.value(), &container) == bare(removed.value(), &container)
+        })
     });
     let text = exact.unwrap_or_else(|| removed.text());
-    let left = Found { document: target.parse(&text)?, text: Some(text) };
-    let is_leftover = record.is_some_and(|record| record.made_file) && empty(&left);
-    Ok(left.text.filter(|_| !is_leftover))
+    // A comment that somebody wrote into a file of ours makes it theirs.
+    let is_leftover =
+        record.is_some_and(|record| record.made_file) && matches!(text.trim(), "" | "{}");
+    Ok((!is_leftover).then_some(text))
+}
+
+/// A value without the maps that lead to the servers, where nothing is in them: whether they are written is no matter
+/// of what the file says.
+fn bare(value: &Value, container: &[Step]) -> Value {
+    let mut value = value.clone();
+    if let (Some((Step::Key(key), rest)), Value::Object(entries)) =
+        (container.split_first(), &mut value)
+        && let Some(inner) = entries.get(key)
+    {
+        match bare(inner, rest) {
+            Value::Null => entries.shift_remove(key),
+            inner => entries.insert(key.clone(), inner),
+        };
+    }
+    if value.as_object().is_some_and(Map::is_empty) { Value::Null } else { value }
 }
 
 fn remove_structurally(

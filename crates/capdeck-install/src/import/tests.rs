@@ -86,9 +86,13 @@ fn secrets_are_taken_out_wherever_they_stand() {
         taken.fields["auth"],
         json!({ "type": "bearer", "token": "${vault:MY_SERVER_AUTHORIZATION}" })
     );
-    let codex = json!({ "url": "https://x.test/mcp", "bearer_token_env_var": "X_TOKEN" });
+    let codex = json!({ "url": "https://x.test/mcp", "bearer_token_env_var": "X_TOKEN", "tool_timeout_sec": 5 });
     let taken = take("codex", &codex).unwrap();
     assert_eq!(taken.fields["auth"], json!({ "type": "bearer", "token": "${X_TOKEN}" }));
+    assert_eq!(taken.ignored, ["tool_timeout_sec"]);
+    let both = json!({ "url": "https://x.test/mcp", "http_headers": { "X-Team": "a" }, "env_http_headers": { "X-Key": "K" } });
+    let headers = json!({ "type": "headers", "headers": { "X-Team": "a", "X-Key": "${K}" } });
+    assert_eq!(take("codex", &both).unwrap().fields["auth"], headers);
     assert!(taken.secrets.is_empty());
 }
 

@@ -110,6 +110,19 @@ fn what_was_made_goes_again_unless_somebody_uses_it() {
 }
 
 #[test]
+fn a_file_we_made_stays_when_somebody_wrote_into_it() {
+    let place = Place::new();
+    for (client, comment) in [("cursor", "// mine\n"), ("codex", "# mine\n"), ("goose", "# mine\n")]
+    {
+        let target = place.target(client, Scope::User);
+        place.connect(&target, &entry(client), Foreign::Keep).unwrap();
+        fs::write(&target.file, format!("{comment}{}", read(&target))).unwrap();
+        place.disconnect(&target).unwrap();
+        assert!(read(&target).starts_with(comment), "{client}");
+    }
+}
+
+#[test]
 fn a_file_that_was_edited_since_keeps_the_edits() {
     let place = Place::new();
     for (client, before, edit, expected) in [

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use capdeck_install::{Foreign, Launch, Scope, plan_connect, plan_disconnect};
+use capdeck_install::{Client, Foreign, Launch, Scope, plan_connect, plan_disconnect};
 
 use crate::connect::Place;
 
@@ -61,6 +61,30 @@ fn the_files_of_ten_agents_become_what_they_should() {
             let plan = plan_disconnect(&target, Foreign::Keep, &place.records).unwrap();
             plan.apply(&place.records).unwrap();
             assert_eq!(fs::read_to_string(&target.file).unwrap(), before, "{client}, {state}");
+        }
+    }
+}
+
+/// The guide's table says what the product does.
+#[test]
+fn the_guide_has_every_agent() {
+    let guide = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/connect.md"));
+    let guide = fs::read_to_string(guide).unwrap();
+    for client in Client::all() {
+        let start = format!("| `{}` | {} |", client.id, client.name);
+        let row = guide.lines().find(|line| line.starts_with(&start)).unwrap_or_default();
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [_, _, _, user, project, key, scope, _] = cells[..] else {
+            panic!("no row for {}", client.id)
+        };
+        assert!(key.starts_with(&format!("`{}`", client.key())), "{row}");
+        assert_eq!(scope, client.default_scope.as_str(), "{row}");
+        let place = Place::new();
+        for (cell, scope) in [(user, Scope::User), (project, Scope::Project)] {
+            let file = client.file(scope, &place.folders);
+            let name = cell.split('`').nth(1).unwrap_or_default().trim_start_matches("~/");
+            let ends = file.as_ref().is_none_or(|file| !name.is_empty() && file.ends_with(name));
+            assert!(ends && file.is_some() != name.is_empty(), "{row}");
         }
     }
 }

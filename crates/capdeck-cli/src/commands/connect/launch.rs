@@ -59,6 +59,11 @@ impl LaunchSettings {
         })
     }
 
+    /// Whether entries hold a path, which means something on this machine only.
+    pub(in crate::commands) fn names_a_path(&self) -> bool {
+        self.url.is_none() && self.on_path.is_none()
+    }
+
     /// The entry for one agent.
     pub(in crate::commands) fn entry(&self, target: &Target) -> Value {
         let command = match &self.on_path {

@@ -30,6 +30,7 @@ pub(super) enum Outcome {
         id: String,
         path: PathBuf,
         secrets: Vec<String>,
+        ignored: Vec<String>,
     },
     /// A capability of that id is there already.
     Exists {
@@ -73,7 +74,10 @@ impl<'a> Deck<'a> {
             return Outcome::Exists { path: path.clone() };
         }
         match self.write(taken, &path) {
-            Ok(secrets) => Outcome::Kept { id: taken.id.clone(), path, secrets },
+            Ok(secrets) => {
+                let ignored = taken.ignored.clone();
+                Outcome::Kept { id: taken.id.clone(), path, secrets, ignored }
+            }
             Err(failure) => Outcome::Refused { reason: failure.message },
         }
     }
