@@ -215,7 +215,7 @@ fn failures_say_what_the_program_said() {
 
     no mail today
     "#);
-    let result = json(&dirs, &["call", "box", "restore_emails"]);
+    let result = run(&dirs, &["call", "box", "restore_emails", "--json"]).json();
     assert_eq!((&result["isError"], &result["structuredContent"]), (&json!(true), &Value::Null));
     assert!(result["content"][0]["text"].as_str().unwrap().contains("restored, in words"));
     for param in ["ids", "=x", "ids=a"] {

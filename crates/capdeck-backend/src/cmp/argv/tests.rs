@@ -1,3 +1,5 @@
+//! What becomes of a template and values: the words a program gets.
+
 use capdeck_definition::{CmpIntent, CmpParam, CmpType, CommandTemplate};
 use indexmap::IndexMap;
 use serde_json::{Value, json};
