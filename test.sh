@@ -65,7 +65,8 @@ suite_clients() {
   install_node || return
   install_python || return
   build_capdeck || return 1
-  "$DEPS/venv/bin/python" tests/e2e/run.py
+  "$DEPS/venv/bin/python" tests/e2e/run.py || return 1
+  "$DEPS/venv/bin/python" tests/e2e/exposure.py
 }
 
 suite_bridges() {

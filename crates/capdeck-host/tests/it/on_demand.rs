@@ -72,7 +72,8 @@ async fn refused(session: &Session, name: &str) -> (ErrorCode, String, String) {
 
 #[tokio::test]
 async fn exactly_two_tools_are_listed_and_they_name_what_there_is() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     let session = on_demand(&host);
     assert_eq!(listed(&session).await, ["setup_tools", "call_tool"]);
     let view = session.view();
@@ -85,7 +86,8 @@ async fn exactly_two_tools_are_listed_and_they_name_what_there_is() {
 
 #[tokio::test]
 async fn setting_up_answers_with_signatures_and_allows_the_calls() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     let session = on_demand(&host);
     let (code, message, hint) = refused(&session, "fake.forecast").await;
     assert_eq!(code, ErrorCode::Denied);
@@ -120,7 +122,8 @@ async fn setting_up_answers_with_signatures_and_allows_the_calls() {
 
 #[tokio::test]
 async fn a_result_passes_as_it_is() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     let (session, operator) = (on_demand(&host), host.operator());
     set_up(&session, json!(["@fake"])).await;
     for tool in ["odd_content", "structured", "tool_error"] {
@@ -173,7 +176,8 @@ async fn every_failure_of_validation_answers_with_the_schema() {
 
 #[tokio::test]
 async fn what_one_client_set_up_is_its_own() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     let (first, second) = (on_demand(&host), on_demand(&host));
     set_up(&first, json!(["@fake", "@sayer"])).await;
     assert!(refused(&second, "fake.echo").await.1.contains("is not activated"));
@@ -183,7 +187,8 @@ async fn what_one_client_set_up_is_its_own() {
 
 #[tokio::test]
 async fn requests_that_stand_alone_need_no_setting_up_and_leave_nothing_behind() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     let session = modern(&host);
     assert_eq!(text(&call_tool(&session, "echo", json!({"a": 1})).await), r#"{"a":1}"#);
     let told = set_up(&session, json!(["@sayer"])).await;
@@ -195,7 +200,8 @@ async fn requests_that_stand_alone_need_no_setting_up_and_leave_nothing_behind()
 
 #[tokio::test]
 async fn wrong_names_are_answered_with_the_right_ones() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     let session = on_demand(&host);
     for (asked, says) in [
         (json!({"skills": ["@fakee"]}), "did you mean `@fake`? there are: @fake, @sayer"),
@@ -242,7 +248,8 @@ async fn a_name_of_several_tools_is_not_guessed() {
 
 #[tokio::test]
 async fn the_real_name_is_not_a_way_around() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     let session = on_demand(&host);
     set_up(&session, json!(["@fake"])).await;
     for name in ["fake__echo", "fake.echo"] {
@@ -260,7 +267,8 @@ async fn the_real_name_is_not_a_way_around() {
 #[tokio::test]
 async fn a_policy_holds_here_as_everywhere() {
     let deny = json!([{"deny": {"tool": "forecast"}}]);
-    let host = deck().config("policy", deny).open();
+    let deck = deck().config("policy", deny);
+    let host = deck.open();
     let session = on_demand(&host);
     let told = set_up(&session, json!(["@fake"])).await;
     assert!(!told.to_string().contains("forecast"), "{told}");
@@ -273,7 +281,8 @@ async fn a_policy_holds_here_as_everywhere() {
 #[tokio::test]
 async fn a_server_that_cannot_list_is_told_and_the_rest_is_set_up() {
     let broken = FakePlan { list: Fault::Error, ..FakePlan::default() };
-    let host = deck().server("broken", &broken, json!({})).open();
+    let deck = deck().server("broken", &broken, json!({}));
+    let host = deck.open();
     let session = on_demand(&host);
     let told = set_up(&session, json!(["@broken", "@sayer"])).await;
     assert_eq!(told["tools"], json!(["sayer.say()"]));

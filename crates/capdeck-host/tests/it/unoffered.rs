@@ -13,7 +13,8 @@ fn deck() -> Deck {
 
 #[tokio::test]
 async fn nothing_is_listed_and_every_call_names_the_shell() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     let session = agent_with(&host, Some(Exposure::None));
     assert_eq!(listed(&session).await, [""; 0]);
     assert_eq!(session.view().instructions(), None);
@@ -41,7 +42,8 @@ async fn nothing_is_listed_and_every_call_names_the_shell() {
 #[tokio::test]
 async fn one_that_is_not_offered_stands_beside_others() {
     let quiet = saying("hush").replace("cliTools:", "exposure: none\ncliTools:");
-    let host = deck().file("config/quiet.md", &quiet).open();
+    let deck = deck().file("config/quiet.md", &quiet);
+    let host = deck.open();
     let session = agent(&host);
     let error = call_listed(&session, "quiet__say", json!({})).await.unwrap_err();
     assert_eq!(error.hint.unwrap(), "use the shell: capdeck sh quiet say");

