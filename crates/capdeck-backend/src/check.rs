@@ -15,7 +15,9 @@ impl Connector {
     pub fn check(&self, definition: &Definition) -> Vec<CallError> {
         let found = match &definition.backend {
             Backend::Cli(tools) => self.prepare(definition, tools).map(|ready| check_cli(&ready)),
-            Backend::Cmp(tool) => self.as_written(definition, tool).map(|ready| check_cmp(&ready)),
+            Backend::Cmp(tool) => {
+                self.unresolved(definition, tool.clone()).map(|ready| check_cmp(&ready))
+            }
             Backend::Mcp(server) => self.prepare(definition, server).map(|ready| check_mcp(&ready)),
             Backend::Http(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
             Backend::OpenApi(api) => self.prepare(definition, api).map(|ready| {

@@ -189,7 +189,11 @@ impl Connector {
     }
 
     /// A block as it is, for a backend that resolves its references itself.
-    fn unresolved<T>(&self, definition: &Definition, block: T) -> Result<Prepared<T>, CallError> {
+    pub(crate) fn unresolved<T>(
+        &self,
+        definition: &Definition,
+        block: T,
+    ) -> Result<Prepared<T>, CallError> {
         let project = self.surroundings.project.as_deref();
         Ok(Prepared {
             id: definition.id.clone(),
