@@ -1,13 +1,13 @@
 //! Command-line actions as a connection: every call starts its own process and ends it.
 
 mod braces;
-mod result;
+pub(crate) mod command_call;
+pub(crate) mod result;
 pub(crate) mod template;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
-use capdeck_auth::Scrubber;
 use capdeck_catalog::Discovery;
 use capdeck_definition::{CliAction, CliTools};
 use indexmap::IndexMap;
@@ -17,15 +17,15 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::braces::ProjectCommands;
 use self::{
     braces::ReadyCommand,
+    command_call::CommandCall,
     result::{Style, Terms, answer},
     template::fill,
 };
 use crate::{
     CallContext, CallError, Connection, ToolCall,
     arguments::{no_such_tool, read_arguments},
-    capture::{Capture, MAX_TOTAL, SpillPlace},
     child_environment::child_environment,
-    command_run::{Ending, Outcome, Run, run},
+    command_run::{Ending, Outcome},
     connect::Prepared,
     declared_tool::{DeclaredTool, declared_discovery},
     process::{ChildCommand, Errors, Input},
@@ -155,29 +155,16 @@ impl CliConnection {
         terms: &Terms<'_>,
         context: &CallContext,
     ) -> Result<Outcome, CallError> {
-        let capture =
-            |filename: &str| self.capture(filename, terms.max_output_bytes, &ready.result_scrubber);
-        let scrubbed = |error: CallError| error.scrubbed(&ready.log_scrubber);
-        let outcome = run(
-            &self.prepared.surroundings.spawner,
-            Run {
-                command: &ready.command,
-                timeout: terms.timeout,
-                cancel: async {
-                    tokio::select! {
-                        () = context.cancel.cancelled() => {}
-                        () = self.closed.cancelled() => {}
-                    }
-                },
-                stdout: capture("stdout.txt"),
-                stderr: capture("stderr.txt"),
-                max_total: MAX_TOTAL,
-            },
-        )
-        .await
-        .map_err(scrubbed)?;
-        self.log(terms.tool, &outcome, &ready.log_scrubber);
-        Ok(outcome)
+        let call = CommandCall {
+            tool: terms.tool,
+            command: &ready.command,
+            timeout: terms.timeout,
+            max_output_bytes: terms.max_output_bytes,
+            log_scrubber: &ready.log_scrubber,
+            result_scrubber: &ready.result_scrubber,
+        };
+        let running = self.prepared.run_command(call, context, &self.closed);
+        running.await.map_err(|error| error.scrubbed(&ready.log_scrubber))
     }
 
     fn command(
@@ -204,35 +191,6 @@ impl CliConnection {
             errors: Errors::Piped,
         })
     }
-
-    fn capture(&self, filename: &str, limit: u64, scrubber: &Scrubber) -> Capture {
-        let place = SpillPlace {
-            store: self.prepared.surroundings.artifacts.clone(),
-            capability: self.prepared.id.clone(),
-            filename: filename.to_owned(),
-            mime_type: Some("text/plain".to_owned()),
-        };
-        Capture::new(limit, scrubber, place)
-    }
-
-    /// Keeps standard error and the ending of a failed call for whoever asks why.
-    fn log(&self, tool: &str, outcome: &Outcome, scrubber: &Scrubber) {
-        let ending = match outcome.ending {
-            Ending::Exited(exit) if exit.code == Some(0) => None,
-            Ending::Exited(exit) => Some(exit.to_string()),
-            Ending::TimedOut => Some("timed out".to_owned()),
-            Ending::Cancelled => Some("cancelled".to_owned()),
-            Ending::TooMuchOutput => Some("ended: too much output".to_owned()),
-        };
-        let log = self.prepared.surroundings.logs.of(&self.prepared.id);
-        let stderr = outcome.stderr.text(u64::MAX);
-        for line in scrubber.text(&stderr).lines() {
-            log.push(format!("{tool}: {line}"));
-        }
-        if let Some(ending) = ending {
-            log.push(format!("{tool}: {ending} after {} ms", outcome.elapsed.as_millis()));
-        }
-    }
 }
 
 pub(crate) fn declare<'a>(name: &'a str, action: &'a CliAction) -> DeclaredTool<'a> {
@@ -247,5 +205,6 @@ pub(crate) fn declare<'a>(name: &'a str, action: &'a CliAction) -> DeclaredTool<
         input_schema: action.input_schema.as_ref(),
         output_schema: action.output_schema.as_ref(),
         annotations: action.annotations.map_or(Value::Null, |annotations| json!(annotations)),
+        ..DeclaredTool::default()
     }
 }

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
     cli::{CliConnection, ProjectCommands},
+    cmp::CmpConnection,
     google_discovery,
     graphql::GraphQlReader,
     http_actions::HttpActions,
@@ -130,6 +131,10 @@ impl Connector {
             Backend::Cli(tools) => {
                 Ok(Arc::new(CliConnection::new(self.prepare(definition, tools)?, &options.cancel)))
             }
+            Backend::Cmp(tool) => {
+                let prepared = self.unresolved(definition, tool.clone())?;
+                Ok(Arc::new(CmpConnection::new(prepared, &options.cancel)))
+            }
             Backend::OpenApi(api) => {
                 let prepared = self.prepare(definition, api)?;
                 let base_dir = &definition.base_dir;
@@ -184,7 +189,11 @@ impl Connector {
     }
 
     /// A block as it is, for a backend that resolves its references itself.
-    fn unresolved<T>(&self, definition: &Definition, block: T) -> Result<Prepared<T>, CallError> {
+    pub(crate) fn unresolved<T>(
+        &self,
+        definition: &Definition,
+        block: T,
+    ) -> Result<Prepared<T>, CallError> {
         let project = self.surroundings.project.as_deref();
         Ok(Prepared {
             id: definition.id.clone(),

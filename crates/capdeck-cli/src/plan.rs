@@ -1,8 +1,9 @@
 //! What a definition would do on this machine, told before anybody agrees to it. Nothing is shortened.
 
 use capdeck_definition::{
-    Auth, Backend, CliTools, Definition, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, HttpBlock,
-    McpServer, Network, OpenApiEndpoint, Setup, SetupStep, Tailoring, ToolChoice, capa::Value,
+    Auth, Backend, CliTools, CmpTool, Definition, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi,
+    HttpBlock, McpServer, Network, OpenApiEndpoint, Setup, SetupStep, Tailoring, ToolChoice,
+    capa::Value,
 };
 
 use crate::plain_text::{command_line, one_line, written};
@@ -16,6 +17,7 @@ pub(crate) fn plan(definition: &Definition) -> Vec<String> {
         Backend::GraphQl(api) => graphql(api),
         Backend::Http(api) => http(api),
         Backend::Cli(tools) => cli(tools),
+        Backend::Cmp(tool) => cmp(tool),
         Backend::Caplets(set) => [&set.config_path, &set.caplets_root]
             .into_iter()
             .flatten()
@@ -142,6 +144,16 @@ fn tailored(tailoring: &Tailoring) -> Vec<String> {
         }));
     }
     lines
+}
+
+fn cmp(tool: &CmpTool) -> Vec<String> {
+    let first = tool.bin.as_ref().map_or_else(String::new, |bin| {
+        format!(", programs of {} first", one_line(&bin.display().to_string()))
+    });
+    let line = |(name, intent): (&String, &capdeck_definition::CmpIntent)| {
+        format!("{name} runs {}{first}", one_line(intent.command.text()))
+    };
+    tool.intents.iter().map(line).collect()
 }
 
 fn sources(places: [&Option<String>; 2]) -> Vec<String> {

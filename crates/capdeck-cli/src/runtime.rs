@@ -38,7 +38,7 @@ pub(crate) fn with_session<T>(
     work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let call = CallContext { timeout: None, caller, ..CallContext::detached(Duration::ZERO) };
-    single_thread()?.block_on(async {
+    run_to_end(async {
         let outcome = tokio::select! {
             outcome = work(&session, &call) => outcome,
             () = stop_signal() => {
@@ -52,22 +52,32 @@ pub(crate) fn with_session<T>(
     })
 }
 
+/// Runs the work of a command. Whoever was asked something and never answers does not hold up the end: a read of the
+/// terminal cannot be interrupted.
+pub(crate) fn run_to_end<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = single_thread()?;
+    let outcome = runtime.block_on(work);
+    runtime.shutdown_background();
+    outcome
+}
+
 /// The runtime of every command. One thread: see `docs/design/007-one-thread.md`.
 pub(crate) fn single_thread() -> Result<Runtime, Failure> {
     Builder::new_current_thread().enable_all().build().map_err(|error| no_runtime(&error))
 }
 
-/// Ends when the person or the system asks the process to stop.
-pub(crate) async fn stop_signal() {
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        // Without handlers the signals end the process the default way, and the guardian the children.
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+/// Ends when the person or the system asks the process to stop. Heard from the moment this is called.
+pub(crate) fn stop_signal() -> impl Future<Output = ()> {
+    let handlers = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    async move {
+        let (Ok(mut interrupt), Ok(mut terminate)) = handlers else {
+            // Without handlers the signals end the process the default way, and the guardian the children.
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub struct ToolRequest {
     pub rest: RawObject,
     /// Dotted paths of the structured result to keep; empty keeps everything.
     pub fields: Vec<String>,
-    /// What the person at the command line said; nothing that comes over a wire sets this.
+    /// What the person at the command line said. Set by that command line alone, here or through its own channel.
     pub consent: Consent,
     /// Follows data between the calls of a script; other callers have none.
     pub flow: Option<Arc<FlowGuard>>,
@@ -86,17 +86,42 @@ impl Session {
         outcome
     }
 
+    /// Whether a call would need a person's word, after every check that can be made without calling.
+    pub async fn preview(
+        &self,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<bool, CallError> {
+        match self.resolve(request, context).await? {
+            (capability, Some(tool)) => self.is_asked_about(&capability, &tool).await,
+            (_, None) => Ok(false),
+        }
+    }
+
+    /// The tool that a request means, and that its arguments fit.
+    async fn resolve(
+        &self,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<(Arc<Capability>, Option<Arc<Tool>>), CallError> {
+        let capability = self.capability_of_tool(&request.capability, &request.tool)?;
+        let tool = self.find_tool(&capability, &request.tool, context).await?;
+        if !self.catalog().is_open() {
+            self.check_artifacts(request.arguments.as_deref())?;
+        }
+        if let Some(tool) = &tool {
+            check_arguments(&capability, tool, request.arguments.as_deref())?;
+            projection::check(&request.fields, &capability, tool)?;
+        }
+        Ok((capability, tool))
+    }
+
     async fn admit_call(
         &self,
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Admitted, CallError> {
-        let capability = self.capability(&request.capability)?;
-        let tool = self.find_tool(&capability, &request.tool, context).await?;
-        if let Some(tool) = &tool {
-            check_arguments(&capability, tool, request.arguments.as_deref())?;
-            projection::check(&request.fields, &capability, tool)?;
-        }
+        let (capability, tool) = self.resolve(request, context).await?;
         let flow = self.flow_into(&capability, tool.as_deref(), request);
         let asked = flow.as_ref().filter(|flow| flow.asks);
         let passage = self.pass(&capability, tool.as_deref(), request, asked, context).await?;
@@ -158,7 +183,11 @@ impl Session {
             fields => projection::apply(fields, self.host.artifacts(), result).await?,
         };
         self.host.0.usage.note(&capability.definition.id);
-        if request.whole { Ok(chosen) } else { self.fit(capability, chosen).await }
+        let told = if request.whole { chosen } else { self.fit(capability, chosen).await? };
+        if capability.tools_only {
+            self.handed_out.note(&told);
+        }
+        Ok(told)
     }
 
     async fn call_backend(
@@ -271,13 +300,19 @@ fn check_arguments(
     arguments: Option<&RawValue>,
 ) -> Result<(), CallError> {
     let invalid = |message: String| CallError::new(ErrorCode::RequestInvalid, message);
-    let value: Value = match arguments {
+    let mut value: Value = match arguments {
         None => json!({}),
         Some(text) => serde_json::from_str(text.get())
             .map_err(|error| invalid(format!("the arguments are not JSON: {error}")))?,
     };
-    if !value.is_object() {
+    let Some(members) = value.as_object_mut() else {
         return Err(invalid("the arguments must be a JSON object".to_owned()));
+    };
+    if let Backend::Cmp(known) = &capability.definition.backend
+        && let Some(intent) = known.intents.get(tool.name())
+    {
+        // This format takes numbers as text; its connection reads them the same way.
+        intent.coerce(members);
     }
     tool.argument_check().check(&value).map_err(|bad| {
         let mut facts = serde_json::to_value(&bad).unwrap_or_default();

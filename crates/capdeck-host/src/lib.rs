@@ -26,6 +26,7 @@ mod failures;
 mod flow;
 mod forwarded_capabilities;
 mod gate;
+mod handed_out;
 mod host;
 mod journal;
 mod kept_json;
@@ -33,6 +34,7 @@ mod long_result;
 mod meta_tools;
 mod observed_shapes;
 mod offered;
+mod on_demand;
 mod patience;
 mod pins;
 mod pool;
@@ -48,6 +50,7 @@ mod set_tools;
 mod settings;
 mod setup_run;
 mod setup_state;
+mod shell;
 mod sign_in;
 mod skills;
 mod subscriptions;
@@ -64,8 +67,8 @@ pub use capdeck_backend::{
     Artifact, ArtifactReader, Begun, CallContext, CallError, Caller, ClientProfile, DeviceLogin,
     ErrorCode, ErrorKind, GuardianCommand, Listener, LocalImport, Login, LoginWay, NoCaller,
     NoListener, Revocation, RpcFailure, SetupEvent, SetupPhase, SetupReport, SignIn, SignInState,
-    SignInStatus, SignedOut, StepReport, StepStatus, StoredArtifact, Swept, project_variables,
-    run_guardian, vault_holder,
+    SignInStatus, SignedOut, StepReport, StepStatus, StoredArtifact, Swept, fetch_text,
+    project_variables, run_guardian, vault_holder,
 };
 pub use capdeck_catalog::RawObject;
 pub use capdeck_definition::{CapabilityId, Exposure};
@@ -95,6 +98,7 @@ pub use principal::Principal;
 pub use session::{Continuity, Scope, Session, SessionSettings};
 pub use settings::HostSettings;
 pub use setup_state::SetupState;
+pub use shell::{ShellCommand, ShellGroup, ShellPlace, ShellTool};
 pub use tasks::{TaskForm, is_task_request};
 pub use trust::TrustStore;
 pub use usage::Relevance;

@@ -179,6 +179,13 @@ impl RunningHost {
     pub fn id(&self) -> u32 {
         self.child.id()
     }
+
+    /// Asks the host to stop, as a service manager does, and waits until it has.
+    pub fn stop(&mut self) {
+        let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        rustix::process::kill_process(id.unwrap(), rustix::process::Signal::TERM).unwrap();
+        self.child.wait().unwrap();
+    }
 }
 
 impl Drop for RunningHost {

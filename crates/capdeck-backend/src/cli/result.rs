@@ -15,17 +15,17 @@ use crate::{
 
 /// What the answer depends on beside the outcome.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Terms<'a> {
-    pub(super) tool: &'a str,
-    pub(super) timeout: Duration,
-    pub(super) max_output_bytes: u64,
-    pub(super) output: CliOutputType,
-    pub(super) style: Style,
+pub(crate) struct Terms<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) timeout: Duration,
+    pub(crate) max_output_bytes: u64,
+    pub(crate) output: CliOutputType,
+    pub(crate) style: Style,
 }
 
 /// How the text of an answer is made of the streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(crate) enum Style {
     /// Standard output as it is.
     Streams,
     /// Standard output, else standard error, without one line break at the end.
@@ -35,7 +35,7 @@ pub(super) enum Style {
 }
 
 /// The answer to a call.
-pub(super) async fn answer(
+pub(crate) async fn answer(
     outcome: Outcome,
     terms: &Terms<'_>,
 ) -> Result<Box<RawValue>, CallError> {
@@ -157,7 +157,8 @@ impl Printed {
                 text = format!("{text}\n\n[{note}]");
             }
         }
-        ToolResult { text, artifacts, structured, is_error, meta: Map::new() }.build()
+        ToolResult { text, artifacts, structured: Some(structured), is_error, meta: Map::new() }
+            .build()
     }
 
     fn plain_text(&self) -> &str {
@@ -166,14 +167,19 @@ impl Printed {
     }
 
     fn failure_text(&self, exit: Exit) -> String {
-        let mut text = exit.to_string();
-        for stream in [&self.stderr, &self.stdout] {
-            if !stream.trim().is_empty() {
-                text = format!("{text}\n\n{}", stream.trim_end());
-            }
-        }
-        text
+        failure_text(exit, &self.stdout, &self.stderr)
     }
+}
+
+/// How a command failed, and what it said.
+pub(crate) fn failure_text(exit: Exit, stdout: &str, stderr: &str) -> String {
+    let mut text = exit.to_string();
+    for stream in [stderr, stdout] {
+        if !stream.trim().is_empty() {
+            text = format!("{text}\n\n{}", stream.trim_end());
+        }
+    }
+    text
 }
 
 /// Keeps a cut stream as an artifact and says so. `artifact` is the first one, as clients know it.

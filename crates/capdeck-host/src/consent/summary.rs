@@ -2,8 +2,7 @@
 
 use capdeck_auth::{Lookup, Scrubber, Substitution, is_secret_name, resolve_value};
 use capdeck_backend::{project_variables, vault_holder};
-use capdeck_catalog::reveal;
-use capdeck_definition::{Backend, Definition};
+use capdeck_definition::{Backend, Definition, reveal};
 use serde_json::Value;
 
 use crate::HostSettings;

@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use capdeck_host::{CallError, Caller, ClientProfile, ErrorCode, NoCaller, RawObject};
+use capdeck_serve::person_at_terminal;
 use serde_json::value::RawValue;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::question::{self, Person};
 use crate::{
@@ -14,26 +15,37 @@ use crate::{
 /// The person who made the call: hears progress, and can be asked where there is a terminal.
 #[derive(Debug)]
 pub(crate) struct Watcher {
-    /// The capability that was called.
-    id: String,
+    /// The capability that is called, once it is known.
+    id: OnceLock<String>,
     progress: Mutex<Option<Progress>>,
     asker: Option<Asker>,
 }
 
 impl Watcher {
     pub(crate) fn new(id: &str, asker: Option<Asker>) -> Self {
-        Self { id: id.to_owned(), progress: Mutex::new(None), asker }
+        let watcher = Self::unnamed(asker);
+        watcher.names(id);
+        watcher
+    }
+
+    /// For a call of which it is not known yet what it calls.
+    pub(crate) fn unnamed(asker: Option<Asker>) -> Self {
+        Self { id: OnceLock::new(), progress: Mutex::new(None), asker }
+    }
+
+    /// Questions from now on are this capability's.
+    pub(crate) fn names(&self, id: &str) {
+        self.id.get_or_init(|| id.to_owned());
+    }
+
+    /// True when there is somebody to ask.
+    pub(crate) fn can_be_asked(&self) -> bool {
+        self.asker.is_some()
     }
 
     /// What servers are told: a person at a terminal can be asked questions.
     pub(crate) fn profile(&self) -> ClientProfile {
-        let mut client = ClientProfile::default();
-        if self.asker.is_some()
-            && let Ok(modes) = RawValue::from_string(r#"{"form":{},"url":{}}"#.to_owned())
-        {
-            client.capabilities.insert("elicitation".to_owned(), modes);
-        }
-        client
+        if self.can_be_asked() { person_at_terminal() } else { ClientProfile::default() }
     }
 
     /// Shows progress from now on.
@@ -89,7 +101,8 @@ impl Caller for Watcher {
         };
         self.hide();
         // The person may take as long as they like; the rest of the process goes on meanwhile.
-        let (id, params) = (self.id.clone(), params.unwrap_or_default());
+        let id = self.id.get().cloned().unwrap_or_default();
+        let params = params.unwrap_or_default();
         let asking = tokio::task::spawn_blocking(move || question::ask(&id, &params, &mut asker));
         let bug = |error: String| CallError::new(ErrorCode::InternalError, error);
         let answer = asking.await.map_err(|error| bug(error.to_string()))?;

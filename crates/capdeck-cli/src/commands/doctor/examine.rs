@@ -10,7 +10,7 @@ use std::{
 
 use capdeck_auth::{Environment, Lookup, MissingReason, ResolveError, resolve_value};
 use capdeck_catalog::{Capability, Trust};
-use capdeck_definition::{Backend, Layer, PinMode, Placeholders, Severity};
+use capdeck_definition::{Backend, Layer, Owner, PinMode, Placeholders, Severity};
 use capdeck_host::{ApprovalState, Host, project_variables, vault_holder};
 use jiff::Timestamp;
 
@@ -25,6 +25,13 @@ pub(super) fn folders(settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
     for root in &settings.user_roots {
         let shown = root.dir.display();
+        if root.owner != Owner::User {
+            // Places that nobody has to have.
+            if root.dir.is_dir() {
+                findings.push(Finding::ok("CMP tools", shown.to_string()));
+            }
+            continue;
+        }
         findings.push(if root.dir.is_dir() {
             Finding::ok("user deck", shown.to_string())
         } else {
@@ -184,6 +191,10 @@ fn note_needs(capability: &Capability, settings: &Settings, needs: &mut Needs) {
     let mut note = |check, message: String, fix: String| {
         needs.entry((check, message, fix)).or_default().push(id.to_string());
     };
+    if let Backend::Cmp(_) = &capability.definition.backend {
+        // This format knows no references, and looks for programs beside its files first.
+        return;
+    }
     let holder = vault_holder(&capability.definition);
     let lookup = Lookup::new(environment, &settings.vault, &holder);
     let variables = project_variables(&capability.definition).unwrap_or_default();
@@ -215,6 +226,7 @@ fn note_needs(capability: &Capability, settings: &Settings, needs: &mut Needs) {
         | Backend::GoogleDiscovery(_)
         | Backend::GraphQl(_)
         | Backend::Http(_)
+        | Backend::Cmp(_)
         | Backend::Caplets(_) => Vec::new(),
     };
     programs.sort_unstable();
