@@ -20,7 +20,7 @@ use crate::{
     errors::{ExitStatus, Failure},
     plain_text::one_line,
     printer::Printer,
-    runtime::{run_to_end, stop_signal},
+    runtime::{single_thread, stop_signal},
 };
 
 /// Use every tool as a command
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
         watcher: watcher.clone(),
         opened: RefCell::default(),
     };
-    run_to_end(async {
+    single_thread()?.block_on(async {
         let deck = opening.open().await?;
         let mut line = Line { own: own.clone(), words, printer, watcher: &watcher };
         let outcome = tokio::select! {
@@ -178,7 +178,7 @@ impl Line<'_> {
             let question = format!(
                 "`{name}` of `{capability}` runs only with your approval, with {shown}. Call it?"
             );
-            if !printer.confirm(&question) {
+            if !self.watcher.confirm(question).await {
                 return Err(Failure::request("CANCELLED", "not called"));
             }
             call.consent = true;

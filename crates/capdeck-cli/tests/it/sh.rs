@@ -361,6 +361,11 @@ fn approvals_and_questions_reach_the_terminal() {
         assert!(code == Some(0) && said.contains("Ada"), "{how}: {said}");
 
         // Whoever leaves in the middle of a question is not held up by it.
+        let mut person = Terminal::start(&dirs, &["sh", "files", "remove", "--path", "x"]);
+        person.wait_for("[y/N]");
+        person.interrupt();
+        assert_eq!(person.end(), (Some(1), String::new()), "{how}");
+
         let mut person = Terminal::start(&dirs, &["sh", "fake", "ask-elicitation"]);
         person.wait_for("name (string)");
         person.interrupt();
