@@ -9,11 +9,17 @@ mod auth;
 mod budget;
 mod call;
 mod check;
+mod clean;
+mod cmp;
 mod completions;
+mod connect;
 mod describe;
+mod disconnect;
 mod doctor;
+mod import;
 mod init;
 mod inspect;
+mod install;
 mod list;
 mod pins;
 mod run;
@@ -59,6 +65,7 @@ pub(crate) enum Command {
     Runs(runs::RunsArgs),
     Test(test::TestArgs),
     Types(types::TypesArgs),
+    Cmp(cmp::CmpArgs),
     Artifacts(artifacts::ArtifactsArgs),
     Auth(auth::AuthArgs),
     Vault(vault::VaultArgs),
@@ -67,6 +74,11 @@ pub(crate) enum Command {
     Validate(validate::ValidateArgs),
     Add(add::AddArgs),
     Init(init::InitArgs),
+    Connect(connect::ConnectArgs),
+    Disconnect(disconnect::DisconnectArgs),
+    Import(import::ImportArgs),
+    Install(install::InstallArgs),
+    Clean(clean::CleanArgs),
     Trust(trust::TrustArgs),
     Untrust(untrust::UntrustArgs),
     Setup(setup::SetupArgs),
@@ -97,6 +109,7 @@ impl Command {
             Self::Runs(args) => runs::run(args, context),
             Self::Test(args) => test::run(args, context),
             Self::Types(args) => types::run(args, context),
+            Self::Cmp(args) => cmp::run(args, context),
             Self::Artifacts(args) => artifacts::run(args, context),
             Self::Auth(args) => auth::run(args, context),
             Self::Vault(args) => vault::run(args, context),
@@ -105,6 +118,11 @@ impl Command {
             Self::Validate(args) => validate::run(args, context),
             Self::Add(args) => add::run(args, context),
             Self::Init(args) => init::run(args, context),
+            Self::Connect(args) => connect::run(args, context),
+            Self::Disconnect(args) => disconnect::run(args, context),
+            Self::Import(args) => import::run(args, context),
+            Self::Install(args) => install::run(args, context),
+            Self::Clean(args) => clean::run(args, context),
             Self::Trust(args) => trust::run(args, context),
             Self::Untrust(args) => untrust::run(args, context),
             Self::Setup(args) => setup::run(args, context),

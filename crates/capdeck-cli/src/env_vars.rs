@@ -52,6 +52,8 @@ pub(crate) struct EnvVars {
     pub(crate) caplets_config: Option<PathBuf>,
     /// `CAPLETS_PROJECT_CONFIG`.
     pub(crate) caplets_project_config: Option<PathBuf>,
+    /// `CMP_TOOL_PATH`: folders that are CMP tools, between colons.
+    pub(crate) cmp_tool_path: Vec<PathBuf>,
     /// `NO_COLOR`, when it is not empty.
     pub(crate) no_color: bool,
     /// `TERM=dumb`: a terminal that understands no colours.
@@ -95,6 +97,7 @@ impl EnvVars {
             log: text("CAPDECK_LOG"),
             caplets_config: path("CAPLETS_CONFIG"),
             caplets_project_config: path("CAPLETS_PROJECT_CONFIG"),
+            cmp_tool_path: paths("CMP_TOOL_PATH"),
             no_color: text("NO_COLOR").is_some(),
             dumb_terminal: text("TERM").is_some_and(|terminal| terminal == "dumb"),
             complete: text(COMPLETE).filter(|shell| shell != "0"),
@@ -118,6 +121,11 @@ fn text(name: &str) -> Option<String> {
 
 fn path(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn paths(name: &str) -> Vec<PathBuf> {
+    let named = env::var_os(name).unwrap_or_default();
+    env::split_paths(&named).filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
 fn base_folders() -> Option<BaseFolders> {

@@ -6,6 +6,7 @@
 mod args;
 mod arguments;
 mod browser;
+mod caplet_document;
 mod commands;
 mod completion;
 mod context;
@@ -25,6 +26,7 @@ mod settings;
 mod starter;
 mod table;
 mod target;
+mod tokens;
 
 use std::process::ExitCode;
 

@@ -20,6 +20,9 @@ pub(crate) const GUARDIAN: &str = "__guardian";
 /// The hidden subcommand that runs code of code mode.
 pub(crate) const SANDBOX_WORKER: &str = "__sandbox-worker";
 
+/// Where a machine's CMP tools are installed for everyone.
+const SHARED_CMP_TOOLS: &str = "/usr/local/share/cmp/tools";
+
 /// Resolved settings. Nothing here is read from the environment again.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
@@ -116,7 +119,8 @@ impl Settings {
                 ))
             })?;
         }
-        for root in &self.user_roots {
+        let decks = self.user_roots.iter().filter(|root| root.owner == Owner::User);
+        for root in decks {
             if root.dir.exists() && !root.dir.is_dir() {
                 return Err(not_a_folder(&root.dir, "the user deck"));
             }
@@ -215,11 +219,22 @@ fn user_roots(config_dir: &Path, is_chosen: bool, env: &EnvVars, here: &Path) ->
         Some(file) => here.join(file).parent().map(Path::to_owned),
         None => env.base.as_ref().map(|base| base.config.join("caplets")),
     };
-    let mut roots = Vec::new();
+    let mut roots = cmp_roots(env, here);
     if !is_chosen && let Some(caplets) = caplets.filter(|dir| dir.is_dir()) {
         roots.push(root(caplets));
     }
     roots.push(root(config_dir.to_owned()));
+    roots
+}
+
+/// Where CMP tools live, the shared place first and what the variable names last. They are the person's whatever deck was
+/// named, as they are installed apart from any deck.
+fn cmp_roots(env: &EnvVars, here: &Path) -> Vec<Root> {
+    let own = env.home.as_ref().map(|home| home.join(".cmp/tools"));
+    let places = [Some(PathBuf::from(SHARED_CMP_TOOLS)), own].into_iter().flatten();
+    let mut roots: Vec<Root> = places.map(|dir| Root { dir, owner: Owner::CmpTools }).collect();
+    let named = env.cmp_tool_path.iter();
+    roots.extend(named.map(|dir| Root { dir: here.join(dir), owner: Owner::CmpTool }));
     roots
 }
 

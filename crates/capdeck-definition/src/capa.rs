@@ -6,8 +6,11 @@
 
 mod agents;
 pub mod command_line;
+mod define;
 mod event;
 mod hook;
+mod ids;
+pub mod lock;
 mod options;
 mod plugin;
 mod prune;
@@ -30,6 +33,7 @@ use std::path::{Path, PathBuf};
 pub use agents::{Agents, Snippet};
 pub use event::AgentEvent;
 pub use hook::{Hook, HookBody, HookEvent};
+pub use ids::CapabilityIds;
 pub use options::{
     BlockedPhrases, OnInstallError, Options, RequiredCommand, RuleConflicts, Security, ToolExposure,
 };
@@ -78,6 +82,8 @@ pub struct CapabilityFile {
     pub agents: Option<Agents>,
     /// Plugins to take apart and install.
     pub plugins: Vec<Plugin>,
+    /// The capabilities that servers and commands became.
+    pub ids: CapabilityIds,
 }
 
 impl CapabilityFile {
@@ -117,7 +123,8 @@ pub(crate) fn parse_capabilities(
         let quarantined = vec![origin.quarantine(file_name, reason)];
         return Parsed { quarantined, ..Parsed::default() };
     };
+    let definitions = define::define(&reading, origin);
     let quarantined =
         reading.broken_servers.iter().map(|(id, reason)| origin.quarantine(id, reason)).collect();
-    Parsed { quarantined, capability_file: Some(reading.file), ..Parsed::default() }
+    Parsed { definitions, quarantined, capability_file: Some(reading.file), ..Parsed::default() }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     Backend, CapabilityFile, CapabilityId, DeckConfig, Definition, Diagnostic, Format, Layer,
-    Owner, Project, Root, Source, SourceFile,
+    Owner, Project, Root, Source, SourceFile, cmp,
     draft::Origin,
     fingerprint::sha256_hex,
     load::Loaded,
@@ -60,7 +60,7 @@ impl Deck {
             assembly.add_root(root);
         }
         let mut deck = assembly.finish();
-        if roots.iter().all(|root| root.owner == Owner::User) {
+        if roots.iter().all(|root| root.owner != Owner::Project) {
             deck.project_hash = None;
         }
         deck
@@ -141,7 +141,11 @@ pub(crate) struct Assembly {
 
 impl Assembly {
     pub(crate) fn add_root(&mut self, root: &Root) {
-        let loaded = Loaded::root(&root.dir, root.owner.layers());
+        let loaded = match root.owner {
+            Owner::User | Owner::Project => Loaded::root(&root.dir, root.owner.layers()),
+            Owner::CmpTools => Loaded::cmp_tools(&root.dir),
+            Owner::CmpTool => Loaded::cmp_tool(&root.dir),
+        };
         let scope = Scope::of_root(root);
         if root.owner == Owner::Project {
             self.project_lines.extend(skill_lines(&root.dir, &scope.base));
@@ -180,6 +184,7 @@ impl Assembly {
             let parsed = parsed::parse(file, &Origin::of(file, scope.member_of.as_ref()));
             definitions.extend(self.take(parsed, file, scope));
         }
+        self.deck.diagnostics.extend(cmp::tell_apart(&mut definitions));
         for placed in self.without_repeats(definitions) {
             self.define(placed, scope);
         }
@@ -201,6 +206,9 @@ impl Assembly {
         self.deck.diagnostics.extend(parsed.diagnostics);
         self.deck.quarantined.extend(parsed.quarantined);
         if let Some(file) = parsed.capability_file {
+            if let Some(chosen) = file.options.tool_exposure {
+                self.deck.config.exposure = Some(chosen.exposure());
+            }
             self.deck.capability_file = Some(Arc::new(file));
         }
         // The options of a set's own config concern nobody outside it.

@@ -1,5 +1,7 @@
 //! Definition files on disk. The only place that reads them; what they mean is decided elsewhere.
 
+mod cmp;
+
 use std::{
     fs::{self, File},
     io::Read,
@@ -9,9 +11,11 @@ use std::{
 use indexmap::IndexMap;
 
 use crate::{
-    CAPABILITY_FILE_NAMES, Diagnostic, Layer, Quarantined, Source,
+    CAPABILITY_FILE_NAMES, CmpFiles, Diagnostic, Layer, Quarantined, Source,
     frontmatter::{self, NoFrontmatter},
 };
+
+pub(crate) use cmp::{cmp_tool_of, holds_cmp_tools, is_cmp_tool};
 
 /// The largest Caplet file, in bytes.
 const MAX_CAPLET_BYTES: u64 = 131_072;
@@ -37,6 +41,10 @@ pub enum Owner {
     User,
     /// Untrusted until the person trusts the project.
     Project,
+    /// The person, in CMP's form: each folder inside is one tool.
+    CmpTools,
+    /// The same for a folder that is one tool itself.
+    CmpTool,
 }
 
 /// One definition file as read.
@@ -61,6 +69,8 @@ pub enum Format {
     Config,
     /// A project's servers, tools, skills and more; JSON when the name ends in `.json`, else YAML.
     CapabilityFile,
+    /// The manifest of a CMP tool, and what belongs to it.
+    Cmp(Box<CmpFiles>),
 }
 
 /// The layers that the files of one folder belong to.
@@ -86,6 +96,7 @@ impl Owner {
             Self::Project => {
                 FolderLayers { config: Layer::ProjectConfig, file: Layer::ProjectFile }
             }
+            Self::CmpTools | Self::CmpTool => FolderLayers { config: Layer::Cmp, file: Layer::Cmp },
         }
     }
 }

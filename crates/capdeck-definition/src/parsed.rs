@@ -4,6 +4,7 @@ use crate::{
     CapabilityFile, Definition, Diagnostic, Format, Quarantined, SourceFile,
     capa::parse_capabilities,
     caplet::parse_caplet,
+    cmp::parse_cmp,
     config::parse_config,
     diagnostic::{Findings, Place},
     draft::Origin,
@@ -34,6 +35,8 @@ pub(crate) fn parse(file: &SourceFile, origin: &Origin<'_>) -> Parsed {
     let name = match &file.format {
         Format::Caplet { id } => id.clone(),
         Format::Config | Format::CapabilityFile => file_name(file),
+        // Two files, each with findings of its own.
+        Format::Cmp(files) => return parse_cmp(&file.text, files, origin),
     };
     match &file.text {
         Err(diagnostic) => Parsed {
@@ -44,9 +47,11 @@ pub(crate) fn parse(file: &SourceFile, origin: &Origin<'_>) -> Parsed {
         Ok(text) => {
             let mut findings = Findings::new(&file.path);
             let mut parsed = match &file.format {
-                Format::Caplet { id } => parse_caplet(text, id, origin, &mut findings),
                 Format::Config => parse_config(text, &name, origin, &mut findings),
                 Format::CapabilityFile => parse_capabilities(text, &name, origin, &mut findings),
+                Format::Caplet { .. } | Format::Cmp(_) => {
+                    parse_caplet(text, &name, origin, &mut findings)
+                }
             };
             parsed.diagnostics = findings.into_diagnostics();
             parsed

@@ -18,6 +18,8 @@ pub struct Source {
 pub enum Layer {
     /// The deck built into the binary, used only when nothing else is configured.
     Starter,
+    /// Tools in CMP's form, found where that format keeps them.
+    Cmp,
     UserConfig,
     UserFile,
     /// A project's `capabilities.yaml` or `capabilities.json`.

@@ -10,7 +10,7 @@ use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, LocalImport,
     NoListener,
 };
-use capdeck_catalog::{Capability, Catalog, Clearance, Facts, Held, Trust, screen};
+use capdeck_catalog::{Capability, Catalog, Clearance, Facts, Held, Part, Trust, screen};
 use capdeck_definition::{Backend, CapabilityId, Collision, Deck, Definition, PinMode, RemoteDeck};
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
@@ -56,7 +56,7 @@ pub(crate) struct HostState {
     /// What clients of other capabilities are offered, made from the catalog beside it.
     variants: Mutex<HashMap<AudienceKey, Derived>>,
     /// What is left of a catalog for clients who may not know all of it, made from the catalog beside it.
-    screens: Mutex<HashMap<(AudienceKey, Clearance), Derived>>,
+    screens: Mutex<HashMap<(AudienceKey, Clearance, Part), Derived>>,
     /// One view per policy, audience and clearance, shared by all sessions that have them.
     views: Mutex<HashMap<(ViewPolicy, AudienceKey, Clearance), Arc<View>>>,
     pub(crate) stop: CancellationToken,
@@ -73,6 +73,7 @@ impl Host {
             project: settings.project.as_ref().map(|project| project.dir.clone()),
             artifacts_dir: settings.state_dir.join("artifacts"),
             documents_dir: settings.cache_dir.join("documents"),
+            inits_dir: settings.state_dir.join("inits"),
             vault: settings.vault.clone(),
             guardian: settings.guardian.clone(),
             client_name: "capdeck".to_owned(),
@@ -127,7 +128,12 @@ impl Host {
 
     /// What a client or principal of this name may know of the catalog, if it declares no capabilities.
     pub fn known_to(&self, client: &str) -> Arc<Catalog> {
-        self.screened_for(&AudienceKey::default(), &[client])
+        self.screened_for(&AudienceKey::default(), &[client], Part::Everything)
+    }
+
+    /// True when there is a view of this name.
+    pub fn has_view(&self, name: &str) -> bool {
+        self.catalog().parts().views.contains_key(name)
     }
 
     /// What clients with this policy see now. Built once per catalog, however many clients there are.
@@ -137,7 +143,7 @@ impl Host {
         audience: &AudienceKey,
         names: &[&str],
     ) -> Arc<View> {
-        let catalog = self.screened_for(audience, names);
+        let catalog = self.screened_for(audience, names, policy.part());
         let clearance = Clearance::of(&catalog.config().policy, names);
         let mut views = self.0.views.lock();
         let key = (policy.clone(), audience.clone(), clearance);
@@ -153,20 +159,25 @@ impl Host {
         view
     }
 
-    /// The same catalog without what clients of these names may not know.
-    pub(crate) fn screened_for(&self, audience: &AudienceKey, names: &[&str]) -> Arc<Catalog> {
+    /// This part of the same catalog, without what clients of these names may not know.
+    pub(crate) fn screened_for(
+        &self,
+        audience: &AudienceKey,
+        names: &[&str],
+        part: Part,
+    ) -> Arc<Catalog> {
         let catalog = self.catalog_for(audience);
-        if catalog.is_open() {
+        if catalog.is_open_to(&part) {
             return catalog;
         }
-        let key = (audience.clone(), Clearance::of(&catalog.config().policy, names));
+        let key = (audience.clone(), Clearance::of(&catalog.config().policy, names), part);
         let mut screens = self.0.screens.lock();
         if let Some((made_from, screened)) = screens.get(&key)
             && Arc::ptr_eq(made_from, &catalog)
         {
             return screened.clone();
         }
-        let screened = screen(&catalog, &key.1);
+        let screened = screen(&catalog, &key.1, &key.2);
         screens.retain(|_, (made_from, _)| made_from.version() == catalog.version());
         screens.insert(key, (catalog, screened.clone()));
         screened

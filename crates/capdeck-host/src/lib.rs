@@ -27,6 +27,7 @@ mod failures;
 mod flow;
 mod forwarded_capabilities;
 mod gate;
+mod handed_out;
 mod host;
 mod journal;
 mod kept_json;
@@ -34,6 +35,7 @@ mod long_result;
 mod meta_tools;
 mod observed_shapes;
 mod offered;
+mod on_demand;
 mod patience;
 mod pins;
 mod pool;
@@ -56,6 +58,7 @@ mod subscriptions;
 mod tasks;
 mod transparent;
 mod trust;
+mod unformatted;
 mod usage;
 mod view;
 mod watch;
@@ -66,7 +69,8 @@ pub use capdeck_backend::{
     ErrorCode, ErrorKind, GuardianCommand, Listener, LocalImport, Login, LoginWay,
     MANIFEST_VERSION, Manifest, ManifestFacts, NoCaller, NoListener, RemoteHost, Revocation,
     RpcFailure, SetupEvent, SetupPhase, SetupReport, SignIn, SignInState, SignInStatus, SignedOut,
-    StepReport, StepStatus, StoredArtifact, Swept, run_guardian, vault_holder,
+    StepReport, StepStatus, StoredArtifact, Swept, fetch_text, project_variables, run_guardian,
+    vault_holder,
 };
 pub use capdeck_catalog::{RawObject, sha256_hex};
 pub use capdeck_definition::{CapabilityId, Exposure, RemoteCapability};

@@ -6,6 +6,7 @@
 mod api_calls;
 mod calls;
 mod code_mode;
+mod exposure;
 mod figures;
 mod load;
 mod memory;
@@ -21,6 +22,10 @@ pub use calls::measure_calls;
 pub use code_mode::{
     AttackFigures, CODE_BLOCK_END, CODE_BLOCK_START, CodeModeFigures, Footprint, Peer, RunFigures,
     Spread, SurfaceTokens, measure_code_mode, render_code_mode, replace_code_block,
+};
+pub use exposure::{
+    EXPOSURE_BLOCK_END, EXPOSURE_BLOCK_START, ExposureFigures, ExposureRun, SignatureTokens,
+    measure_exposure, render_exposure, replace_exposure_block,
 };
 pub use figures::{
     CallFigures, Figures, Load, Machine, MemoryFigures, StartFigures, SurfaceFigures,

@@ -1,7 +1,7 @@
 //! `capdeck call ID TOOL …`: one tool call, from the shell.
 
 mod question;
-mod result_text;
+pub(super) mod result_text;
 mod watcher;
 
 use std::{sync::Arc, time::Duration};
@@ -55,13 +55,15 @@ pub(crate) struct CallArgs {
 pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let CallArgs { id, words, args, field, timeout_ms, yes } = args;
     let printer = context.printer;
-    let (ToolTarget { id, tool: name }, pairs) = ToolTarget::take(id, words)?;
+    let host = context.open_host()?;
+    let file = host.deck().capability_file.clone();
+    let (ToolTarget { id, tool: name }, pairs) = ToolTarget::take_from(file.as_deref(), id, words)?;
     let mut source = TextSource::default();
     let given = args.as_deref().map(|typed| source.text("--args", typed)).transpose()?;
     let pairs = parse_pairs(pairs)?;
     let watcher = Arc::new(Watcher::new(&id, printer.asker()));
     let (client, caller) = (watcher.profile(), watcher.clone());
-    let result = with_caller(context.open_host()?, client, caller, async |session, call| {
+    let result = with_caller(host, client, caller, async |session, call| {
         let progress = printer.progress(&format!("starting {id}"));
         let capability = session.capability(&id)?;
         let tool = session.find_tool(&capability, &name, call).await?.ok_or_else(|| {

@@ -1,6 +1,6 @@
 //! `capdeck schema`: the JSON Schemas of the file formats.
 
-use capdeck_definition::{capability_file_schema, caplet_schema, config_schema};
+use capdeck_definition::{capability_file_schema, caplet_schema, cmp_schema, config_schema};
 
 use crate::{
     context::Context,
@@ -24,6 +24,8 @@ enum FileFormat {
     Config,
     /// A project's `capabilities.yaml` or `capabilities.json`.
     Capabilities,
+    /// The two files of a CMP tool.
+    Cmp,
 }
 
 pub(crate) fn run(args: &SchemaArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
@@ -31,6 +33,7 @@ pub(crate) fn run(args: &SchemaArgs, context: &Context<'_>) -> Result<ExitStatus
         FileFormat::Caplet => caplet_schema(),
         FileFormat::Config => config_schema(),
         FileFormat::Capabilities => capability_file_schema(),
+        FileFormat::Cmp => cmp_schema(),
     });
     Ok(ExitStatus::Done)
 }

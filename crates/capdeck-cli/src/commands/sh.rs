@@ -104,9 +104,9 @@ impl Line<'_> {
         }
         drop(progress);
         match found.map_err(misspelt)? {
-            ShellPlace::Everything(groups) => {
+            ShellPlace::Everything(groups, commands) => {
                 self.take_no_flags(0, "GROUP TOOL")?;
-                listing::groups(&groups, self.printer);
+                listing::everything(&groups, &commands, self.printer);
                 Ok(ExitStatus::Done)
             }
             ShellPlace::Group(group, commands) => {
@@ -159,7 +159,7 @@ impl Line<'_> {
             .get("name")
             .and_then(|name| serde_json::from_str(name.get()).ok())
             .unwrap_or_default();
-        let OwnFlags { field, timeout_ms, yes, dry_run, raw: _, .. } = &self.own;
+        let OwnFlags { field, timeout_ms, yes, dry_run, raw, .. } = &self.own;
         let mut call = ShellCall {
             capability: capability.clone(),
             tool: name.clone(),
@@ -167,6 +167,7 @@ impl Line<'_> {
             fields: field.clone(),
             consent: *yes,
             timeout_ms: *timeout_ms,
+            unformatted: *raw,
         };
         if *dry_run {
             let asks = deck.shell().preview(&call, context).await.map_err(misfit)?;

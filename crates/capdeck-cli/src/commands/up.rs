@@ -80,7 +80,7 @@ impl UpSettings {
             port: self.port,
             key: self.key.clone(),
             allowed_hosts: self.public_url.iter().filter_map(|url| host_of(url)).collect(),
-            policy: ViewPolicy { exposure: self.exposure },
+            policy: ViewPolicy::offering(self.exposure),
             limits: self.limits,
         }
     }

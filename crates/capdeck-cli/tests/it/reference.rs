@@ -34,6 +34,7 @@ Stdout is data, stderr is for people. Every command that prints data takes `--js
 | `CAPDECK_LOG` | a log filter such as `info` or `capdeck_host=debug`; the log goes to stderr |
 | `CAPLETS_CONFIG`, `CAPLETS_PROJECT_CONFIG` | the `config.json` of an existing Caplets set-up |
 | `CAPLETS_ENCRYPTION_KEY`, `CAPLETS_ENCRYPTION_KEY_FILE` | the key of an existing Caplets set-up, used for the vault |
+| `CMP_TOOL_PATH` | more CMP tools: the folders of single tools, separated by `:` |
 | `NO_COLOR` | no colours |
 ";
 

@@ -78,6 +78,27 @@ impl ProtocolEra {
     }
 }
 
+impl Default for McpServer {
+    /// A server of which nothing is said yet, neither how it is started nor where it is.
+    fn default() -> Self {
+        Self {
+            transport: None,
+            protocol_era: ProtocolEra::Auto,
+            command: None,
+            args: Vec::new(),
+            env: IndexMap::new(),
+            cwd: None,
+            url: None,
+            auth: None,
+            startup_timeout_ms: startup_timeout_ms(),
+            call_timeout_ms: call_timeout_ms(),
+            tool_cache_ttl_ms: tool_cache_ttl_ms(),
+            idle_timeout_ms: None,
+            chaos: None,
+        }
+    }
+}
+
 impl McpServer {
     /// A server at this address, with everything else as if its file left it out.
     pub fn at(url: String) -> Self {

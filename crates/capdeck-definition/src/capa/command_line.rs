@@ -63,6 +63,25 @@ pub fn split(line: &str) -> Result<Vec<String>, BadCommandLine> {
     if words.is_empty() { Err(BadCommandLine::Empty) } else { Ok(words) }
 }
 
+/// Whether a line means something that only a shell does: pipes, redirections, several commands, substitutions.
+pub fn needs_shell(line: &str) -> bool {
+    let (mut single, mut double) = (false, false);
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\'' if !double => single = !single,
+            '"' if !single => double = !double,
+            '\\' if !single => drop(characters.next()),
+            '$' | '`' if !single => return true,
+            '|' | '&' | ';' | '<' | '>' | '(' | ')' | '*' | '~' | '\n' if !single && !double => {
+                return true;
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
 /// Whether a program is one that reads its arguments as a script.
 pub fn is_shell(program: &str) -> bool {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program).to_ascii_lowercase();
@@ -83,28 +102,27 @@ pub fn is_shell(program: &str) -> bool {
     )
 }
 
-/// The parts of a word: plain text, and the names inside `{name}`.
+/// The parts of a word: plain text, and the names inside `{name}`. `${name}` is a variable of the project and stays
+/// in the text.
 pub fn placeholders(word: &str) -> Vec<WordPart<'_>> {
     let mut parts = Vec::new();
-    let mut rest = word;
-    while let Some((before, after)) = rest.split_once('{') {
-        // `${name}` is a variable of the project and not an argument.
-        let is_variable = before.ends_with('$');
-        let name = after.split_once('}').filter(|(name, _)| is_name(name) && !is_variable);
-        match name {
-            Some((name, behind)) => {
-                parts.push(WordPart::Text(before));
-                parts.push(WordPart::Argument(name));
-                rest = behind;
-            }
-            None => {
-                let end = rest.len() - after.len();
-                parts.push(WordPart::Text(rest.get(..end).unwrap_or_default()));
-                rest = after;
-            }
+    let (mut text_start, mut at) = (0, 0);
+    while let Some(offset) = word.get(at..).and_then(|rest| rest.find('{')) {
+        let brace = at + offset;
+        at = brace + 1;
+        let before = word.get(text_start..brace).unwrap_or_default();
+        let after = word.get(at..).unwrap_or_default();
+        let Some((name, _)) = after.split_once('}') else { break };
+        if before.ends_with('$') {
+            at += name.len() + 1;
+        } else if is_name(name) {
+            parts.push(WordPart::Text(before));
+            parts.push(WordPart::Argument(name));
+            at += name.len() + 1;
+            text_start = at;
         }
     }
-    parts.push(WordPart::Text(rest));
+    parts.push(WordPart::Text(word.get(text_start..).unwrap_or_default()));
     parts.retain(|part| *part != WordPart::Text(""));
     parts
 }
@@ -129,7 +147,7 @@ fn is_name(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{BadCommandLine, WordPart, is_shell, placeholders, split};
+    use super::{BadCommandLine, WordPart, is_shell, needs_shell, placeholders, split};
 
     #[test]
     fn placeholders_are_names_in_braces() {
@@ -141,13 +159,32 @@ mod tests {
                 "--x={a}-{b_1}.",
                 &[Text("--x="), Argument("a"), Text("-"), Argument("b_1"), Text(".")],
             ),
-            ("{}", &[Text("{"), Text("}")]),
-            ("{1}", &[Text("{"), Text("1}")]),
+            ("{}", &[Text("{}")]),
+            ("{1}", &[Text("{1}")]),
             ("{{a}}", &[Text("{"), Argument("a"), Text("}")]),
-            ("${a}", &[Text("${"), Text("a}")]),
+            ("é${a}{b}$", &[Text("é${a}"), Argument("b"), Text("$")]),
         ];
         for (word, parts) in table {
             assert_eq!(placeholders(word), parts, "{word}");
+        }
+    }
+
+    #[test]
+    fn plain_lines_need_no_shell() {
+        for line in ["jq .", "jq '.a | .b'", "sed 's/$x/;/'", r"grep \| x", "a \"b c\""] {
+            assert!(!needs_shell(line), "{line}");
+        }
+        for line in [
+            "jq . | head",
+            "a > b",
+            "a; b",
+            "a && b",
+            "echo $HOME",
+            "echo \"$HOME\"",
+            "a `b`",
+            "cat *",
+        ] {
+            assert!(needs_shell(line), "{line}");
         }
     }
 

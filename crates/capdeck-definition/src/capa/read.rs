@@ -8,7 +8,7 @@ use std::{
 use serde::de::DeserializeOwned;
 
 use super::{
-    CapabilityFile, agents::AgentsShape, hook::HookShape, options::OptionsShape,
+    CapabilityFile, CapabilityIds, agents::AgentsShape, hook::HookShape, options::OptionsShape,
     plugin::PluginShape, prune::prune, references, rule::RuleShape, server::ServerShape,
     shape::KEYS, skill::SkillShape, subagent::SubagentShape, tool::ToolShape,
 };
@@ -25,6 +25,10 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) file: CapabilityFile,
+    /// Where the servers of the file stand, in their order.
+    pub(crate) server_places: Vec<Place>,
+    /// Where the tools of the file stand, in their order.
+    pub(crate) tool_places: Vec<Place>,
     /// Ids of servers that are left out, with the reason.
     pub(crate) broken_servers: Vec<(String, String)>,
 }
@@ -52,10 +56,17 @@ pub(crate) fn read(text: &str, path: &Path, findings: &mut Findings) -> Option<R
             .value::<AgentsShape>("agents")
             .map(|agents| agents.read(document.root.child("agents"), findings)),
         plugins: document.list("plugins", findings, PluginShape::read),
+        ids: CapabilityIds::default(),
     };
     file.options.security.is_incomplete = document.security_is_broken;
     references::check(&mut file, &mut document, findings);
-    Some(Reading { broken_servers: document.broken_servers, file })
+    file.ids = CapabilityIds::of(&file);
+    Some(Reading {
+        server_places: document.places("servers"),
+        tool_places: document.places("tools"),
+        broken_servers: document.broken_servers,
+        file,
+    })
 }
 
 /// The document while it is read: which entries are out, and where the others stand.
@@ -170,6 +181,12 @@ impl Document {
         let list = self.root.child(section);
         let position = self.kept.get(section).and_then(|kept| kept.get(index));
         position.map_or(list, |position| list.item(*position))
+    }
+
+    fn places(&self, section: &str) -> Vec<Place> {
+        let list = self.root.child(section);
+        let kept = self.kept.get(section).map(Vec::as_slice).unwrap_or_default();
+        kept.iter().map(|position| list.item(*position).child("id").place).collect()
     }
 
     /// A value that is no list of entries.

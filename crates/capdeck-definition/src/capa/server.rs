@@ -2,13 +2,17 @@
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::secret::{Value, ValueShape};
+use super::{
+    secret::{Value, ValueShape},
+    text_source::check_url,
+};
 use crate::{
     OAuth,
     diagnostic::{Diagnostic, Findings},
     document::Node,
+    reference::holds_reference,
 };
 
 /// An MCP server of the file.
@@ -55,7 +59,8 @@ pub struct RemoteServer {
 }
 
 /// Which tools of a server are offered, by the server's own names.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Expose {
     #[default]
     All,
@@ -150,6 +155,16 @@ impl ServerShape {
             values.into_iter().filter_map(read).collect::<IndexMap<_, _>>()
         };
         let def = self.def;
+        if def.tls_skip_verify {
+            findings.add(
+                Diagnostic::warning(
+                    "ignored-key",
+                    format!("`tlsSkipVerify` of `{id}` is refused: certificates are always checked"),
+                )
+                .with_fix("trust the server's certificate on this machine, for example with `SSL_CERT_FILE`")
+                .at(def_node.key_place("tlsSkipVerify")),
+            );
+        }
         let endpoint = match (def.cmd, def.url) {
             (Some(cmd), url) => {
                 if url.is_some() {
@@ -164,6 +179,11 @@ impl ServerShape {
                 }
                 let env = values(def.env, "env", findings);
                 Endpoint::Stdio(StdioServer { cmd, args: def.args, env, cwd: def.cwd })
+            }
+            (None, Some(url))
+                if !holds_reference(&url) && !check_url(&url, def_node.child("url"), findings) =>
+            {
+                return None;
             }
             (None, Some(url)) => Endpoint::Remote(RemoteServer {
                 url,

@@ -8,6 +8,9 @@
 
 mod capability_file;
 mod client_block;
+mod cmp;
+mod cmp_export;
+mod cmp_matcher;
 mod definitions;
 mod examples;
 mod fixtures;

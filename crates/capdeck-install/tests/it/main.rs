@@ -1,10 +1,12 @@
 //! Edits of other people's files, from outside.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod connect;
 mod edit_json;
 mod edit_toml;
 mod edit_yaml;
 mod generated;
+mod golden;
 mod properties;
 
 use capdeck_install::{Document, FileFormat};

@@ -13,6 +13,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("capdeck-install", &["capdeck-definition"]),
     ("capdeck-mcp", &[]),
     ("capdeck-auth", &[]),
+    ("capdeck-capsule", &[]),
     ("capdeck-sandbox", &["capdeck-catalog"]),
     ("capdeck-backend", &["capdeck-definition", "capdeck-catalog", "capdeck-mcp", "capdeck-auth"]),
     (

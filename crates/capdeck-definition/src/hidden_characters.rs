@@ -1,16 +1,51 @@
-//! Which characters are hidden, judged by the characters around them.
+//! Characters that a model reads and a person does not see: zero-width, bidirectional, tag and other invisible ones.
+//!
+//! Some invisible characters belong where they stand: joiners inside emoji and inside words of scripts that need
+//! them, variation selectors after what they vary. Those are not reported.
 
-use super::HiddenKind;
+use serde::{Deserialize, Serialize};
 
 /// A hidden character and its place, counted in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct HiddenCharacter {
-    pub(crate) index: usize,
-    pub(crate) kind: HiddenKind,
+pub struct HiddenCharacter {
+    pub index: usize,
+    pub kind: HiddenKind,
+}
+
+/// Families of characters that hide or disguise text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HiddenKind {
+    /// Takes no room: spaces and joiners of no width.
+    ZeroWidth,
+    /// Reorders what is shown.
+    Bidirectional,
+    /// A copy of ASCII that no screen shows.
+    Tag,
+    /// Selects a variant of nothing, so it can only carry data.
+    VariationSelector,
+    /// Moves the cursor or colours the screen.
+    Control,
+    /// Anything else that is not shown.
+    Invisible,
+}
+
+impl HiddenKind {
+    /// The name shown to people and programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ZeroWidth => "zero-width",
+            Self::Bidirectional => "bidirectional",
+            Self::Tag => "tag",
+            Self::VariationSelector => "variation-selector",
+            Self::Control => "control",
+            Self::Invisible => "invisible",
+        }
+    }
 }
 
 /// Every hidden character of a text.
-pub(crate) fn hidden_characters(text: &str) -> Vec<HiddenCharacter> {
+pub fn hidden_characters(text: &str) -> Vec<HiddenCharacter> {
     if text.bytes().all(|byte| byte >= b' ' && byte != 0x7f && byte.is_ascii() || is_space(byte)) {
         return Vec::new();
     }
@@ -34,8 +69,38 @@ pub(crate) fn hidden_characters(text: &str) -> Vec<HiddenCharacter> {
     hidden
 }
 
+/// The text with each hidden character spelled out; a run of tag characters as the ASCII it stands for.
+pub fn reveal(text: &str) -> String {
+    let hidden = hidden_characters(text);
+    let mut hidden = hidden.iter().peekable();
+    let mut shown = String::new();
+    let mut tags = String::new();
+    for (index, letter) in text.chars().enumerate() {
+        let is_hidden = hidden.next_if(|one: &&HiddenCharacter| one.index == index).is_some();
+        if is_hidden && let Some(plain) = tag_letter(letter) {
+            tags.push(plain);
+            continue;
+        }
+        close_tags(&mut shown, &mut tags);
+        if is_hidden {
+            shown.push_str(&format!("‹U+{:04X}›", u32::from(letter)));
+        } else {
+            shown.push(letter);
+        }
+    }
+    close_tags(&mut shown, &mut tags);
+    shown
+}
+
+fn close_tags(shown: &mut String, tags: &mut String) {
+    if !tags.is_empty() {
+        shown.push_str(&format!("‹tags: {tags}›"));
+        tags.clear();
+    }
+}
+
 /// The ASCII letter a tag character stands for.
-pub(super) fn tag_letter(letter: char) -> Option<char> {
+fn tag_letter(letter: char) -> Option<char> {
     let code = u32::from(letter).checked_sub(0xE0000)?;
     (0x20..=0x7E).contains(&code).then(|| char::from_u32(code)).flatten()
 }

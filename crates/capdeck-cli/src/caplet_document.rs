@@ -2,32 +2,47 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{BackendBlock, CommonArgs};
 use crate::errors::Failure;
 
 /// A capability file before it is text.
-pub(super) struct Document {
+pub(crate) struct Document {
     frontmatter: Map<String, Value>,
     name: String,
     description: String,
 }
 
+/// The key and the fields of a backend, as a file writes them.
+pub(crate) struct BackendBlock {
+    pub(crate) key: &'static str,
+    pub(crate) fields: Value,
+    /// What it is, for a description nobody wrote.
+    pub(crate) summary: String,
+}
+
+/// What people say about a capability; the rest is made up from its id and its backend.
+pub(crate) struct Words<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) description: Option<&'a str>,
+    pub(crate) tags: &'a [String],
+}
+
 impl Document {
-    pub(super) fn new(common: &CommonArgs, block: BackendBlock) -> Self {
-        let name = common.name.clone().unwrap_or_else(|| title(common.id.as_str()));
-        let description = common.description.clone().unwrap_or(block.summary);
+    pub(crate) fn new(words: &Words<'_>, block: BackendBlock) -> Self {
+        let name = words.name.map_or_else(|| title(words.id), str::to_owned);
+        let description = words.description.map_or(block.summary, str::to_owned);
         let mut frontmatter = Map::new();
         frontmatter.insert("name".to_owned(), json!(name));
         frontmatter.insert("description".to_owned(), json!(description));
-        if !common.tags.is_empty() {
-            frontmatter.insert("tags".to_owned(), json!(common.tags));
+        if !words.tags.is_empty() {
+            frontmatter.insert("tags".to_owned(), json!(words.tags));
         }
         frontmatter.insert(block.key.to_owned(), block.fields);
         Self { frontmatter, name, description }
     }
 
     /// Frontmatter as YAML, then a body for people.
-    pub(super) fn render(&self) -> Result<String, Failure> {
+    pub(crate) fn render(&self) -> Result<String, Failure> {
         let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
         let yaml =
             serde_saphyr::to_string_with_options(&self.frontmatter, options).map_err(|error| {

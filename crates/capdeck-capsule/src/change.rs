@@ -1,0 +1,79 @@
+//! Told as they happen: which entries changed.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use tokio::sync::broadcast;
+
+use crate::{EntryUri, Scope};
+
+/// An entry is not what it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    pub uri: EntryUri,
+    pub version: u64,
+    pub kind: ChangeKind,
+    pub at: Timestamp,
+}
+
+/// What happened to an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeKind {
+    Created,
+    Updated,
+    Deleted,
+    Purged,
+}
+
+impl ChangeKind {
+    /// The kind of the signal that tells it.
+    pub(crate) fn signal(self) -> &'static str {
+        match self {
+            Self::Created => "entry.created",
+            Self::Updated => "entry.updated",
+            Self::Deleted => "entry.deleted",
+            Self::Purged => "entry.purged",
+        }
+    }
+}
+
+/// What a subscriber hears next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    Change(Change),
+    /// The subscriber was too slow for some changes; anything may have changed.
+    Missed,
+}
+
+/// Changes within what one subscriber reaches, from the moment of subscribing.
+#[derive(Debug)]
+pub struct Changes {
+    receiver: broadcast::Receiver<Change>,
+    scopes: Vec<Scope>,
+}
+
+impl Changes {
+    pub(crate) fn new(receiver: broadcast::Receiver<Change>) -> Self {
+        Self { receiver, scopes: Vec::new() }
+    }
+
+    /// Only changes that this scope reaches, too.
+    pub fn within(mut self, scope: Scope) -> Self {
+        self.scopes.push(scope);
+        self
+    }
+
+    /// Waits for the next change; `None` when the store is gone. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Option<Heard> {
+        loop {
+            match self.receiver.recv().await {
+                Ok(change) if self.scopes.iter().all(|scope| scope.reaches(&change.uri)) => {
+                    return Some(Heard::Change(change));
+                }
+                Ok(_) => {}
+                Err(broadcast::error::RecvError::Lagged(_)) => return Some(Heard::Missed),
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+}

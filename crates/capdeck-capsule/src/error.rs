@@ -1,0 +1,142 @@
+//! What can go wrong with a capsule's store, in words for the one who asked.
+
+use std::io;
+
+use crate::{
+    Conflict, EntryUri, Role,
+    entry::{BadBlobId, BadCommit},
+    scheme::SchemeError,
+    uri::UriError,
+};
+
+/// A request to a store failed. Nothing was changed, unless the message says so.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    #[error(transparent)]
+    InvalidUri(#[from] UriError),
+    #[error("there is no scheme `{scheme}://` here; there are {}", schemes(.known))]
+    UnknownScheme { scheme: String, known: Vec<String> },
+    /// Also the answer for what the caller may not see, so it holds nothing but what was asked for.
+    #[error("there is no {}`{uri}`", of_version(.version))]
+    NotFound { uri: EntryUri, version: Option<u64> },
+    #[error(
+        "`{uri}` exists already, in version {version}; read it, then replace or patch it with `if_version`: {version}"
+    )]
+    Exists { uri: EntryUri, version: u64 },
+    #[error("`{existing}` exists and differs from `{uri}` in case only; use that address")]
+    CaseTwin { uri: EntryUri, existing: EntryUri },
+    #[error(transparent)]
+    VersionConflict(Box<Conflict>),
+    #[error("the role `{}` may not {action}; it takes `{}`", .role.as_str(), .needed.as_str())]
+    ForbiddenRole { role: Role, needed: Role, action: &'static str },
+    #[error("this access does not reach `{uri}`; write below a prefix it allows")]
+    ForbiddenScope { uri: EntryUri },
+    #[error("the patch does not fit version {version} of `{uri}`: step {step}: {reason}")]
+    PatchFailed { uri: EntryUri, version: u64, step: usize, reason: String },
+    #[error("the content of `{uri}` is not JSON: {reason}")]
+    InvalidJson { uri: EntryUri, reason: String },
+    #[error("{what} has {bytes} bytes, the limit is {most}")]
+    TooLarge { what: &'static str, bytes: u64, most: u64 },
+    #[error("the capsule is full: at most {most} {what}; delete or purge something")]
+    QuotaExceeded { what: &'static str, most: u64 },
+    #[error("{what}: {reason}")]
+    InvalidInput { what: &'static str, reason: String },
+    #[error(transparent)]
+    InvalidScheme(#[from] SchemeError),
+    #[error("`{scheme}://` has {entries} entries; delete and purge them first")]
+    SchemeInUse { scheme: String, entries: usize },
+    #[error("the cursor does not belong to this request; repeat the request without it")]
+    BadCursor,
+    #[error("the idempotency key was used for another request; take a new key")]
+    KeyReused,
+    #[error("the memory has no key `{key}`")]
+    NoSuchKey { key: String },
+    #[error("the store was opened for reading only")]
+    ReadOnly,
+    #[error("the store is closed")]
+    Closed,
+    #[error("`{uri}` cannot be used: {reason}; run a verification of the capsule")]
+    Damaged { uri: EntryUri, reason: String },
+    #[error("`{path}` inside the capsule is not an ordinary file or folder; remove it")]
+    UnsafePath { path: String },
+    /// The work is done, but its line could not be written.
+    #[error(
+        "done, but it could not be recorded, and recording is required; nothing more is done until it can be"
+    )]
+    AuditFailed {
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot {what}")]
+    Io {
+        what: String,
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl StoreError {
+    /// A short name that programs can rely on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidUri(_) => "invalid_uri",
+            Self::UnknownScheme { .. } => "unknown_scheme",
+            Self::NotFound { .. } => "not_found",
+            Self::Exists { .. } | Self::CaseTwin { .. } => "exists",
+            Self::VersionConflict(_) => "version_conflict",
+            Self::ForbiddenRole { .. } => "forbidden_role",
+            Self::ForbiddenScope { .. } => "forbidden_scope",
+            Self::PatchFailed { .. } => "patch_failed",
+            Self::InvalidJson { .. } => "invalid_json",
+            Self::TooLarge { .. } => "too_large",
+            Self::QuotaExceeded { .. } => "quota_exceeded",
+            Self::InvalidInput { .. } => "invalid_input",
+            Self::InvalidScheme(_) => "invalid_scheme",
+            Self::SchemeInUse { .. } => "scheme_in_use",
+            Self::BadCursor => "bad_cursor",
+            Self::KeyReused => "idempotency_key_reused",
+            Self::NoSuchKey { .. } => "no_such_key",
+            Self::ReadOnly => "read_only",
+            Self::Closed => "closed",
+            Self::Damaged { .. } => "damaged",
+            Self::UnsafePath { .. } => "unsafe_path",
+            Self::AuditFailed { .. } => "audit_failed",
+            Self::Io { .. } => "io_failed",
+        }
+    }
+
+    /// Whether the caller was refused something, for the audit.
+    pub fn is_denial(&self) -> bool {
+        matches!(self, Self::ForbiddenRole { .. } | Self::ForbiddenScope { .. })
+    }
+
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+
+    pub(crate) fn invalid(what: &'static str, reason: impl Into<String>) -> Self {
+        Self::InvalidInput { what, reason: reason.into() }
+    }
+}
+
+impl From<BadBlobId> for StoreError {
+    fn from(error: BadBlobId) -> Self {
+        Self::invalid("blob", error.to_string())
+    }
+}
+
+impl From<BadCommit> for StoreError {
+    fn from(error: BadCommit) -> Self {
+        Self::invalid("commit", error.to_string())
+    }
+}
+
+fn of_version(version: &Option<u64>) -> String {
+    version.map_or_else(|| "entry ".to_owned(), |version| format!("version {version} of "))
+}
+
+fn schemes(known: &[String]) -> String {
+    known.iter().map(|name| format!("`{name}://`")).collect::<Vec<_>>().join(", ")
+}

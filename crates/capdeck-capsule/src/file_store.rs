@@ -1,0 +1,229 @@
+//! A capsule in plain files, readable with `cat` and `git`.
+
+mod blobs;
+mod checking;
+mod commit;
+mod disk;
+mod engine;
+mod frontmatter;
+mod history;
+mod layout;
+mod listing;
+mod memory_file;
+mod quota;
+mod remove_entry;
+mod scan;
+mod schemes_file;
+mod searching;
+mod signal_log;
+mod signalling;
+mod write_entry;
+
+#[cfg(test)]
+mod model_tests;
+
+use std::{fs::File, path::Path, sync::Arc};
+
+use async_trait::async_trait;
+use tokio::sync::Semaphore;
+
+pub use disk::Durability;
+pub(crate) use disk::{Disk, make_private_folder};
+pub(crate) use engine::{Engine, Fit};
+pub(crate) use signal_log::Line as SignalLine;
+
+use crate::{
+    Author, Blob, BlobId, Changes, Collected, Deleted, Entry, EntryMeta, EntryUri, ListRequest,
+    MemoryItem, NewSignal, Owner, Page, PollRequest, Scheme, SchemeCount, Scope, SearchPage,
+    SearchRequest, Signal, SignalPage, Store, StoreError, StoreOptions, Write, Written,
+};
+
+/// Threads that may wait for one capsule's disk at the same time.
+const MOST_AT_ONCE: usize = 64;
+
+/// A capsule in a folder. Whoever opens it for writing holds the lock of the data folder: see [`crate::Capsules`].
+#[derive(Debug, Clone)]
+pub struct FileStore {
+    engine: Arc<Engine>,
+    running: Arc<Semaphore>,
+}
+
+impl FileStore {
+    /// Opens the capsule in a `.capsol` folder. Blocks while the files are read. The lock is kept as long as anything
+    /// is under way.
+    pub(crate) fn open(
+        root: &Path,
+        options: StoreOptions,
+        lock: Option<Arc<File>>,
+    ) -> Result<Self, StoreError> {
+        let engine = Engine::open(root, options)?;
+        *engine.lock.lock() = lock;
+        Ok(Self { engine: Arc::new(engine), running: Arc::new(Semaphore::new(MOST_AT_ONCE)) })
+    }
+
+    /// Waits for everything under way, takes nothing more, and lets go of the lock.
+    pub(crate) async fn close(&self) {
+        let all = self.running.acquire_many(MOST_AT_ONCE as u32).await;
+        self.running.close();
+        drop(all);
+        self.engine.lock.lock().take();
+    }
+
+    /// Does something on a thread that may block. It is finished even when nobody waits for it any more.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Engine) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let engine = Arc::clone(&self.engine);
+        let permit = Arc::clone(&self.running).acquire_owned().await;
+        let permit = permit.map_err(|_| StoreError::Closed)?;
+        let running = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            work(&engine)
+        });
+        match running.await {
+            Ok(result) => result,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(error) => Err(StoreError::io("work on the capsule")(std::io::Error::other(error))),
+        }
+    }
+}
+
+#[async_trait]
+impl Store for FileStore {
+    async fn read(&self, uri: &EntryUri, version: Option<u64>) -> Result<Entry, StoreError> {
+        let uri = uri.clone();
+        self.run(move |engine| engine.read(&uri, version)).await
+    }
+
+    async fn list(&self, request: &ListRequest) -> Result<Page<EntryMeta>, StoreError> {
+        self.engine.list(request)
+    }
+
+    async fn counts(&self, scope: &Scope) -> Result<Vec<SchemeCount>, StoreError> {
+        Ok(self.engine.counts(scope))
+    }
+
+    async fn search(&self, request: &SearchRequest) -> Result<SearchPage, StoreError> {
+        let request = request.clone();
+        self.run(move |engine| engine.search(&request)).await
+    }
+
+    async fn write(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
+        let author = author.clone();
+        self.run(move |engine| engine.write(write, &author)).await
+    }
+
+    async fn restore(
+        &self,
+        uri: &EntryUri,
+        version: u64,
+        if_version: Option<u64>,
+        author: &Author,
+    ) -> Result<Written, StoreError> {
+        let (uri, author) = (uri.clone(), author.clone());
+        self.run(move |engine| engine.restore(&uri, version, if_version, &author)).await
+    }
+
+    async fn delete(
+        &self,
+        uri: &EntryUri,
+        if_version: Option<u64>,
+        author: &Author,
+    ) -> Result<Deleted, StoreError> {
+        let (uri, author) = (uri.clone(), author.clone());
+        self.run(move |engine| engine.delete(&uri, if_version, &author)).await
+    }
+
+    async fn deleted(&self, scope: &Scope) -> Result<Vec<Deleted>, StoreError> {
+        Ok(self.engine.deleted(scope))
+    }
+
+    async fn purge(&self, uri: &EntryUri, author: &Author) -> Result<(), StoreError> {
+        let (uri, author) = (uri.clone(), author.clone());
+        self.run(move |engine| engine.purge(&uri, &author)).await
+    }
+
+    async fn history(&self, uri: &EntryUri) -> Result<Vec<EntryMeta>, StoreError> {
+        let uri = uri.clone();
+        self.run(move |engine| engine.history(&uri)).await
+    }
+
+    async fn read_blob(&self, uri: &EntryUri, version: Option<u64>) -> Result<Blob, StoreError> {
+        let uri = uri.clone();
+        self.run(move |engine| engine.read_blob(&uri, version)).await
+    }
+
+    async fn has_blob(&self, id: &BlobId, scope: &Scope) -> Result<bool, StoreError> {
+        Ok(self.engine.has_blob(id, scope))
+    }
+
+    async fn collect_blobs(&self) -> Result<Collected, StoreError> {
+        self.run(Engine::collect_blobs).await
+    }
+
+    async fn schemes(&self) -> Result<Vec<Scheme>, StoreError> {
+        Ok(self.engine.schemes())
+    }
+
+    async fn add_scheme(&self, scheme: Scheme) -> Result<(), StoreError> {
+        self.run(move |engine| engine.add_scheme(scheme)).await
+    }
+
+    async fn remove_scheme(&self, name: &str) -> Result<(), StoreError> {
+        let name = name.to_owned();
+        self.run(move |engine| engine.remove_scheme(&name)).await
+    }
+
+    async fn send_signal(&self, signal: NewSignal, author: &Author) -> Result<Signal, StoreError> {
+        let author = author.clone();
+        self.run(move |engine| engine.send_signal(signal, &author)).await
+    }
+
+    async fn poll_signals(
+        &self,
+        request: &PollRequest,
+        author: &Author,
+    ) -> Result<SignalPage, StoreError> {
+        let (request, author) = (request.clone(), author.clone());
+        self.run(move |engine| engine.poll_signals(&request, &author)).await
+    }
+
+    async fn acknowledge(&self, signal: &str, author: &Author) -> Result<(), StoreError> {
+        let (signal, author) = (signal.to_owned(), author.clone());
+        self.run(move |engine| engine.acknowledge(&signal, &author)).await
+    }
+
+    async fn memory_get(&self, owner: &Owner, key: &str) -> Result<String, StoreError> {
+        let (owner, key) = (owner.clone(), key.to_owned());
+        self.run(move |engine| engine.memory_get(&owner, &key)).await
+    }
+
+    async fn memory_set(&self, owner: &Owner, key: &str, value: &str) -> Result<(), StoreError> {
+        let (owner, key, value) = (owner.clone(), key.to_owned(), value.to_owned());
+        self.run(move |engine| engine.memory_set(&owner, &key, &value)).await
+    }
+
+    async fn memory_delete(&self, owner: &Owner, key: &str) -> Result<(), StoreError> {
+        let (owner, key) = (owner.clone(), key.to_owned());
+        self.run(move |engine| engine.memory_delete(&owner, &key)).await
+    }
+
+    async fn memory_list(&self, owner: &Owner) -> Result<Vec<MemoryItem>, StoreError> {
+        let owner = owner.clone();
+        self.run(move |engine| engine.memory_list(&owner)).await
+    }
+
+    async fn memory_search(
+        &self,
+        owner: &Owner,
+        query: &str,
+    ) -> Result<Vec<MemoryItem>, StoreError> {
+        let (owner, query) = (owner.clone(), query.to_owned());
+        self.run(move |engine| engine.memory_search(&owner, &query)).await
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::new(self.engine.changes.subscribe())
+    }
+}

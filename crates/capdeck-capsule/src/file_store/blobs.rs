@@ -1,0 +1,96 @@
+//! Binary payloads, named by their hash.
+
+use std::{
+    collections::HashSet,
+    fs, io,
+    time::{Duration, SystemTime},
+};
+
+use super::engine::Engine;
+use crate::{Blob, BlobId, Collected, EntryUri, Scope, StoreError};
+
+/// Blobs younger than this are kept: the entry they belong to may still be on its way.
+const GRACE: Duration = Duration::from_secs(60);
+
+impl Engine {
+    pub(crate) fn read_blob(
+        &self,
+        uri: &EntryUri,
+        version: Option<u64>,
+    ) -> Result<Blob, StoreError> {
+        let entry = self.read(uri, version)?;
+        let not_found = || StoreError::invalid("blob", format!("`{uri}` has no blob"));
+        let reference = entry.meta.blob.ok_or_else(not_found)?;
+        let path = self.layout.blob(&reference.sha256);
+        self.check_way(&path)?;
+        let damaged =
+            |reason: &str| StoreError::Damaged { uri: uri.clone(), reason: reason.to_owned() };
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(damaged("its blob is missing"));
+            }
+            Err(error) => return Err(StoreError::io(format!("read the blob of `{uri}`"))(error)),
+        };
+        if BlobId::of(&bytes) != reference.sha256 {
+            return Err(damaged("its blob is not what its name says"));
+        }
+        Ok(Blob { reference, bytes })
+    }
+
+    /// Whether a current entry within the scope has this blob.
+    pub(crate) fn has_blob(&self, id: &BlobId, scope: &Scope) -> bool {
+        let state = self.state.read();
+        let mut having = state
+            .entries
+            .values()
+            .filter(|meta| meta.blob.as_ref().is_some_and(|blob| blob.sha256 == *id));
+        having.any(|meta| scope.reaches(&meta.uri))
+    }
+
+    /// Removes blobs that no version of any entry has.
+    pub(crate) fn collect_blobs(&self) -> Result<Collected, StoreError> {
+        self.writable()?;
+        let _alone = self.blobs_in_use.write();
+        let used = self.used_blobs()?;
+        let failed = || StoreError::io("collect blobs");
+        let mut collected = Collected::default();
+        for entry in fs::read_dir(self.layout.blobs()).map_err(failed())? {
+            let entry = entry.map_err(failed())?;
+            let Ok(id) = BlobId::parse(&entry.file_name().to_string_lossy()) else { continue };
+            let known = entry.metadata().map_err(failed())?;
+            let age =
+                known.modified().ok().and_then(|then| SystemTime::now().duration_since(then).ok());
+            if used.contains(&id) || age.is_none_or(|age| age < GRACE) {
+                collected.kept += 1;
+                continue;
+            }
+            self.disk.remove(&entry.path()).map_err(failed())?;
+            self.sub_used(known.len());
+            collected.removed += 1;
+            collected.bytes += known.len();
+        }
+        Ok(collected)
+    }
+
+    /// The blobs of all versions, deleted entries' included.
+    pub(super) fn used_blobs(&self) -> Result<HashSet<BlobId>, StoreError> {
+        let (mut uris, mut used) = (Vec::new(), HashSet::new());
+        let state = self.state.read();
+        for meta in state.entries.values() {
+            used.extend(meta.blob.as_ref().map(|blob| blob.sha256.clone()));
+            uris.push(meta.uri.clone());
+        }
+        uris.extend(state.deleted.keys().cloned());
+        drop(state);
+        for uri in uris {
+            let scheme = self.scheme(&uri)?;
+            for version in self.kept_versions(&uri, &scheme)? {
+                let files = self.layout.version(&uri, version, scheme.format);
+                let entry = self.read_pair(&uri, &files, scheme.format)?;
+                used.extend(entry.and_then(|(entry, _)| entry.meta.blob).map(|blob| blob.sha256));
+            }
+        }
+        Ok(used)
+    }
+}

@@ -1,0 +1,69 @@
+//! What a verification and an export need to see of a capsule's files.
+
+use std::{
+    fs::File,
+    io,
+    io::{BufRead as _, BufReader},
+    path::Path,
+};
+
+use super::{
+    engine::{Engine, Fit},
+    scan,
+    signal_log::Line,
+};
+use crate::{Entry, EntryUri, StoreError, day_file};
+
+impl Engine {
+    pub(crate) fn root(&self) -> &Path {
+        self.layout.root()
+    }
+
+    /// All current entries.
+    pub(crate) fn uris(&self) -> Vec<EntryUri> {
+        self.state.read().entries.keys().cloned().collect()
+    }
+
+    /// Deleted entries with their last version.
+    pub(crate) fn deleted_versions(&self) -> Vec<(EntryUri, u64)> {
+        let state = self.state.read();
+        state.deleted.values().map(|tombstone| (tombstone.uri.clone(), tombstone.version)).collect()
+    }
+
+    /// Files in the capsule that are no entries: their place and what is wrong.
+    pub(crate) fn scan_problems(&self) -> Result<Vec<(String, String)>, StoreError> {
+        let problems = scan::look(self)?;
+        Ok(problems.into_iter().map(|problem| (problem.path, problem.what)).collect())
+    }
+
+    pub(crate) fn versions_in_history(&self, uri: &EntryUri) -> Result<Vec<u64>, StoreError> {
+        self.kept_versions(uri, &self.scheme(uri)?)
+    }
+
+    /// A version as its files are, and whether they fit each other. No writer is between them meanwhile.
+    pub(crate) fn read_for_check(
+        &self,
+        uri: &EntryUri,
+        version: Option<u64>,
+    ) -> Result<Option<(Entry, Fit)>, StoreError> {
+        let scheme = self.scheme(uri)?;
+        let _entry = self.stripe(&uri.folded()).lock();
+        let files = match version {
+            Some(version) => self.layout.version(uri, version, scheme.format),
+            None => self.layout.current(uri, &scheme),
+        };
+        self.read_pair(uri, &files, scheme.format)
+    }
+
+    /// Every line of the signals, oldest first.
+    pub(crate) fn each_signal_line(&self, mut visit: impl FnMut(Line)) -> io::Result<()> {
+        for (_, path) in day_file::days(&self.layout.signals(), "")? {
+            for line in BufReader::new(File::open(path)?).split(b'\n') {
+                if let Ok(line) = serde_json::from_slice(&line?) {
+                    visit(line);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! The few things the store does to a disk, each one whole or not at all.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// How far a write goes before it counts as done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// To the disk: it survives a power cut.
+    #[default]
+    Synced,
+    /// To the operating system: it survives the process. For tests and throw-away stores.
+    Cached,
+}
+
+/// Writes below one folder, through temporary files in one place.
+#[derive(Debug)]
+pub(crate) struct Disk {
+    durability: Durability,
+    temp: PathBuf,
+    next: AtomicU64,
+    #[cfg(test)]
+    pub(crate) crash: CrashPoint,
+}
+
+/// Stops everything after a number of steps, as a killed process would.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(crate) struct CrashPoint {
+    /// Steps left plus one; 0 means that no crash is planned.
+    left: AtomicU64,
+}
+
+#[cfg(test)]
+impl CrashPoint {
+    pub(crate) fn after(&self, steps: u64) {
+        self.left.store(steps + 1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn cancel(&self) {
+        self.left.store(0, Ordering::SeqCst);
+    }
+
+    pub(crate) fn happened(&self) -> bool {
+        self.left.load(Ordering::SeqCst) == 1
+    }
+
+    fn step(&self) -> io::Result<()> {
+        let left = self.left.load(Ordering::SeqCst);
+        if left == 1 {
+            return Err(io::Error::other("crashed"));
+        }
+        self.left.store(left.saturating_sub(1), Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+impl Disk {
+    /// Uses `temp` for unfinished files; the folder is made.
+    pub(crate) fn new(temp: PathBuf, durability: Durability) -> Self {
+        Self {
+            durability,
+            temp,
+            next: AtomicU64::new(0),
+            #[cfg(test)]
+            crash: CrashPoint::default(),
+        }
+    }
+
+    /// Removes what unfinished writes left.
+    pub(crate) fn sweep(&self) -> io::Result<usize> {
+        let mut removed = 0;
+        for entry in fs::read_dir(&self.temp)? {
+            fs::remove_file(entry?.path())?;
+            removed += 1;
+        }
+        Ok(removed)
+    }
+
+    /// A synced file that is not yet at its place.
+    pub(crate) fn stage(&self, bytes: &[u8]) -> io::Result<Staged> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let path = self.temp.join(format!(".tmp-{}-{number}", std::process::id()));
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        self.step()?;
+        let mut file = options.open(&path)?;
+        let staged = Staged { path, is_placed: false };
+        #[cfg(test)]
+        if self.step().is_err() {
+            // A kill in the middle of a write leaves a part of it.
+            file.write_all(bytes.split_at(bytes.len() / 2).0)?;
+            staged.placed();
+            return Err(io::Error::other("crashed"));
+        }
+        file.write_all(bytes)?;
+        if self.durability == Durability::Synced {
+            file.sync_all()?;
+        }
+        Ok(staged)
+    }
+
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step()?;
+        fs::rename(from, to)
+    }
+
+    /// A second name for a file; a copy where the disk knows no second names. What stood there is replaced.
+    pub(crate) fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step()?;
+        match fs::hard_link(from, to) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // Left by a write that did not get further.
+                fs::remove_file(to)?;
+                fs::hard_link(from, to)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(error),
+            Err(_) => {
+                let staged = self.stage(&fs::read(from)?)?;
+                fs::rename(&staged.path, to)
+            }
+        }
+    }
+
+    /// Removes a file; one that is not there is fine.
+    pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        match fs::remove_file(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Adds to the end of a file in one call.
+    pub(crate) fn append(&self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
+        self.step()?;
+        file.write_all(bytes)
+    }
+
+    pub(crate) fn sync_file(&self, file: &File) -> io::Result<()> {
+        self.step()?;
+        if self.durability == Durability::Synced { file.sync_data() } else { Ok(()) }
+    }
+
+    /// Makes the names in a folder last.
+    pub(crate) fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        self.step()?;
+        if self.durability == Durability::Cached {
+            return Ok(());
+        }
+        #[cfg(unix)]
+        File::open(folder)?.sync_all()?;
+        #[cfg(not(unix))]
+        let _ = folder;
+        Ok(())
+    }
+
+    /// Replaces a whole file and makes it last.
+    pub(crate) fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let staged = self.stage(bytes)?;
+        self.rename(&staged.path, path)?;
+        staged.placed();
+        self.sync_folder(path.parent().unwrap_or(path))
+    }
+
+    fn step(&self) -> io::Result<()> {
+        #[cfg(test)]
+        self.crash.step()?;
+        Ok(())
+    }
+}
+
+/// A file waiting to be moved to its place; removed when it is not.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    pub(crate) path: PathBuf,
+    is_placed: bool,
+}
+
+impl Staged {
+    /// It has been moved.
+    pub(crate) fn placed(mut self) {
+        self.is_placed = true;
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.is_placed {
+            // Best effort: the sweep at the next start removes what stays.
+            fs::remove_file(&self.path).ok();
+        }
+    }
+}
+
+/// Makes a folder for its owner only, and those above it.
+pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}

@@ -1,0 +1,328 @@
+//! One capsule's files with what is known of them in memory. Everything here blocks; [`crate::FileStore`] runs it on
+//! threads meant for that.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    hash::{BuildHasher as _, BuildHasherDefault},
+    io,
+    path::Path,
+    sync::{Arc, OnceLock, atomic::AtomicU64},
+    time::SystemTime,
+};
+
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::{FxHashMap, FxHasher};
+use tokio::sync::broadcast;
+
+use super::{
+    commit::Committer,
+    disk::{self, Disk},
+    frontmatter,
+    layout::{EntryFiles, Layout},
+    remove_entry::Tombstone,
+    scan, schemes_file,
+    signal_log::SignalLog,
+};
+use crate::{
+    Change, Entry, EntryMeta, EntryUri, Mode, Scheme, StoreError, StoreOptions,
+    digest::sha256_hex,
+    patch,
+    scheme::{self, Format},
+    search::Index,
+};
+
+/// Locks for entries; two entries may share one.
+const STRIPES: usize = 256;
+/// Changes that a slow subscriber may lie behind.
+const CHANGES_KEPT: usize = 1_024;
+
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(super) layout: Layout,
+    pub(super) disk: Disk,
+    pub(super) options: StoreOptions,
+    pub(super) state: RwLock<State>,
+    pub(super) committer: Committer,
+    pub(super) signals: SignalLog,
+    /// Built by the first search, kept up to date by every write after it.
+    pub(super) index: Mutex<Option<Index>>,
+    pub(super) changes: broadcast::Sender<Change>,
+    /// Held for reading by writes, so that blobs are collected only while nobody adds one.
+    pub(super) blobs_in_use: RwLock<()>,
+    /// Bytes of everything kept, counted when the first write asks.
+    pub(super) used: OnceLock<AtomicU64>,
+    /// The data folder's lock, which must outlive every write.
+    pub(super) lock: Mutex<Option<Arc<fs::File>>>,
+    stripes: Vec<Mutex<()>>,
+}
+
+/// Whether the files of a version are what was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fit {
+    Whole,
+    /// Somebody put or changed them by hand.
+    Edited,
+    /// Body and sidecar are of different versions, or the body was edited.
+    Apart,
+}
+
+/// What the files say.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) entries: BTreeMap<EntryUri, Arc<EntryMeta>>,
+    /// Entries by their lower-case address.
+    pub(super) folded: FxHashMap<String, EntryUri>,
+    pub(super) deleted: BTreeMap<EntryUri, Tombstone>,
+    pub(super) schemes: Vec<Scheme>,
+}
+
+impl State {
+    pub(super) fn insert(&mut self, meta: Arc<EntryMeta>) {
+        self.folded.insert(meta.uri.folded(), meta.uri.clone());
+        self.deleted.remove(&meta.uri);
+        self.entries.insert(meta.uri.clone(), meta);
+    }
+
+    pub(super) fn remove(&mut self, uri: &EntryUri) {
+        self.entries.remove(uri);
+        // A deleted entry keeps its name: it can come back.
+        if !self.deleted.contains_key(uri) {
+            self.folded.remove(&uri.folded());
+        }
+    }
+}
+
+impl Engine {
+    /// Opens the capsule in a folder, which is made when it is not there.
+    pub(crate) fn open(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
+        let layout = Layout::new(root.to_owned());
+        let disk = Disk::new(layout.temp(), options.durability);
+        if options.mode == Mode::ReadWrite {
+            for folder in layout.folders() {
+                disk::make_private_folder(&folder)
+                    .map_err(StoreError::io("make the capsule's folders"))?;
+            }
+            disk.sweep().map_err(StoreError::io("remove unfinished files"))?;
+        }
+        let schemes = schemes_file::load(&layout, &options.schemes)?;
+        let signals = SignalLog::open(&layout, options.clock.clone())
+            .map_err(StoreError::io("read the signals"))?;
+        let engine = Self {
+            disk,
+            signals,
+            state: RwLock::new(State { schemes, ..State::default() }),
+            committer: Committer::default(),
+            index: Mutex::new(None),
+            changes: broadcast::Sender::new(CHANGES_KEPT),
+            blobs_in_use: RwLock::new(()),
+            used: OnceLock::new(),
+            lock: Mutex::new(None),
+            stripes: (0..STRIPES).map(|_| Mutex::new(())).collect(),
+            layout,
+            options,
+        };
+        let scanned = scan::scan(&engine)?;
+        for problem in &scanned.problems {
+            tracing::warn!(path = problem.path, what = problem.what, "left out of the capsule");
+        }
+        let mut state = engine.state.write();
+        for (uri, tombstone) in scanned.deleted {
+            state.folded.insert(uri.folded(), uri.clone());
+            state.deleted.insert(uri, tombstone);
+        }
+        for meta in scanned.entries {
+            state.insert(Arc::new(meta));
+        }
+        drop(state);
+        Ok(engine)
+    }
+
+    pub(super) fn writable(&self) -> Result<(), StoreError> {
+        match self.options.mode {
+            Mode::ReadWrite => Ok(()),
+            Mode::ReadOnly => Err(StoreError::ReadOnly),
+        }
+    }
+
+    /// The lock of an entry, shared with its case twins.
+    pub(super) fn stripe(&self, name: &str) -> &Mutex<()> {
+        let hash = BuildHasherDefault::<FxHasher>::default().hash_one(name);
+        // There is always a first one.
+        self.stripes.get(hash as usize % STRIPES).unwrap_or_else(|| &self.stripes[0])
+    }
+
+    pub(super) fn scheme(&self, uri: &EntryUri) -> Result<Scheme, StoreError> {
+        scheme::find(&self.state.read().schemes, uri.scheme()).cloned()
+    }
+
+    pub(super) fn current(&self, uri: &EntryUri) -> Option<Arc<EntryMeta>> {
+        self.state.read().entries.get(uri).cloned()
+    }
+
+    /// An entry in a version, the current one if none is named.
+    pub(crate) fn read(&self, uri: &EntryUri, version: Option<u64>) -> Result<Entry, StoreError> {
+        let scheme = self.scheme(uri)?;
+        let not_found = || StoreError::NotFound { uri: uri.clone(), version };
+        let current = self.current(uri).ok_or_else(not_found)?;
+        if version.is_none_or(|version| version == current.version) {
+            let entry = self.read_current(uri, &scheme)?.ok_or_else(not_found)?;
+            // It may have been replaced between the two looks.
+            if version.is_none_or(|version| version == entry.meta.version) {
+                return Ok(entry);
+            }
+        }
+        let files = self.layout.version(uri, version.unwrap_or(current.version), scheme.format);
+        self.read_files(uri, &files, scheme.format)?.ok_or_else(not_found)
+    }
+
+    /// The current version; `None` when there is no file.
+    pub(super) fn read_current(
+        &self,
+        uri: &EntryUri,
+        scheme: &Scheme,
+    ) -> Result<Option<Entry>, StoreError> {
+        let files = self.layout.current(uri, scheme);
+        match self.read_files(uri, &files, scheme.format) {
+            // The two files of a JSON entry are replaced one after the other; wait for the writer.
+            Err(StoreError::Damaged { .. }) if files.meta.is_some() => {
+                let _waited = self.stripe(&uri.folded()).lock();
+                self.read_quiet(uri, scheme)
+            }
+            read => read,
+        }
+    }
+
+    /// The current version, read by the one who holds its lock. A JSON file that does not fit its sidecar was edited
+    /// by somebody then, and is read as it is.
+    pub(super) fn read_quiet(
+        &self,
+        uri: &EntryUri,
+        scheme: &Scheme,
+    ) -> Result<Option<Entry>, StoreError> {
+        let files = self.layout.current(uri, scheme);
+        let read = self.read_pair(uri, &files, scheme.format)?;
+        Ok(read.map(|(mut entry, _)| {
+            entry.meta.content_sha256 = sha256_hex(entry.body.as_bytes());
+            entry.meta.bytes = entry.body.len() as u64;
+            entry
+        }))
+    }
+
+    /// A version whose files fit each other.
+    pub(super) fn read_files(
+        &self,
+        uri: &EntryUri,
+        files: &EntryFiles,
+        format: Format,
+    ) -> Result<Option<Entry>, StoreError> {
+        match self.read_pair(uri, files, format)? {
+            Some((_, Fit::Apart)) => Err(StoreError::Damaged {
+                uri: uri.clone(),
+                reason: "its content is not what its sidecar describes".to_owned(),
+            }),
+            read => Ok(read.map(|(entry, _)| entry)),
+        }
+    }
+
+    pub(super) fn read_pair(
+        &self,
+        uri: &EntryUri,
+        files: &EntryFiles,
+        format: Format,
+    ) -> Result<Option<(Entry, Fit)>, StoreError> {
+        let Some((text, modified)) = self.read_text(uri, &files.body)? else { return Ok(None) };
+        let damaged = |reason: String| StoreError::Damaged { uri: uri.clone(), reason };
+        let Some(meta_path) = &files.meta else {
+            let parted = frontmatter::part(uri, &text, modified).map_err(damaged)?;
+            let (mut meta, body) = (parted.meta, parted.body.to_owned());
+            if body.len() == text.len() {
+                frontmatter::classify_found(&mut meta, &body);
+            }
+            let fit = if parted.is_edited { Fit::Edited } else { Fit::Whole };
+            return Ok(Some((Entry { meta, body, format }, fit)));
+        };
+        let (meta, fit) = match self.read_text(uri, meta_path)? {
+            None => {
+                let mut meta = frontmatter::found_meta(uri, &text, modified);
+                meta.heading = None;
+                (meta, Fit::Edited)
+            }
+            Some((sidecar, _)) => {
+                let meta: EntryMeta =
+                    serde_json::from_str(&sidecar).map_err(|error| damaged(error.to_string()))?;
+                if meta.uri != *uri {
+                    return Err(damaged(format!("its sidecar says that it is `{}`", meta.uri)));
+                }
+                let fits = meta.content_sha256 == sha256_hex(text.as_bytes());
+                (meta, if fits { Fit::Whole } else { Fit::Apart })
+            }
+        };
+        Ok(Some((Entry { meta, body: text, format }, fit)))
+    }
+
+    fn read_text(
+        &self,
+        uri: &EntryUri,
+        path: &Path,
+    ) -> Result<Option<(String, SystemTime)>, StoreError> {
+        self.check_way(path)?;
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StoreError::io(format!("read `{uri}`"))(error)),
+        };
+        let modified =
+            fs::metadata(path).and_then(|known| known.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+        let text = String::from_utf8(bytes).map_err(|_| StoreError::Damaged {
+            uri: uri.clone(),
+            reason: "it is not UTF-8".to_owned(),
+        })?;
+        Ok(Some((text, modified)))
+    }
+
+    /// Refuses a way that leads through a link, or to anything but an ordinary file or nothing.
+    pub(super) fn check_way(&self, path: &Path) -> Result<(), StoreError> {
+        let Ok(below) = path.strip_prefix(self.layout.root()) else {
+            return Err(StoreError::UnsafePath { path: path.display().to_string() });
+        };
+        let mut at = self.layout.root().to_owned();
+        let last = below.components().count();
+        for (place, part) in below.components().enumerate() {
+            at.push(part);
+            let known = match fs::symlink_metadata(&at) {
+                Ok(known) => known,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                Err(error) => {
+                    return Err(StoreError::io(format!("look at `{}`", self.layout.shown(&at)))(
+                        error,
+                    ));
+                }
+            };
+            let is_fit = if place + 1 == last { known.is_file() } else { known.is_dir() };
+            if !is_fit {
+                return Err(StoreError::UnsafePath { path: self.layout.shown(&at) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the folder of a file; tells which folders are new.
+    pub(super) fn make_way(&self, path: &Path) -> Result<Vec<std::path::PathBuf>, StoreError> {
+        self.check_way(path)?;
+        let Some(folder) = path.parent() else { return Ok(Vec::new()) };
+        let new: Vec<_> = folder
+            .ancestors()
+            .take_while(|above| above.starts_with(self.layout.root()) && !above.exists())
+            .map(Path::to_path_buf)
+            .collect();
+        disk::make_private_folder(folder)
+            .map_err(StoreError::io(format!("make the folder `{}`", self.layout.shown(folder))))?;
+        Ok(new)
+    }
+}
+
+/// The heading of a body, where its format has headings.
+pub(super) fn heading(body: &str, format: Format) -> Option<String> {
+    (format != Format::Json).then(|| patch::first_heading(body)).flatten()
+}

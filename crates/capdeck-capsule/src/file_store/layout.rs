@@ -1,0 +1,193 @@
+//! Where things are inside a capsule's folder.
+//!
+//! `knowledge/<scheme>/<path>.md`, `skills/<path>.md` and `entries/<scheme>/<path>.<ext>` hold the current versions,
+//! `history/<scheme>/<path>/@<n>.<ext>` every older one, `trash/<scheme>/<path>.json` what is known of deleted ones.
+//! No segment of an address can start with `@` or a dot or end in a file's ending, so no two of these can meet.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    BlobId, EntryUri, Owner,
+    scheme::{Format, Origin, Scheme},
+};
+
+/// Paths below one capsule's `.capsol` folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout {
+    root: PathBuf,
+}
+
+/// The files of one version: the body, and for JSON what is known about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EntryFiles {
+    pub(crate) body: PathBuf,
+    pub(crate) meta: Option<PathBuf>,
+}
+
+impl EntryFiles {
+    fn at(folder: &Path, stem: &str, format: Format) -> Self {
+        let extension = format.extension();
+        Self {
+            body: folder.join(format!("{stem}.{extension}")),
+            meta: (format == Format::Json).then(|| folder.join(format!("{stem}.meta.json"))),
+        }
+    }
+}
+
+impl Layout {
+    pub(crate) fn new(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folders that every capsule has.
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
+        [
+            "knowledge",
+            "skills",
+            "entries",
+            "history",
+            "trash",
+            "blobs",
+            "memory",
+            "logs",
+            "signals",
+            "cursors",
+            "tmp",
+        ]
+        .map(|name| self.root.join(name))
+        .into()
+    }
+
+    pub(crate) fn temp(&self) -> PathBuf {
+        self.root.join("tmp")
+    }
+
+    /// The folder with a scheme's current entries.
+    pub(crate) fn scheme_folder(&self, scheme: &Scheme) -> PathBuf {
+        match scheme.origin {
+            Origin::Builtin if scheme.name == "skills" => self.root.join("skills"),
+            Origin::Builtin => self.root.join("knowledge").join(&scheme.name),
+            Origin::Registry | Origin::Capsule => self.root.join("entries").join(&scheme.name),
+        }
+    }
+
+    /// The files of an entry's current version.
+    pub(crate) fn current(&self, uri: &EntryUri, scheme: &Scheme) -> EntryFiles {
+        let (folder, stem) = split(self.scheme_folder(scheme), uri.path());
+        EntryFiles::at(&folder, stem, scheme.format)
+    }
+
+    /// The folder with an entry's older versions.
+    pub(crate) fn history_folder(&self, uri: &EntryUri) -> PathBuf {
+        self.root.join("history").join(uri.scheme()).join(uri.path())
+    }
+
+    pub(crate) fn version(&self, uri: &EntryUri, version: u64, format: Format) -> EntryFiles {
+        EntryFiles::at(&self.history_folder(uri), &format!("@{version}"), format)
+    }
+
+    pub(crate) fn trash_folder(&self) -> PathBuf {
+        self.root.join("trash")
+    }
+
+    /// What is kept to know of a deleted entry.
+    pub(crate) fn tombstone(&self, uri: &EntryUri) -> PathBuf {
+        let (folder, stem) = split(self.trash_folder().join(uri.scheme()), uri.path());
+        folder.join(format!("{stem}.json"))
+    }
+
+    pub(crate) fn blobs(&self) -> PathBuf {
+        self.root.join("blobs")
+    }
+
+    pub(crate) fn blob(&self, id: &BlobId) -> PathBuf {
+        self.blobs().join(id.as_str())
+    }
+
+    pub(crate) fn memory(&self, owner: &Owner) -> PathBuf {
+        self.root.join("memory").join(format!("{}.json", owner.file_stem()))
+    }
+
+    pub(crate) fn cursor(&self, owner: &Owner) -> PathBuf {
+        self.root.join("cursors").join(owner.file_stem())
+    }
+
+    pub(crate) fn signals(&self) -> PathBuf {
+        self.root.join("signals")
+    }
+
+    pub(crate) fn schemes(&self) -> PathBuf {
+        self.root.join("schemes.json")
+    }
+
+    /// A path as shown to people: below the capsule.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
+    }
+}
+
+fn split(base: PathBuf, path: &str) -> (PathBuf, &str) {
+    match path.rsplit_once('/') {
+        Some((folder, stem)) => (base.join(folder), stem),
+        None => (base, path),
+    }
+}
+
+/// The version in the name of a history file's body: `@3.md`.
+pub(crate) fn version_of(name: &str, format: Format) -> Option<u64> {
+    let number = name.strip_prefix('@')?.strip_suffix(format.extension())?.strip_suffix('.')?;
+    number.parse().ok().filter(|version: &u64| *version > 0 && version.to_string() == number)
+}
+
+/// The address that a file below a scheme's folder stands for; `None` for one that is not a body.
+pub(crate) fn uri_of(scheme: &Scheme, below: &Path) -> Option<Result<EntryUri, crate::UriError>> {
+    let text = below.to_str()?.replace('\\', "/");
+    let stem = text.strip_suffix(scheme.format.extension())?.strip_suffix('.')?;
+    if scheme.format == Format::Json && stem.ends_with(".meta") {
+        return None;
+    }
+    Some(EntryUri::new(&scheme.name, stem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_where_the_layout_says() {
+        let layout = Layout::new(PathBuf::from("/c"));
+        let scheme =
+            |name: &str| Scheme::builtin().into_iter().find(|known| known.name == name).unwrap();
+        let uri = |text: &str| EntryUri::parse(text).unwrap();
+        let docs = layout.current(&uri("docs://team/api"), &scheme("docs"));
+        assert_eq!(docs.body, Path::new("/c/knowledge/docs/team/api.md"));
+        assert_eq!(docs.meta, None);
+        let skill = layout.current(&uri("skills://review-pr"), &scheme("skills"));
+        assert_eq!(skill.body, Path::new("/c/skills/review-pr.md"));
+        let data = layout.current(&uri("api-data://pets"), &scheme("api-data"));
+        assert_eq!(data.body, Path::new("/c/knowledge/api-data/pets.json"));
+        assert_eq!(data.meta.as_deref(), Some(Path::new("/c/knowledge/api-data/pets.meta.json")));
+        let custom = layout.current(&uri("runbooks://deploy"), &Scheme::named("runbooks"));
+        assert_eq!(custom.body, Path::new("/c/entries/runbooks/deploy.md"));
+        let old = layout.version(&uri("docs://team/api"), 3, Format::Markdown);
+        assert_eq!(old.body, Path::new("/c/history/docs/team/api/@3.md"));
+    }
+
+    #[test]
+    fn names_lead_back_to_addresses() {
+        let docs = Scheme::named("docs");
+        let found = uri_of(&docs, Path::new("team/api.md")).unwrap().unwrap();
+        assert_eq!(found.as_str(), "docs://team/api");
+        assert!(uri_of(&docs, Path::new("team/api.json")).is_none());
+        assert!(uri_of(&docs, Path::new(".hidden.md")).unwrap().is_err());
+        assert_eq!(version_of("@12.md", Format::Markdown), Some(12));
+        for name in ["12.md", "@012.md", "@0.md", "@x.md", "@1.json", "@1.meta.json"] {
+            assert_eq!(version_of(name, Format::Markdown), None, "{name}");
+        }
+        assert_eq!(version_of("@1.meta.json", Format::Json), None);
+    }
+}

@@ -1,0 +1,127 @@
+//! Private memory of agents: `memory/<agent>.json`, a flat map.
+
+use std::{collections::BTreeMap, fs, io};
+
+use super::engine::Engine;
+use crate::{MemoryItem, Owner, StoreError};
+
+const LONGEST_KEY: usize = 128;
+
+type Memory = BTreeMap<String, String>;
+
+impl Engine {
+    pub(crate) fn memory_get(&self, owner: &Owner, key: &str) -> Result<String, StoreError> {
+        check_key(key)?;
+        self.load_memory(owner)?
+            .remove(key)
+            .ok_or_else(|| StoreError::NoSuchKey { key: key.to_owned() })
+    }
+
+    pub(crate) fn memory_set(
+        &self,
+        owner: &Owner,
+        key: &str,
+        value: &str,
+    ) -> Result<(), StoreError> {
+        self.writable()?;
+        check_key(key)?;
+        let limits = &self.options.limits;
+        let bytes = value.len() as u64;
+        if bytes > limits.memory_value {
+            return Err(StoreError::TooLarge {
+                what: "the value",
+                bytes,
+                most: limits.memory_value,
+            });
+        }
+        let path = self.layout.memory(owner);
+        let _memory = self.stripe(&path.to_string_lossy()).lock();
+        let mut memory = self.load_memory(owner)?;
+        if !memory.contains_key(key) && memory.len() as u64 >= limits.memory_keys {
+            return Err(StoreError::QuotaExceeded {
+                what: "keys in a memory",
+                most: limits.memory_keys,
+            });
+        }
+        if !path.exists() {
+            self.check_room()?;
+        }
+        memory.insert(key.to_owned(), value.to_owned());
+        self.save_memory(owner, &memory)
+    }
+
+    pub(crate) fn memory_delete(&self, owner: &Owner, key: &str) -> Result<(), StoreError> {
+        self.writable()?;
+        check_key(key)?;
+        let path = self.layout.memory(owner);
+        let _memory = self.stripe(&path.to_string_lossy()).lock();
+        let mut memory = self.load_memory(owner)?;
+        memory.remove(key).ok_or_else(|| StoreError::NoSuchKey { key: key.to_owned() })?;
+        self.save_memory(owner, &memory)
+    }
+
+    pub(crate) fn memory_list(&self, owner: &Owner) -> Result<Vec<MemoryItem>, StoreError> {
+        let memory = self.load_memory(owner)?;
+        Ok(memory.into_iter().map(|(key, value)| MemoryItem { key, value }).collect())
+    }
+
+    /// Items that hold all words of a question; those whose key does come first.
+    pub(crate) fn memory_search(
+        &self,
+        owner: &Owner,
+        query: &str,
+    ) -> Result<Vec<MemoryItem>, StoreError> {
+        let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+        if words.is_empty() {
+            return Err(StoreError::invalid("query", "it has no words"));
+        }
+        let holds = |text: &str| words.iter().all(|word| text.contains(word));
+        let mut found: Vec<(bool, MemoryItem)> = Vec::new();
+        for item in self.memory_list(owner)? {
+            let key = item.key.to_lowercase();
+            if holds(&format!("{key}\n{}", item.value.to_lowercase())) {
+                found.push((!holds(&key), item));
+            }
+        }
+        found.sort_by_key(|(is_weaker, _)| *is_weaker);
+        Ok(found.into_iter().map(|(_, item)| item).collect())
+    }
+
+    fn load_memory(&self, owner: &Owner) -> Result<Memory, StoreError> {
+        let path = self.layout.memory(owner);
+        self.check_way(&path)?;
+        let failed = || StoreError::io("read the memory");
+        match fs::read(path) {
+            Ok(text) => serde_json::from_slice(&text).map_err(io::Error::other).map_err(failed()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Memory::new()),
+            Err(error) => Err(failed()(error)),
+        }
+    }
+
+    fn save_memory(&self, owner: &Owner, memory: &Memory) -> Result<(), StoreError> {
+        let text = serde_json::to_vec_pretty(memory).map_err(io::Error::other);
+        text.and_then(|text| self.disk.replace(&self.layout.memory(owner), &text))
+            .map_err(StoreError::io("save the memory"))
+    }
+
+    /// Names of clients are free to choose, so their number must end somewhere.
+    fn check_room(&self) -> Result<(), StoreError> {
+        let most = self.options.limits.memories;
+        let folder = fs::read_dir(self.layout.root().join("memory"));
+        let count = folder.map_err(StoreError::io("read the memories"))?.count() as u64;
+        if count < most {
+            Ok(())
+        } else {
+            Err(StoreError::QuotaExceeded { what: "memories", most })
+        }
+    }
+}
+
+fn check_key(key: &str) -> Result<(), StoreError> {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_.:-/".contains(letter);
+    if (1..=LONGEST_KEY).contains(&key.len()) && key.chars().all(is_plain) {
+        return Ok(());
+    }
+    let rule = format!("1 to {LONGEST_KEY} letters, digits, `_`, `.`, `:`, `-` or `/`");
+    Err(StoreError::invalid("key", rule))
+}

@@ -1,0 +1,209 @@
+//! The store against a plain map, with crashes at every step of every operation.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use proptest::prelude::*;
+
+use super::{Engine, disk::Durability};
+use crate::{
+    Author, EntryUri, ListRequest, Owner, PatchStep, Scope, StoreError, StoreOptions, Write,
+};
+
+const URIS: [&str; 5] = ["docs://a", "docs://a/b", "skills://s", "api-data://x", "api-data://x/y"];
+
+#[derive(Debug, Clone)]
+enum Operation {
+    Create(usize, u8),
+    Replace(usize, u8, Option<u64>),
+    Append(usize, u8),
+    Delete(usize),
+    Restore(usize, u64),
+    Purge(usize),
+    Remember(u8),
+}
+
+/// One entry as it should be.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Expected {
+    /// Bodies of all versions.
+    versions: Vec<String>,
+    is_deleted: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Model {
+    entries: BTreeMap<EntryUri, Expected>,
+    memory: Option<u8>,
+}
+
+fn uri(number: usize) -> EntryUri {
+    EntryUri::parse(URIS[number % URIS.len()]).unwrap()
+}
+
+fn body(uri: &EntryUri, number: u8) -> String {
+    match uri.scheme() {
+        "api-data" => format!("{{\"number\": {number}}}"),
+        _ => format!("body {number}\n---\nuri: docs://fake\n"),
+    }
+}
+
+impl Model {
+    /// What the operation makes of it; `None` when it must fail.
+    fn after(&self, operation: &Operation) -> Option<Self> {
+        let mut next = self.clone();
+        let current = |uri: &EntryUri| self.entries.get(uri).filter(|entry| !entry.is_deleted);
+        let mut write = |uri: EntryUri, body: String| {
+            let entry = next.entries.entry(uri).or_default();
+            entry.versions.push(body);
+            entry.is_deleted = false;
+        };
+        match operation {
+            Operation::Create(number, text) => {
+                let uri = uri(*number);
+                if current(&uri).is_some() {
+                    return None;
+                }
+                write(uri.clone(), body(&uri, *text));
+            }
+            Operation::Replace(number, text, expected) => {
+                let uri = uri(*number);
+                let version = current(&uri).map_or(0, |entry| entry.versions.len() as u64);
+                if expected.is_some_and(|expected| expected != version) {
+                    return None;
+                }
+                write(uri.clone(), body(&uri, *text));
+            }
+            Operation::Append(number, text) => {
+                let uri = uri(*number);
+                let entry = current(&uri)?;
+                if uri.scheme() == "api-data" {
+                    return None;
+                }
+                let last = entry.versions.last()?;
+                let joint = if last.ends_with('\n') { "" } else { "\n" };
+                write(uri, format!("{last}{joint}more {text}"));
+            }
+            Operation::Delete(number) => {
+                current(&uri(*number))?;
+                next.entries.get_mut(&uri(*number))?.is_deleted = true;
+            }
+            Operation::Restore(number, version) => {
+                let entry = self.entries.get(&uri(*number))?;
+                let old = entry.versions.get(version.checked_sub(1)? as usize)?.clone();
+                write(uri(*number), old);
+            }
+            Operation::Purge(number) => {
+                next.entries.remove(&uri(*number))?;
+            }
+            Operation::Remember(value) => next.memory = Some(*value),
+        }
+        Some(next)
+    }
+}
+
+fn perform(engine: &Engine, operation: &Operation) -> Result<(), StoreError> {
+    let author = Author::client("model");
+    match operation {
+        Operation::Create(number, text) => engine
+            .write(Write::create(uri(*number), body(&uri(*number), *text)), &author)
+            .map(|_| ()),
+        Operation::Replace(number, text, expected) => {
+            let write = Write::replace(uri(*number), body(&uri(*number), *text));
+            engine.write(Write { if_version: *expected, ..write }, &author).map(|_| ())
+        }
+        Operation::Append(number, text) => {
+            let step = PatchStep::Append { text: format!("more {text}") };
+            engine.write(Write::patch(uri(*number), vec![step]), &author).map(|_| ())
+        }
+        Operation::Delete(number) => engine.delete(&uri(*number), None, &author).map(|_| ()),
+        Operation::Restore(number, version) => {
+            engine.restore(&uri(*number), *version, None, &author).map(|_| ())
+        }
+        Operation::Purge(number) => engine.purge(&uri(*number), &author),
+        Operation::Remember(value) => {
+            engine.memory_set(&Owner::Client("model".to_owned()), "key", &value.to_string())
+        }
+    }
+}
+
+/// What the store says of itself, in the model's words.
+fn observed(engine: &Engine) -> Model {
+    let mut model = Model::default();
+    let listed = engine.list(&ListRequest { limit: 200, ..ListRequest::default() }).unwrap();
+    for meta in listed.items {
+        let history = engine.history(&meta.uri).unwrap();
+        let numbers: Vec<u64> = history.iter().map(|version| version.version).collect();
+        assert_eq!(numbers, (1..=meta.version).collect::<Vec<_>>(), "gaps in {}", meta.uri);
+        let text = |version: u64| engine.read(&meta.uri, Some(version)).unwrap().body;
+        let versions = numbers.into_iter().map(text).collect();
+        assert_eq!(engine.read(&meta.uri, None).unwrap().meta.version, meta.version);
+        model.entries.insert(meta.uri, Expected { versions, is_deleted: false });
+    }
+    for deleted in engine.deleted(&Scope::all()) {
+        let scheme = engine.scheme(&deleted.uri).unwrap();
+        let text = |version: u64| {
+            let files = engine.layout.version(&deleted.uri, version, scheme.format);
+            engine.read_files(&deleted.uri, &files, scheme.format).unwrap().unwrap().body
+        };
+        let versions = (1..=deleted.version).map(text).collect();
+        model.entries.insert(deleted.uri.clone(), Expected { versions, is_deleted: true });
+    }
+    let memory = engine.memory_get(&Owner::Client("model".to_owned()), "key").ok();
+    model.memory = memory.map(|value| value.parse().unwrap());
+    model
+}
+
+fn open(root: &Path) -> Engine {
+    let options = StoreOptions { durability: Durability::Cached, ..StoreOptions::default() };
+    Engine::open(root, options).unwrap()
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let number = 0..URIS.len();
+    prop_oneof![
+        2 => (number.clone(), any::<u8>()).prop_map(|(uri, text)| Operation::Create(uri, text)),
+        4 => (number.clone(), any::<u8>(), prop::option::of(0..4_u64))
+            .prop_map(|(uri, text, expected)| Operation::Replace(uri, text, expected)),
+        2 => (number.clone(), any::<u8>()).prop_map(|(uri, text)| Operation::Append(uri, text)),
+        2 => number.clone().prop_map(Operation::Delete),
+        2 => (number.clone(), 0..5_u64).prop_map(|(uri, version)| Operation::Restore(uri, version)),
+        1 => number.prop_map(Operation::Purge),
+        1 => any::<u8>().prop_map(Operation::Remember),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_store_is_a_map_that_survives_crashes(
+        steps in prop::collection::vec((operation(), prop::option::of(0..16_u64)), 1..24),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut engine = open(folder.path());
+        let mut model = Model::default();
+        for (operation, crash) in steps {
+            if let Some(crash) = crash {
+                engine.disk.crash.after(crash);
+            }
+            let result = perform(&engine, &operation);
+            let after = model.after(&operation);
+            if engine.disk.crash.happened() {
+                engine = open(folder.path());
+                prop_assert_eq!(fs::read_dir(folder.path().join("tmp")).unwrap().count(), 0);
+                let found = observed(&engine);
+                // Done or not done, and if it was said to be done, done.
+                let is_after = after.as_ref() == Some(&found);
+                prop_assert!(is_after || (result.is_err() && found == model), "{:?}: {:?} became {:?}", operation, model, found);
+                model = found;
+            } else {
+                engine.disk.crash.cancel();
+                prop_assert_eq!(result.is_ok(), after.is_some(), "{:?}: {:?}", operation, result);
+                model = after.unwrap_or(model);
+            }
+        }
+        prop_assert_eq!(&observed(&engine), &model);
+        drop(engine);
+        prop_assert_eq!(&observed(&open(folder.path())), &model);
+    }
+}

@@ -1,0 +1,200 @@
+//! Taking entries away: deleted ones can come back, purged ones cannot.
+
+use std::{fs, io, path::Path};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    commit::{Job, Outcome, Step},
+    disk::Staged,
+    engine::Engine,
+    write_entry::change_signal,
+};
+use crate::{Author, ChangeKind, Deleted, EntryUri, Scheme, Scope, StoreError};
+
+/// What is kept of an entry that is gone: `trash/<scheme>/<path>.json`. Its versions stay in the history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Tombstone {
+    pub(crate) uri: EntryUri,
+    /// The last version.
+    pub(crate) version: u64,
+    pub(crate) deleted_by: String,
+    pub(crate) deleted_at: Timestamp,
+    /// Everything is to go; finished at the next start if a crash came between.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_purged: bool,
+}
+
+impl Engine {
+    pub(crate) fn delete(
+        &self,
+        uri: &EntryUri,
+        if_version: Option<u64>,
+        author: &Author,
+    ) -> Result<Deleted, StoreError> {
+        self.writable()?;
+        let scheme = self.scheme(uri)?;
+        let _entry = self.stripe(&uri.folded()).lock();
+        let current = self.current(uri);
+        let not_found = || StoreError::NotFound { uri: uri.clone(), version: None };
+        let meta = current.clone().ok_or_else(not_found)?;
+        self.check_version(uri, &scheme, if_version, current.as_deref(), None)?;
+        let tombstone = self.tombstone(uri, meta.version, author);
+        let mut job = Job::default();
+        // The past first, then the note, then the entry itself: only without the entry is the note believed.
+        let new_folders = self.keep(uri, meta.version, &scheme, &mut job.steps)?;
+        job.new_folders.extend(new_folders);
+        let staged = self.stage_tombstone(&tombstone, &mut job)?;
+        let files = self.layout.current(uri, &scheme);
+        job.steps.extend([Some(files.body), files.meta].into_iter().flatten().map(Step::Remove));
+        job.signals.push(change_signal(ChangeKind::Deleted, uri, meta.version, author));
+        let outcome = self.committer.commit(job, &self.disk, &self.signals);
+        let unconfirmed = self.removed(outcome, staged, uri, &scheme)?;
+        let mut state = self.state.write();
+        state.deleted.insert(uri.clone(), tombstone.clone());
+        state.remove(uri);
+        drop(state);
+        self.forget(uri);
+        self.tell(ChangeKind::Deleted, uri, meta.version);
+        unconfirmed.map_or_else(|| Ok(tombstone.into()), Err)
+    }
+
+    pub(crate) fn deleted(&self, scope: &Scope) -> Vec<Deleted> {
+        let state = self.state.read();
+        let seen = state.deleted.values().filter(|tombstone| scope.reaches(&tombstone.uri));
+        seen.cloned().map(Deleted::from).collect()
+    }
+
+    pub(crate) fn purge(&self, uri: &EntryUri, author: &Author) -> Result<(), StoreError> {
+        self.writable()?;
+        let scheme = self.scheme(uri)?;
+        let _entry = self.stripe(&uri.folded()).lock();
+        let current = self.current(uri).map(|meta| meta.version);
+        let deleted = self.state.read().deleted.get(uri).map(|tombstone| tombstone.version);
+        let not_found = || StoreError::NotFound { uri: uri.clone(), version: None };
+        let version = current.or(deleted).ok_or_else(not_found)?;
+        let tombstone = Tombstone { is_purged: true, ..self.tombstone(uri, version, author) };
+        let mut job = Job::default();
+        let staged = self.stage_tombstone(&tombstone, &mut job)?;
+        job.signals.push(change_signal(ChangeKind::Purged, uri, version, author));
+        let outcome = self.committer.commit(job, &self.disk, &self.signals);
+        let unconfirmed = self.removed(outcome, staged, uri, &scheme)?;
+        let mut state = self.state.write();
+        state.deleted.remove(uri);
+        state.remove(uri);
+        drop(state);
+        self.forget(uri);
+        self.tell(ChangeKind::Purged, uri, version);
+        self.finish_purge(uri, &scheme)?;
+        unconfirmed.map_or(Ok(()), Err)
+    }
+
+    /// Removes all files of a purged entry, its tombstone last.
+    pub(super) fn finish_purge(&self, uri: &EntryUri, scheme: &Scheme) -> Result<(), StoreError> {
+        let failed = || StoreError::io(format!("remove all of `{uri}`"));
+        let current = self.layout.current(uri, scheme);
+        for path in [Some(current.body), current.meta].into_iter().flatten() {
+            self.disk.remove(&path).map_err(failed())?;
+            self.sync_above(&path).map_err(failed())?;
+        }
+        let history = self.layout.history_folder(uri);
+        self.check_way(&history.join("x"))?;
+        let removed = remove_versions(&history, |path| self.disk.remove(path)).map_err(failed())?;
+        self.sub_used(removed);
+        self.sync_above(&history.join("x")).map_err(failed())?;
+        // Empty folders go as far as they are empty; those of entries below stay.
+        fs::remove_dir(&history).ok();
+        let tombstone = self.layout.tombstone(uri);
+        self.disk.remove(&tombstone).map_err(failed())?;
+        self.sync_above(&tombstone).map_err(failed())
+    }
+
+    fn sync_above(&self, path: &Path) -> io::Result<()> {
+        match path.parent().filter(|folder| folder.exists()) {
+            Some(folder) => self.disk.sync_folder(folder),
+            None => Ok(()),
+        }
+    }
+
+    fn tombstone(&self, uri: &EntryUri, version: u64, author: &Author) -> Tombstone {
+        let deleted_at = self.options.clock.now();
+        Tombstone {
+            uri: uri.clone(),
+            version,
+            deleted_by: author.written_by(),
+            deleted_at,
+            is_purged: false,
+        }
+    }
+
+    fn stage_tombstone(&self, tombstone: &Tombstone, job: &mut Job) -> Result<Staged, StoreError> {
+        let to = self.layout.tombstone(&tombstone.uri);
+        job.new_folders.extend(self.make_way(&to)?);
+        let text = serde_json::to_vec_pretty(tombstone).map_err(io::Error::other);
+        let staged = text
+            .and_then(|text| self.disk.stage(&text))
+            .map_err(StoreError::io(format!("delete `{}`", tombstone.uri)))?;
+        job.steps.push(Step::Place { from: staged.path.clone(), to });
+        Ok(staged)
+    }
+
+    /// Whether the removal stands; an error that is returned with `Ok` is one about how long it lasts.
+    fn removed(
+        &self,
+        outcome: Outcome,
+        staged: Staged,
+        uri: &EntryUri,
+        scheme: &Scheme,
+    ) -> Result<Option<StoreError>, StoreError> {
+        match outcome {
+            Outcome::Done(_) => {
+                staged.placed();
+                Ok(None)
+            }
+            Outcome::Unconfirmed(error) => {
+                staged.placed();
+                let what = format!(
+                    "make sure that the removal of `{uri}` lasts; it is done, but the disk did not confirm it"
+                );
+                Ok(Some(StoreError::io(what)(error)))
+            }
+            Outcome::Failed(error) => {
+                drop(staged);
+                self.heal(uri, scheme);
+                Err(StoreError::io(format!("delete `{uri}`"))(error))
+            }
+        }
+    }
+
+    fn forget(&self, uri: &EntryUri) {
+        if let Some(index) = self.index.lock().as_mut() {
+            index.remove(uri);
+        }
+    }
+}
+
+/// Removes the version files of one entry; returns their bytes.
+fn remove_versions(folder: &Path, remove: impl Fn(&Path) -> io::Result<()>) -> io::Result<u64> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = 0;
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with('@') {
+            bytes += entry.metadata()?.len();
+            remove(&entry.path())?;
+        }
+    }
+    Ok(bytes)
+}
+
+impl From<Tombstone> for Deleted {
+    fn from(tombstone: Tombstone) -> Self {
+        let Tombstone { uri, version, deleted_by, deleted_at, is_purged: _ } = tombstone;
+        Self { uri, version, deleted_by, deleted_at }
+    }
+}

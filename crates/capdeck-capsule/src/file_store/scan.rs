@@ -1,0 +1,275 @@
+//! Reads a capsule's files at the start, and finishes or undoes what a crash left half done.
+//!
+//! A body at its place makes a version stand; its absence makes a deletion stand. So:
+//! - a sidecar without a body is of a creation or deletion that was cut off: it goes;
+//! - a sidecar that does not fit its body, where the version before does: that version is put back;
+//! - a tombstone beside its entry: the deletion was cut off (or the entry was written again): it goes;
+//! - a tombstone that says `is_purged`: the rest goes, too.
+
+use std::{
+    fs, io,
+    num::NonZero,
+    path::{Path, PathBuf},
+    thread,
+};
+
+use super::{
+    engine::{Engine, Fit},
+    layout::{self, EntryFiles},
+    remove_entry::Tombstone,
+};
+use crate::{EntryMeta, EntryUri, Mode, Scheme, StoreError, digest::sha256_hex, scheme::Format};
+
+/// Files from which on reading them is shared out to threads.
+const MANY_FILES: usize = 200;
+const MOST_THREADS: usize = 4;
+const NO_ENTRY: &str = "it is no entry of this scheme";
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Scanned {
+    pub(super) entries: Vec<EntryMeta>,
+    pub(super) deleted: Vec<(EntryUri, Tombstone)>,
+    pub(super) problems: Vec<ScanProblem>,
+}
+
+/// A file that is no entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ScanProblem {
+    /// Below the capsule's folder.
+    pub(super) path: String,
+    pub(super) what: String,
+}
+
+pub(super) fn scan(engine: &Engine) -> Result<Scanned, StoreError> {
+    let mut scanned = Scanned::default();
+    let schemes = engine.schemes();
+    finish_removals(engine, &schemes, &mut scanned)?;
+    let mut found: Vec<(EntryUri, &Scheme)> = Vec::new();
+    for scheme in &schemes {
+        let folder = engine.layout.scheme_folder(scheme);
+        for path in files_below(engine, &folder, &mut scanned.problems)? {
+            let Ok(below) = path.strip_prefix(&folder) else { continue };
+            match layout::uri_of(scheme, below) {
+                Some(Ok(uri)) => found.push((uri, scheme)),
+                Some(Err(error)) => {
+                    scanned.problems.push(problem(engine, &path, error.to_string()));
+                }
+                None => check_other_file(engine, scheme, &path, &mut scanned.problems)?,
+            }
+        }
+    }
+    let read = |part: &[(EntryUri, &Scheme)]| -> Vec<Result<EntryMeta, ScanProblem>> {
+        part.iter().map(|(uri, scheme)| read_entry(engine, uri, scheme)).collect()
+    };
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
+    let results: Vec<_> = if found.len() < MANY_FILES || threads == 1 {
+        read(&found)
+    } else {
+        thread::scope(|scope| {
+            let parts = found.chunks(found.len().div_ceil(threads));
+            let running: Vec<_> = parts.map(|part| scope.spawn(move || read(part))).collect();
+            running
+                .into_iter()
+                .flat_map(|handle| {
+                    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })
+                .collect()
+        })
+    };
+    let mut folded = rustc_hash::FxHashSet::default();
+    for result in results {
+        match result {
+            Ok(meta) if folded.insert(meta.uri.folded()) => scanned.entries.push(meta),
+            Ok(meta) => {
+                let what = "another entry differs in case only".to_owned();
+                scanned.problems.push(ScanProblem { path: meta.uri.to_string(), what });
+            }
+            Err(problem) => scanned.problems.push(problem),
+        }
+    }
+    Ok(scanned)
+}
+
+/// Looks for files that are no entries, beside writers at work. Nothing is changed.
+pub(super) fn look(engine: &Engine) -> Result<Vec<ScanProblem>, StoreError> {
+    let mut problems = Vec::new();
+    for scheme in &engine.schemes() {
+        let folder = engine.layout.scheme_folder(scheme);
+        for path in files_below(engine, &folder, &mut problems)? {
+            let Ok(below) = path.strip_prefix(&folder) else { continue };
+            match layout::uri_of(scheme, below) {
+                Some(Ok(uri)) => problems.extend(unknown_entry(engine, &uri, scheme)),
+                Some(Err(error)) => problems.push(problem(engine, &path, error.to_string())),
+                None if is_sidecar(scheme, &path) => {}
+                None => problems.push(problem(engine, &path, NO_ENTRY)),
+            }
+        }
+    }
+    files_below(engine, &engine.layout.trash_folder(), &mut problems)?;
+    files_below(engine, &engine.layout.root().join("history"), &mut problems)?;
+    Ok(problems)
+}
+
+/// What is wrong with a body that the store does not know.
+fn unknown_entry(engine: &Engine, uri: &EntryUri, scheme: &Scheme) -> Option<ScanProblem> {
+    let _entry = engine.stripe(&uri.folded()).lock();
+    if engine.current(uri).is_some() {
+        return None;
+    }
+    let what = match engine.read_quiet(uri, scheme) {
+        Ok(None) => return None,
+        Ok(Some(_)) => {
+            "it came since the capsule was opened, or differs from another entry in case only"
+                .to_owned()
+        }
+        Err(error) => error.to_string(),
+    };
+    Some(ScanProblem { path: uri.to_string(), what })
+}
+
+fn read_entry(engine: &Engine, uri: &EntryUri, scheme: &Scheme) -> Result<EntryMeta, ScanProblem> {
+    let failed =
+        |error: &StoreError| ScanProblem { path: uri.to_string(), what: error.to_string() };
+    engine.heal(uri, scheme);
+    match engine.read_quiet(uri, scheme) {
+        Ok(Some(entry)) => Ok(entry.meta),
+        Ok(None) => Err(failed(&StoreError::NotFound { uri: uri.clone(), version: None })),
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+impl Engine {
+    /// Brings body and sidecar of a JSON entry together again after a write that was cut off.
+    pub(super) fn heal(&self, uri: &EntryUri, scheme: &Scheme) {
+        if scheme.format != Format::Json || self.options.mode == Mode::ReadOnly {
+            return;
+        }
+        let files = self.layout.current(uri, scheme);
+        let Some(sidecar) = &files.meta else { return };
+        if self.check_way(sidecar).is_err() || self.check_way(&files.body).is_err() {
+            return;
+        }
+        let result = if files.body.exists() {
+            self.put_back_sidecar(uri, &files, sidecar)
+        } else {
+            self.disk.remove(sidecar)
+        };
+        if let Err(error) = result {
+            tracing::warn!(%uri, %error, "a half-done write could not be undone");
+        }
+    }
+
+    fn put_back_sidecar(
+        &self,
+        uri: &EntryUri,
+        files: &EntryFiles,
+        sidecar: &Path,
+    ) -> io::Result<()> {
+        let Ok(Some((entry, Fit::Apart))) = self.read_pair(uri, files, Format::Json) else {
+            return Ok(());
+        };
+        let before = self.layout.version(uri, entry.meta.version.saturating_sub(1), Format::Json);
+        let fits = matches!(self.read_pair(uri, &before, Format::Json),
+            Ok(Some((old, Fit::Whole))) if old.meta.content_sha256 == sha256_hex(entry.body.as_bytes()));
+        match before.meta {
+            Some(old) if fits => self.disk.replace(sidecar, &fs::read(old)?),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// Reads tombstones; finishes purges and drops the tombstones of entries that are there.
+fn finish_removals(
+    engine: &Engine,
+    schemes: &[Scheme],
+    scanned: &mut Scanned,
+) -> Result<(), StoreError> {
+    let folder = engine.layout.trash_folder();
+    for path in files_below(engine, &folder, &mut scanned.problems)? {
+        let text = fs::read(&path).map_err(StoreError::io("read the trash"))?;
+        let Ok(tombstone) = serde_json::from_slice::<Tombstone>(&text) else {
+            scanned.problems.push(problem(engine, &path, "it is no tombstone"));
+            continue;
+        };
+        let uri = tombstone.uri.clone();
+        let scheme = schemes.iter().find(|scheme| scheme.name == uri.scheme());
+        let Some(scheme) = scheme.filter(|_| engine.layout.tombstone(&uri) == path) else {
+            scanned.problems.push(problem(engine, &path, "it belongs to no entry of the capsule"));
+            continue;
+        };
+        let can_write = engine.options.mode == Mode::ReadWrite;
+        if tombstone.is_purged && can_write {
+            engine.finish_purge(&uri, scheme)?;
+        } else if engine.layout.current(&uri, scheme).body.exists() {
+            if can_write {
+                engine.disk.remove(&path).map_err(StoreError::io("undo a half-done deletion"))?;
+            }
+        } else if !tombstone.is_purged {
+            scanned.deleted.push((uri, tombstone));
+        }
+    }
+    Ok(())
+}
+
+/// A file in a scheme's folder that is no body: a sidecar whose body is missing goes, anything else is reported.
+fn check_other_file(
+    engine: &Engine,
+    scheme: &Scheme,
+    path: &Path,
+    problems: &mut Vec<ScanProblem>,
+) -> Result<(), StoreError> {
+    if !is_sidecar(scheme, path) {
+        problems.push(problem(engine, path, NO_ENTRY));
+        return Ok(());
+    }
+    let name = path.to_string_lossy();
+    let body = name.strip_suffix(".meta.json").map(|stem| PathBuf::from(format!("{stem}.json")));
+    if body.is_some_and(|body| body.exists()) || engine.options.mode == Mode::ReadOnly {
+        return Ok(());
+    }
+    engine.disk.remove(path).map_err(StoreError::io("undo a half-done write"))
+}
+
+fn is_sidecar(scheme: &Scheme, path: &Path) -> bool {
+    scheme.format == Format::Json && path.to_string_lossy().ends_with(".meta.json")
+}
+
+/// All ordinary files below a folder. Links and other things are reported and not followed.
+fn files_below(
+    engine: &Engine,
+    folder: &Path,
+    problems: &mut Vec<ScanProblem>,
+) -> Result<Vec<PathBuf>, StoreError> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    let failed = || StoreError::io("read the capsule's folders");
+    while let Some(folder) = folders.pop() {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(failed()(error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(failed())?;
+            let kind = entry.file_type().map_err(failed())?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file() {
+                found.push(entry.path());
+            } else {
+                problems.push(problem(
+                    engine,
+                    &entry.path(),
+                    "it is a link or no ordinary file, and is not followed",
+                ));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn problem(engine: &Engine, path: &Path, what: impl Into<String>) -> ScanProblem {
+    ScanProblem { path: engine.layout.shown(path), what: what.into() }
+}

@@ -1,0 +1,200 @@
+//! The signals of a capsule: `signals/<day>.jsonl`, numbered without gaps.
+
+use std::{
+    collections::VecDeque,
+    fs::File,
+    io::{self, BufRead as _, BufReader},
+};
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use super::{disk::Disk, layout::Layout};
+use crate::{
+    Author, Clock, PollRequest, Signal, SignalPage, StoreError,
+    day_file::{self, DayFile},
+    signal_id,
+};
+
+/// Signals kept in memory; older ones are read from their files.
+const RECENT: usize = 2_000;
+
+#[derive(Debug)]
+pub(crate) struct SignalLog {
+    inner: Mutex<Inner>,
+    clock: Clock,
+}
+
+#[derive(Debug)]
+struct Inner {
+    file: DayFile,
+    recent: VecDeque<Signal>,
+    /// Whether nothing is older than what is in memory.
+    is_complete: bool,
+    last_id: Option<String>,
+    last_seq: u64,
+    is_new_file: bool,
+}
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Line {
+    pub(crate) seq: u64,
+    #[serde(flatten)]
+    pub(crate) signal: Signal,
+}
+
+impl SignalLog {
+    pub(crate) fn open(layout: &Layout, clock: Clock) -> io::Result<Self> {
+        let folder = layout.signals();
+        let days = day_file::days(&folder, "")?;
+        let mut inner = Inner {
+            file: DayFile::new(folder, "")?,
+            recent: VecDeque::new(),
+            is_complete: days.len() <= 1,
+            last_id: None,
+            last_seq: 0,
+            is_new_file: false,
+        };
+        // The newest file that holds a line tells where to go on.
+        for (_, path) in days.iter().rev() {
+            for line in BufReader::new(File::open(path)?).split(b'\n') {
+                let Ok(line) = serde_json::from_slice::<Line>(&line?) else { continue };
+                inner.last_seq = inner.last_seq.max(line.seq);
+                inner.last_id = Some(line.signal.id.clone());
+                inner.remember(line.signal);
+            }
+            if inner.last_seq > 0 {
+                break;
+            }
+        }
+        Ok(Self { inner: Mutex::new(inner), clock })
+    }
+
+    /// Adds signals, each with its id and time. Called by one writer at a time.
+    pub(crate) fn append(&self, mut signals: Vec<Signal>, disk: &Disk) -> io::Result<Vec<Signal>> {
+        if signals.is_empty() {
+            return Ok(signals);
+        }
+        let mut inner = self.inner.lock();
+        let now = self.clock.now();
+        let mut last = inner.last_id.clone();
+        let mut text = Vec::new();
+        for (seq, signal) in (inner.last_seq + 1..).zip(&mut signals) {
+            signal.id = signal_id::next_id(last.as_deref(), now);
+            signal.ts = now;
+            last = Some(signal.id.clone());
+            let line = Line { seq, signal: signal.clone() };
+            serde_json::to_writer(&mut text, &line).map_err(io::Error::other)?;
+            text.push(b'\n');
+        }
+        let is_new = inner.file.append(now, &text, |file, bytes| disk.append(file, bytes))?;
+        inner.is_new_file |= is_new;
+        inner.last_id = last;
+        inner.last_seq += signals.len() as u64;
+        for signal in &signals {
+            inner.remember(signal.clone());
+        }
+        Ok(signals)
+    }
+
+    pub(crate) fn sync(&self, disk: &Disk) -> io::Result<()> {
+        let mut inner = self.inner.lock();
+        if let Some(file) = inner.file.file() {
+            disk.sync_file(file)?;
+        }
+        if std::mem::take(&mut inner.is_new_file) {
+            disk.sync_folder(inner.file.folder())?;
+        }
+        Ok(())
+    }
+
+    /// The signals after an id that the caller may see.
+    pub(crate) fn poll(
+        &self,
+        layout: &Layout,
+        request: &PollRequest,
+        after: Option<&str>,
+        author: &Author,
+    ) -> Result<SignalPage, StoreError> {
+        let mut page = Collector { request, author, after, found: Vec::new(), last_seen: None };
+        let in_memory = {
+            let inner = self.inner.lock();
+            let oldest = inner.recent.front().map(|signal| signal.id.as_str());
+            let reaches = inner.is_complete
+                || after.is_some_and(|after| oldest.is_some_and(|oldest| oldest <= after));
+            if reaches {
+                let _ = inner.recent.iter().all(|signal| page.take(signal));
+            }
+            reaches
+        };
+        if !in_memory {
+            read_files(layout, after, |signal| page.take(&signal))
+                .map_err(StoreError::io("read the signals"))?;
+        }
+        Ok(page.finish())
+    }
+}
+
+impl Inner {
+    fn remember(&mut self, signal: Signal) {
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+            self.is_complete = false;
+        }
+        self.recent.push_back(signal);
+    }
+}
+
+struct Collector<'a> {
+    request: &'a PollRequest,
+    author: &'a Author,
+    after: Option<&'a str>,
+    found: Vec<Signal>,
+    last_seen: Option<String>,
+}
+
+impl Collector<'_> {
+    /// False when the page is full.
+    fn take(&mut self, signal: &Signal) -> bool {
+        if self.after.is_some_and(|after| signal.id.as_str() <= after) {
+            return true;
+        }
+        if !self.request.takes(signal, self.author) {
+            return true;
+        }
+        self.found.push(signal.clone());
+        self.found.len() <= self.request.page_size()
+    }
+
+    fn finish(mut self) -> SignalPage {
+        let has_more = self.found.len() > self.request.page_size();
+        self.found.truncate(self.request.page_size());
+        self.last_seen = self.found.last().map(|signal| signal.id.clone());
+        let next_cursor = self.last_seen.or_else(|| self.after.map(str::to_owned));
+        SignalPage { signals: self.found, next_cursor, has_more }
+    }
+}
+
+/// Reads signals from their files, oldest first, until `take` has enough.
+pub(crate) fn read_files(
+    layout: &Layout,
+    after: Option<&str>,
+    mut take: impl FnMut(Signal) -> bool,
+) -> io::Result<()> {
+    let first = after.and_then(signal_id::time_of).map(day_file::day);
+    let days = day_file::days(&layout.signals(), "")?;
+    // Ids run ahead of a clock that went back, never behind the day of their file by more than one.
+    let start =
+        first.map_or(0, |first| days.partition_point(|(day, _)| *day < first).saturating_sub(1));
+    for (_, path) in days.iter().skip(start) {
+        for line in BufReader::new(File::open(path)?).split(b'\n') {
+            if let Ok(line) = serde_json::from_slice::<Line>(&line?)
+                && !take(line.signal)
+            {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}

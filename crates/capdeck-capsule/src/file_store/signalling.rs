@@ -1,0 +1,79 @@
+//! Sending, getting and acknowledging signals.
+
+use std::{fs, io};
+
+use super::{
+    commit::{Job, Outcome},
+    engine::Engine,
+};
+use crate::{Author, NewSignal, PollRequest, Signal, SignalPage, StoreError, signal_id};
+
+impl Engine {
+    pub(crate) fn send_signal(
+        &self,
+        signal: NewSignal,
+        author: &Author,
+    ) -> Result<Signal, StoreError> {
+        self.writable()?;
+        signal.check()?;
+        let NewSignal { kind, text, uri, to, data } = signal;
+        let ts = jiff::Timestamp::UNIX_EPOCH;
+        let signal = Signal {
+            id: String::new(),
+            ts,
+            from: author.clone(),
+            kind,
+            text,
+            uri,
+            version: None,
+            to,
+            data,
+        };
+        let job = Job { signals: vec![signal], ..Job::default() };
+        match self.committer.commit(job, &self.disk, &self.signals) {
+            Outcome::Done(mut sent) => sent.pop().ok_or_else(|| {
+                StoreError::io("send the signal")(io::Error::other("it was not appended"))
+            }),
+            Outcome::Failed(error) | Outcome::Unconfirmed(error) => {
+                Err(StoreError::io("send the signal")(error))
+            }
+        }
+    }
+
+    pub(crate) fn poll_signals(
+        &self,
+        request: &PollRequest,
+        author: &Author,
+    ) -> Result<SignalPage, StoreError> {
+        let after = match &request.after {
+            Some(after) if signal_id::is_id(after) => Some(after.clone()),
+            Some(_) => return Err(StoreError::BadCursor),
+            None => self.acknowledged(author)?,
+        };
+        self.signals.poll(&self.layout, request, after.as_deref(), author)
+    }
+
+    pub(crate) fn acknowledge(&self, signal: &str, author: &Author) -> Result<(), StoreError> {
+        self.writable()?;
+        if !signal_id::is_id(signal) {
+            return Err(StoreError::BadCursor);
+        }
+        let path = self.layout.cursor(&author.owner());
+        let _cursor = self.stripe(&path.to_string_lossy()).lock();
+        // A late acknowledgement does not bring back what was dealt with.
+        if self.acknowledged(author)?.is_some_and(|known| known.as_str() >= signal) {
+            return Ok(());
+        }
+        self.disk.replace(&path, signal.as_bytes()).map_err(StoreError::io("save the cursor"))
+    }
+
+    fn acknowledged(&self, author: &Author) -> Result<Option<String>, StoreError> {
+        let path = self.layout.cursor(&author.owner());
+        self.check_way(&path)?;
+        match fs::read_to_string(path) {
+            Ok(text) => Ok(Some(text.trim().to_owned()).filter(|id| signal_id::is_id(id))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::io("read the cursor")(error)),
+        }
+    }
+}

@@ -1,0 +1,454 @@
+//! Writing an entry: conditions, body, files, and telling others.
+
+use std::{path::PathBuf, sync::Arc};
+
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    commit::{Job, Outcome, Step},
+    disk::Staged,
+    engine::{self, Engine},
+    frontmatter,
+};
+use crate::{
+    Author, BlobId, BlobRef, BlobSource, Change, ChangeKind, Conflict, Content, EntryMeta,
+    EntryUri, Scheme, Signal, StoreError, Write, Written,
+    digest::{hex, sha256_hex},
+    merge, patch,
+    scheme::Format,
+    trust::{Classified, classify, one_line},
+};
+
+const LONGEST_TITLE: usize = 200;
+const MOST_TAGS: usize = 50;
+const LONGEST_TAG: usize = 64;
+const LONGEST_KEY: usize = 200;
+/// Versions looked through for an idempotency key.
+const REMEMBERED_VERSIONS: u64 = 50;
+
+/// A version about to be written.
+struct Draft {
+    meta: EntryMeta,
+    body: String,
+    /// Bytes of a new blob.
+    blob: Option<Vec<u8>>,
+    previous: Option<Arc<EntryMeta>>,
+}
+
+impl Engine {
+    pub(crate) fn write(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
+        self.writable()?;
+        check_fields(&write)?;
+        let uri = write.uri.clone();
+        let scheme = self.scheme(&uri)?;
+        let _entry = self.stripe(&uri.folded()).lock();
+        self.check_twin(&uri)?;
+        let current = self.current(&uri);
+        let key = write.idempotency_key.as_ref().map(|key| idempotency(author, key, &write));
+        if let Some(key) = &key
+            && let Some(done) = self.repeated(&uri, &scheme, key, current.as_deref())?
+        {
+            return Ok(done);
+        }
+        let body = self.new_body(&write, &scheme, current.as_deref())?;
+        self.draft(write, &scheme, body, current, key, author)
+            .and_then(|draft| self.persist(draft, &scheme, author))
+    }
+
+    pub(crate) fn restore(
+        &self,
+        uri: &EntryUri,
+        version: u64,
+        if_version: Option<u64>,
+        author: &Author,
+    ) -> Result<Written, StoreError> {
+        self.writable()?;
+        let scheme = self.scheme(uri)?;
+        let _entry = self.stripe(&uri.folded()).lock();
+        let current = self.current(uri);
+        self.check_version(uri, &scheme, if_version, current.as_deref(), None)?;
+        let files = match &current {
+            Some(current) if current.version == version => self.layout.current(uri, &scheme),
+            _ => self.layout.version(uri, version, scheme.format),
+        };
+        let not_found = || StoreError::NotFound { uri: uri.clone(), version: Some(version) };
+        let known = current.is_some() || self.state.read().deleted.contains_key(uri);
+        let old = if known { self.read_files(uri, &files, scheme.format)? } else { None };
+        let old = old.ok_or_else(not_found)?;
+        let write = Write {
+            title: Some(old.meta.title.clone().unwrap_or_default()),
+            tags: Some(old.meta.tags.clone()),
+            file_anchors: old.meta.file_anchors.clone(),
+            commit: old.meta.commit_at_write.clone(),
+            blob: old
+                .meta
+                .blob
+                .clone()
+                .map(|blob| BlobSource::Pointer { id: blob.sha256, mime: blob.mime }),
+            // A class that somebody chose stays chosen.
+            risk_class: old.meta.promotion_reason.is_none().then_some(old.meta.risk_class),
+            ..Write::replace(uri.clone(), "")
+        };
+        let draft = self.draft(write, &scheme, old.body, current, None, author)?;
+        self.persist(draft, &scheme, author)
+    }
+
+    /// The body after a write, when its conditions hold.
+    fn new_body(
+        &self,
+        write: &Write,
+        scheme: &Scheme,
+        current: Option<&EntryMeta>,
+    ) -> Result<String, StoreError> {
+        let uri = &write.uri;
+        let proposed = match &write.content {
+            Content::Create(body) | Content::Replace(body) => Some(body.as_str()),
+            Content::Patch(_) => None,
+        };
+        if let (Content::Create(_), Some(current), None | Some(0)) =
+            (&write.content, current, write.if_version)
+        {
+            return Err(StoreError::Exists { uri: uri.clone(), version: current.version });
+        }
+        self.check_version(uri, scheme, write.if_version, current, proposed)?;
+        let body = match &write.content {
+            Content::Create(body) | Content::Replace(body) => body.clone(),
+            Content::Patch(steps) => {
+                let not_found = || StoreError::NotFound { uri: uri.clone(), version: None };
+                let current = match self.current(uri) {
+                    Some(_) => self.read_quiet(uri, scheme)?.ok_or_else(not_found)?,
+                    None => return Err(not_found()),
+                };
+                patch::apply(&current.body, steps).map_err(|problem| StoreError::PatchFailed {
+                    uri: uri.clone(),
+                    version: current.meta.version,
+                    step: problem.step,
+                    reason: problem.reason,
+                })?
+            }
+        };
+        if scheme.format == Format::Json {
+            serde_json::from_str::<serde::de::IgnoredAny>(&body).map_err(|error| {
+                StoreError::InvalidJson { uri: uri.clone(), reason: error.to_string() }
+            })?;
+        }
+        let (bytes, most) = (body.len() as u64, self.options.limits.body);
+        if bytes > most {
+            return Err(StoreError::TooLarge { what: "the content", bytes, most });
+        }
+        Ok(body)
+    }
+
+    pub(super) fn check_version(
+        &self,
+        uri: &EntryUri,
+        scheme: &Scheme,
+        expected: Option<u64>,
+        current: Option<&EntryMeta>,
+        proposed: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let current_version = current.map_or(0, |meta| meta.version);
+        let Some(expected_version) = expected.filter(|expected| *expected != current_version)
+        else {
+            return Ok(());
+        };
+        let proposal = proposed.and_then(|ours| {
+            let base = self.layout.version(uri, expected_version, scheme.format);
+            let base = self.read_files(uri, &base, scheme.format).ok()??;
+            let theirs = self.read_quiet(uri, scheme).ok()??;
+            Some(merge::merge(&base.body, ours, &theirs.body))
+        });
+        let uri = uri.clone();
+        Err(StoreError::VersionConflict(Box::new(Conflict {
+            uri,
+            expected_version,
+            current_version,
+            proposal,
+        })))
+    }
+
+    fn check_twin(&self, uri: &EntryUri) -> Result<(), StoreError> {
+        match self.state.read().folded.get(&uri.folded()) {
+            Some(existing) if existing != uri => {
+                Err(StoreError::CaseTwin { uri: uri.clone(), existing: existing.clone() })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The answer to an earlier write with the same key.
+    fn repeated(
+        &self,
+        uri: &EntryUri,
+        scheme: &Scheme,
+        key: &str,
+        current: Option<&EntryMeta>,
+    ) -> Result<Option<Written>, StoreError> {
+        let same_key = |meta: &EntryMeta| {
+            let kept = meta.idempotency.as_deref()?;
+            (kept.split('.').next() == key.split('.').next()).then(|| kept == key)
+        };
+        let answer = |meta: &EntryMeta| match same_key(meta) {
+            Some(true) => Some(Ok(Written { repeated: true, ..written(meta) })),
+            Some(false) => Some(Err(StoreError::KeyReused)),
+            None => None,
+        };
+        if let Some(done) = current.and_then(answer) {
+            return done.map(Some);
+        }
+        let last = match current {
+            Some(current) => current.version.saturating_sub(1),
+            None => self.state.read().deleted.get(uri).map_or(0, |tombstone| tombstone.version),
+        };
+        for version in (last.saturating_sub(REMEMBERED_VERSIONS) + 1..=last).rev() {
+            let files = self.layout.version(uri, version, scheme.format);
+            if let Ok(Some(entry)) = self.read_files(uri, &files, scheme.format)
+                && let Some(done) = answer(&entry.meta)
+            {
+                return done.map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn draft(
+        &self,
+        write: Write,
+        scheme: &Scheme,
+        body: String,
+        previous: Option<Arc<EntryMeta>>,
+        idempotency: Option<String>,
+        author: &Author,
+    ) -> Result<Draft, StoreError> {
+        let deleted = self.state.read().deleted.get(&write.uri).map(|tombstone| tombstone.version);
+        let version = previous.as_ref().map(|meta| meta.version).or(deleted).unwrap_or(0) + 1;
+        let given = write.risk_class.or(scheme.default_risk_class);
+        let Classified { class, reason, anchors, contradicted } =
+            classify(&body, given, &write.file_anchors);
+        let (reference, blob) = self.take_blob(write.blob, previous.as_deref())?;
+        let now = self.options.clock.now();
+        let kept = |field: fn(&EntryMeta) -> Option<String>| previous.as_deref().and_then(field);
+        let title =
+            write.title.map(|title| one_line(&title)).or_else(|| kept(|meta| meta.title.clone()));
+        let meta = EntryMeta {
+            version,
+            title: title.filter(|title| !title.is_empty()),
+            heading: engine::heading(&body, scheme.format),
+            tags: match write.tags {
+                Some(tags) => tags,
+                None => previous.as_deref().map(|meta| meta.tags.clone()).unwrap_or_default(),
+            },
+            risk_class: class,
+            promotion_reason: reason,
+            anchors_detected: contradicted,
+            written_by: author.written_by(),
+            written_by_principal: author.principal.clone(),
+            connection_id: author.connection.clone(),
+            // A later version is never dated before an earlier one, whatever the clock does.
+            written_at: previous.as_deref().map_or(now, |meta| meta.written_at.max(now)),
+            commit_at_write: write.commit,
+            file_anchors: anchors,
+            content_sha256: sha256_hex(body.as_bytes()),
+            bytes: body.len() as u64,
+            blob: reference,
+            idempotency,
+            uri: write.uri,
+        };
+        Ok(Draft { meta, body, blob, previous })
+    }
+
+    fn take_blob(
+        &self,
+        source: Option<BlobSource>,
+        previous: Option<&EntryMeta>,
+    ) -> Result<(Option<BlobRef>, Option<Vec<u8>>), StoreError> {
+        match source {
+            None => Ok((previous.and_then(|meta| meta.blob.clone()), None)),
+            Some(BlobSource::Bytes { bytes, mime }) => {
+                let (length, most) = (bytes.len() as u64, self.options.limits.blob);
+                if length > most {
+                    return Err(StoreError::TooLarge { what: "the blob", bytes: length, most });
+                }
+                let reference =
+                    BlobRef { sha256: BlobId::of(&bytes), mime: one_line(&mime), bytes: length };
+                Ok((Some(reference), Some(bytes)))
+            }
+            Some(BlobSource::Pointer { id, mime }) => {
+                let path = self.layout.blob(&id);
+                self.check_way(&path)?;
+                let length = std::fs::metadata(&path)
+                    .map_err(|_| StoreError::invalid("blob", format!("there is no blob `{id}`")))?
+                    .len();
+                Ok((Some(BlobRef { sha256: id, mime: one_line(&mime), bytes: length }), None))
+            }
+        }
+    }
+
+    /// Brings a version to its place. The caller holds the entry's lock.
+    fn persist(
+        &self,
+        draft: Draft,
+        scheme: &Scheme,
+        author: &Author,
+    ) -> Result<Written, StoreError> {
+        let Draft { meta, body, blob, previous } = draft;
+        let _blobs = self.blobs_in_use.read();
+        self.check_quota(&meta, previous.is_some(), blob.as_ref().map_or(0, Vec::len))?;
+        let failed = || StoreError::io(format!("write `{}`", meta.uri));
+        let mut job = Job::default();
+        let mut staged: Vec<Staged> = Vec::new();
+        let mut place = |bytes: &[u8], to: PathBuf, job: &mut Job| -> Result<(), StoreError> {
+            job.new_folders.extend(self.make_way(&to)?);
+            let file = self.disk.stage(bytes).map_err(failed())?;
+            job.steps.push(Step::Place { from: file.path.clone(), to });
+            staged.push(file);
+            Ok(())
+        };
+        let mut used = meta.bytes;
+        if let (Some(bytes), Some(reference)) = (&blob, &meta.blob) {
+            let path = self.layout.blob(&reference.sha256);
+            self.check_way(&path)?;
+            if !path.exists() {
+                used += bytes.len() as u64;
+                place(bytes, path, &mut job)?;
+            }
+        }
+        let files = self.layout.current(&meta.uri, scheme);
+        if let Some(previous) = &previous {
+            job.new_folders.extend(self.keep(
+                &meta.uri,
+                previous.version,
+                scheme,
+                &mut job.steps,
+            )?);
+        }
+        // The body comes last: it is what makes the version stand. See `scan` for what is done with a half.
+        match &files.meta {
+            None => {
+                place(frontmatter::join(&meta, &body).as_bytes(), files.body.clone(), &mut job)?;
+            }
+            Some(sidecar) => {
+                let text = serde_json::to_vec_pretty(&meta)
+                    .map_err(std::io::Error::other)
+                    .map_err(failed())?;
+                place(&text, sidecar.clone(), &mut job)?;
+                place(body.as_bytes(), files.body.clone(), &mut job)?;
+            }
+        }
+        if self.state.read().deleted.contains_key(&meta.uri) {
+            job.steps.push(Step::Remove(self.layout.tombstone(&meta.uri)));
+        }
+        let kind = if previous.is_some() { ChangeKind::Updated } else { ChangeKind::Created };
+        job.signals.push(change_signal(kind, &meta.uri, meta.version, author));
+        let outcome = self.committer.commit(job, &self.disk, &self.signals);
+        let error = match outcome {
+            Outcome::Failed(error) => {
+                drop(staged);
+                self.heal(&meta.uri, scheme);
+                return Err(failed()(error));
+            }
+            Outcome::Unconfirmed(error) => Some(StoreError::io(format!(
+                "make sure that version {} of `{}` lasts; it is written, but the disk did not confirm it",
+                meta.version, meta.uri
+            ))(error)),
+            Outcome::Done(_) => None,
+        };
+        staged.into_iter().for_each(Staged::placed);
+        self.add_used(used);
+        let meta = Arc::new(meta);
+        self.state.write().insert(Arc::clone(&meta));
+        if let Some(index) = self.index.lock().as_mut() {
+            index.put(&meta, &body);
+        }
+        self.tell(kind, &meta.uri, meta.version);
+        match error {
+            Some(error) => Err(error),
+            None => Ok(Written { created: previous.is_none(), ..written(&meta) }),
+        }
+    }
+
+    /// Keeps the current files as a version of the past; tells which folders are new.
+    pub(super) fn keep(
+        &self,
+        uri: &EntryUri,
+        version: u64,
+        scheme: &Scheme,
+        steps: &mut Vec<Step>,
+    ) -> Result<Vec<PathBuf>, StoreError> {
+        let (from, to) =
+            (self.layout.current(uri, scheme), self.layout.version(uri, version, scheme.format));
+        let new_folders = self.make_way(&to.body)?;
+        let sidecars = from.meta.zip(to.meta).filter(|(from, _)| from.exists());
+        for (from, to) in [Some((from.body, to.body)), sidecars].into_iter().flatten() {
+            steps.push(Step::Link { from, to });
+        }
+        Ok(new_folders)
+    }
+
+    pub(super) fn tell(&self, kind: ChangeKind, uri: &EntryUri, version: u64) {
+        // Nobody listening is fine.
+        let at = self.options.clock.now();
+        self.changes.send(Change { uri: uri.clone(), version, kind, at }).ok();
+    }
+}
+
+/// The signal that tells a change; its id and time are set when it is appended.
+pub(super) fn change_signal(
+    kind: ChangeKind,
+    uri: &EntryUri,
+    version: u64,
+    author: &Author,
+) -> Signal {
+    Signal {
+        id: String::new(),
+        ts: jiff::Timestamp::UNIX_EPOCH,
+        from: author.clone(),
+        kind: kind.signal().to_owned(),
+        text: None,
+        uri: Some(uri.clone()),
+        version: Some(version),
+        to: None,
+        data: None,
+    }
+}
+
+fn written(meta: &EntryMeta) -> Written {
+    Written {
+        uri: meta.uri.clone(),
+        version: meta.version,
+        created: meta.version == 1,
+        risk_class: meta.risk_class,
+        promotion_reason: meta.promotion_reason,
+        repeated: false,
+    }
+}
+
+fn check_fields(write: &Write) -> Result<(), StoreError> {
+    if write.title.as_ref().is_some_and(|title| title.chars().count() > LONGEST_TITLE) {
+        return Err(StoreError::invalid("title", format!("at most {LONGEST_TITLE} characters")));
+    }
+    let tags = write.tags.as_deref().unwrap_or_default();
+    let is_tag = |tag: &String| {
+        !tag.is_empty() && tag.chars().count() <= LONGEST_TAG && one_line(tag) == *tag
+    };
+    if tags.len() > MOST_TAGS || !tags.iter().all(is_tag) {
+        let rule = format!("at most {MOST_TAGS} tags of 1 to {LONGEST_TAG} characters on one line");
+        return Err(StoreError::invalid("tags", rule));
+    }
+    if write.idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > LONGEST_KEY) {
+        return Err(StoreError::invalid("idempotency_key", format!("1 to {LONGEST_KEY} bytes")));
+    }
+    Ok(())
+}
+
+/// Hashes of who used which key, and of the request.
+fn idempotency(author: &Author, key: &str, write: &Write) -> String {
+    let short = |text: String| hex(&Sha256::digest(text)).chars().take(24).collect::<String>();
+    let Write {
+        uri, content, if_version, title, tags, risk_class, file_anchors, commit, blob, ..
+    } = write;
+    let request = format!(
+        "{uri:?}{content:?}{if_version:?}{title:?}{tags:?}{risk_class:?}{file_anchors:?}{commit:?}{blob:?}"
+    );
+    format!("k{}.{}", short(format!("{:?}\0{key}", author.owner())), short(request))
+}

@@ -1,0 +1,68 @@
+//! Capsules: entries under schemes in plain files, with versions, roles, provenance, memory, search and an audit.
+//!
+//! Read [`Store`] first: what every capsule can do. Then `file_store.rs`, which keeps one in files, and
+//! `filtered_store.rs`, which shows a part of one. [`Capsules`] is the data folder with all of them.
+//!
+//! Nothing here knows HTTP, MCP or a terminal. Identities come from the host; content of entries is data of strangers.
+
+mod audit;
+mod author;
+mod capsules;
+mod change;
+mod day_file;
+mod digest;
+mod entry;
+mod error;
+mod file_store;
+mod filtered_store;
+mod merge;
+mod options;
+mod page;
+mod patch;
+mod prefix;
+mod registry;
+mod role;
+mod scheme;
+mod search;
+mod session;
+mod share;
+mod signal;
+mod signal_id;
+mod store;
+mod trust;
+mod uri;
+mod verify;
+mod write;
+
+pub use audit::{
+    AuditLine, AuditMetadata, AuditOutcome, AuditProblem, AuditQuery, AuditReport, query_audit,
+    tail_audit, verify_audit,
+};
+pub use author::{Author, Owner};
+pub use capsules::Capsules;
+pub use change::{Change, ChangeKind, Changes, Heard};
+pub use entry::{
+    BadBlobId, BadCommit, BlobId, BlobRef, Commit, Entry, EntryMeta, PromotionReason, RiskClass,
+};
+pub use error::StoreError;
+pub use file_store::{Durability, FileStore};
+pub use filtered_store::FilteredStore;
+pub use merge::{Conflict, MergeProposal, merge, unified_diff};
+pub use options::{AuditMode, Clock, Limits, Mode, StoreOptions};
+pub use page::{ListRequest, MOST_LISTED, Order, Page};
+pub use prefix::{Prefix, Scope};
+pub use registry::{CapsuleInfo, CapsuleUpdate, RegistryError, Visibility};
+pub use role::{Access, Role};
+pub use scheme::{Format, Origin, Scheme, SchemeError};
+pub use search::{MOST_FOUND, SearchHit, SearchPage, SearchRequest};
+pub use session::{CapsuleSession, Overview, Prompt, PromptArgument, ReadEntry};
+pub use share::{NewShare, Share, ShareToken};
+pub use signal::{MOST_POLLED, NewSignal, PollRequest, Signal, SignalPage};
+pub use store::{Blob, Collected, Deleted, MemoryItem, SchemeCount, Store};
+pub use trust::{
+    AnchorReport, AnchorState, Bands, CheckedAnchor, GitProject, Project, age_in_words, neutralise,
+    one_line,
+};
+pub use uri::{EntryUri, UriError, UriProblem};
+pub use verify::{VerifyProblem, VerifyReport};
+pub use write::{BlobSource, Content, PatchStep, Write, Written};

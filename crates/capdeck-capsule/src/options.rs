@@ -1,0 +1,99 @@
+//! How a store is opened.
+
+use std::{fmt, sync::Arc};
+
+use jiff::Timestamp;
+
+use crate::{Durability, Scheme};
+
+/// Settings of every capsule of a data folder.
+#[derive(Debug, Clone, Default)]
+pub struct StoreOptions {
+    pub mode: Mode,
+    pub durability: Durability,
+    pub limits: Limits,
+    /// Schemes that every capsule has besides the built-in ones.
+    pub schemes: Vec<Scheme>,
+    /// Whether a call fails when its audit line cannot be written.
+    pub audit: AuditMode,
+    pub clock: Clock,
+}
+
+/// What a store is opened for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Alone: a second process that wants to write is refused.
+    #[default]
+    ReadWrite,
+    /// Beside others, and on disks that cannot be written. Nothing is swept, locked or recorded.
+    ReadOnly,
+}
+
+/// What happens when a call cannot be recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AuditMode {
+    /// It is logged, and the call stands.
+    #[default]
+    Lenient,
+    /// The call fails, and so do all others until the line is written.
+    Strict,
+}
+
+/// Sizes that a capsule does not exceed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one body.
+    pub body: u64,
+    /// Bytes of one blob.
+    pub blob: u64,
+    pub entries: u64,
+    /// Bytes of everything kept: bodies, old versions, blobs.
+    pub bytes: u64,
+    pub memory_value: u64,
+    pub memory_keys: u64,
+    /// Agents with a memory.
+    pub memories: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body: 1024 * 1024,
+            blob: 25 * 1024 * 1024,
+            entries: 10_000,
+            bytes: 1024 * 1024 * 1024,
+            memory_value: 16 * 1024,
+            memory_keys: 500,
+            memories: 10_000,
+        }
+    }
+}
+
+/// Tells the time. Nothing relies on it going forward.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+
+impl Clock {
+    /// A clock of one's own.
+    pub fn from_fn(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    /// The time in whole milliseconds.
+    pub fn now(&self) -> Timestamp {
+        let now = (self.0)();
+        Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::from_fn(Timestamp::now)
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Clock")
+    }
+}

@@ -1,0 +1,193 @@
+//! Parts of a capsule's address space: prefixes on whole segments, and what a set of allowed and denied ones leaves.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::uri::{self, EntryUri, UriError, UriProblem};
+
+/// A whole scheme (`docs://`), an entry with everything below it (`docs://team`), or, with `*` at the end, everything
+/// that starts so (`docs://team*`).
+///
+/// Case does not matter here. No two entries may differ in case alone, so a rule about `docs://secret` that let
+/// `docs://Secret` through would tell, by the refusal to create it, what it hides.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Prefix {
+    text: String,
+    folded: String,
+    is_open: bool,
+}
+
+impl Prefix {
+    /// Checks a prefix.
+    pub fn parse(text: &str) -> Result<Self, UriError> {
+        let failed = |problem| UriError { text: text.to_owned(), problem };
+        let (scheme, path) = text.split_once("://").ok_or_else(|| failed(UriProblem::NoScheme))?;
+        uri::check_scheme(scheme).map_err(failed)?;
+        let (path, is_open) = match path.strip_suffix('*') {
+            Some(start) => (start, true),
+            None => (path, false),
+        };
+        // `docs://team/` and `docs://team` mean the same; an open start may end in the middle of a segment.
+        let whole = path.strip_suffix('/').unwrap_or(path);
+        if !whole.is_empty() {
+            uri::check_path(whole).map_err(failed)?;
+        }
+        let kept = if is_open { path } else { whole };
+        let folded = format!("{scheme}://{kept}").to_ascii_lowercase();
+        Ok(Self { text: text.to_owned(), folded, is_open })
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub fn scheme(&self) -> &str {
+        self.folded.split("://").next().unwrap_or_default()
+    }
+
+    /// Whether the prefix is a scheme with everything in it.
+    pub fn is_whole_scheme(&self) -> bool {
+        self.folded.ends_with("://")
+    }
+
+    /// Whether an entry lies below the prefix or is it.
+    pub fn covers(&self, uri: &EntryUri) -> bool {
+        self.covers_folded(&uri.folded())
+    }
+
+    fn covers_folded(&self, uri: &str) -> bool {
+        uri.strip_prefix(&self.folded).is_some_and(|rest| {
+            self.is_open || rest.is_empty() || rest.starts_with('/') || self.is_whole_scheme()
+        })
+    }
+}
+
+/// What an access reaches: everything that an allowed prefix covers and no denied one does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Scope {
+    /// Empty means everything.
+    #[serde(default, rename = "uri_prefixes", skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<Prefix>,
+    #[serde(default, rename = "denied_prefixes", skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<Prefix>,
+}
+
+impl Scope {
+    /// Everything.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// A scope from texts.
+    pub fn parse<'a>(
+        allow: impl IntoIterator<Item = &'a str>,
+        deny: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, UriError> {
+        Ok(Self {
+            allow: allow.into_iter().map(Prefix::parse).collect::<Result<_, _>>()?,
+            deny: deny.into_iter().map(Prefix::parse).collect::<Result<_, _>>()?,
+        })
+    }
+
+    pub fn is_all(&self) -> bool {
+        self.allow.is_empty() && self.deny.is_empty()
+    }
+
+    /// Whether an entry is reached. A denied prefix wins over any allowed one.
+    pub fn reaches(&self, uri: &EntryUri) -> bool {
+        if self.is_all() {
+            return true;
+        }
+        let uri = uri.folded();
+        let allowed =
+            self.allow.is_empty() || self.allow.iter().any(|prefix| prefix.covers_folded(&uri));
+        allowed && !self.deny.iter().any(|prefix| prefix.covers_folded(&uri))
+    }
+
+    /// Whether anything of a scheme can be reached.
+    pub fn reaches_scheme(&self, scheme: &str) -> bool {
+        let allowed =
+            self.allow.is_empty() || self.allow.iter().any(|prefix| prefix.scheme() == scheme);
+        let is_denied = |prefix: &Prefix| prefix.scheme() == scheme && prefix.is_whole_scheme();
+        allowed && !self.deny.iter().any(is_denied)
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Prefix {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, formatter)
+    }
+}
+
+impl TryFrom<String> for Prefix {
+    type Error = UriError;
+
+    fn try_from(text: String) -> Result<Self, UriError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Prefix> for String {
+    fn from(prefix: Prefix) -> Self {
+        prefix.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reaches(allow: &[&str], deny: &[&str], uri: &str) -> bool {
+        let scope = Scope::parse(allow.iter().copied(), deny.iter().copied()).unwrap();
+        scope.reaches(&EntryUri::parse(uri).unwrap())
+    }
+
+    #[test]
+    fn spec_26_5_deny_beats_a_longer_allow() {
+        assert!(!reaches(&["docs://secret/open"], &["docs://secret"], "docs://secret/open"));
+        assert!(!reaches(&["docs://"], &["docs://"], "docs://a"));
+    }
+
+    #[test]
+    fn spec_26_6_prefixes_end_at_segments() {
+        assert!(reaches(&["docs://team"], &[], "docs://team"));
+        assert!(reaches(&["docs://team"], &[], "docs://team/plan"));
+        assert!(reaches(&["docs://team/"], &[], "docs://team/plan"));
+        assert!(!reaches(&["docs://team"], &[], "docs://teamwork"));
+        assert!(reaches(&["docs://team*"], &[], "docs://teamwork"));
+        assert!(reaches(&["docs://"], &[], "docs://teamwork"));
+        assert!(!reaches(&["docs://"], &[], "notes://teamwork"));
+    }
+
+    #[test]
+    fn case_does_not_open_a_way_around() {
+        assert!(!reaches(&[], &["docs://secret"], "docs://Secret/a"));
+        assert!(!reaches(&[], &["docs://SECRET*"], "docs://secrets"));
+    }
+
+    #[test]
+    fn bad_prefixes_are_refused() {
+        for text in
+            ["docs", "", "docs://..", "docs://a//b", "Docs://a", "docs://*a", "docs://a/%2e"]
+        {
+            assert!(Prefix::parse(text).is_err(), "{text}");
+        }
+        assert!(Prefix::parse("docs://*").is_ok());
+    }
+
+    #[test]
+    fn a_scheme_is_reached_when_something_in_it_is() {
+        let scope = Scope::parse(["docs://a", "notes://"], ["notes://"]).unwrap();
+        assert!(scope.reaches_scheme("docs"));
+        assert!(!scope.reaches_scheme("notes"));
+        assert!(!scope.reaches_scheme("config"));
+    }
+}

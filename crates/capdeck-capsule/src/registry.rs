@@ -1,0 +1,186 @@
+//! The record of all capsules: `boxes.json`.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{StoreError, file_store::Disk, trust::one_line};
+
+const LONGEST_NAME: usize = 100;
+const LONGEST_DESCRIPTION: usize = 1_000;
+const LONGEST_ID: usize = 40;
+
+/// A capsule as the registry knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapsuleInfo {
+    /// Made from the first name and never changed: it is part of addresses.
+    pub id: String,
+    pub name: String,
+    #[serde(default)]
+    pub description: String,
+    #[serde(default)]
+    pub visibility: Visibility,
+    pub created_at: Timestamp,
+}
+
+/// Who may learn that a capsule exists without a grant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Visibility {
+    #[default]
+    Private,
+    /// Listed for the people of the registry.
+    Team,
+    /// Agents can find its name and description, too.
+    Discoverable,
+}
+
+/// What to change about a capsule.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapsuleUpdate {
+    #[serde(default)]
+    pub name: Option<String>,
+    #[serde(default)]
+    pub description: Option<String>,
+    #[serde(default)]
+    pub visibility: Option<Visibility>,
+}
+
+/// A request about capsules as a whole failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistryError {
+    #[error("there is no capsule `{}`", one_line(.name))]
+    NotFound { name: String },
+    #[error("a capsule named `{name}` exists already, as `{id}`")]
+    NameTaken { name: String, id: String },
+    #[error("{what}: {reason}")]
+    InvalidInput { what: &'static str, reason: String },
+    #[error("there is no share `{}`", one_line(.id))]
+    NoSuchShare { id: String },
+    #[error("the data folder `{}` is in use{}; stop that process, or ask the running host", .folder.display(), .holder)]
+    InUse { folder: PathBuf, holder: String },
+    #[error("the data folder was opened for reading only")]
+    ReadOnly,
+    #[error("cannot {what}")]
+    Io {
+        what: String,
+        #[source]
+        source: io::Error,
+    },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl RegistryError {
+    /// A short name that programs can rely on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } | Self::NoSuchShare { .. } => "not_found",
+            Self::NameTaken { .. } => "exists",
+            Self::InvalidInput { .. } => "invalid_input",
+            Self::InUse { .. } => "in_use",
+            Self::ReadOnly => "read_only",
+            Self::Io { .. } => "io_failed",
+            Self::Store(error) => error.code(),
+        }
+    }
+
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+}
+
+/// A list of records in one file, rewritten whole.
+#[derive(Debug)]
+pub(crate) struct RecordFile<T> {
+    path: PathBuf,
+    records: Mutex<Vec<T>>,
+}
+
+impl<T: Clone + Serialize + DeserializeOwned> RecordFile<T> {
+    pub(crate) fn load(path: &Path) -> Result<Self, RegistryError> {
+        let failed = || RegistryError::io(format!("read `{}`", path.display()));
+        let records = match fs::read(path) {
+            Ok(text) => serde_json::from_slice(&text).map_err(io::Error::other).map_err(failed())?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(failed()(error)),
+        };
+        Ok(Self { path: path.to_owned(), records: Mutex::new(records) })
+    }
+
+    pub(crate) fn all(&self) -> Vec<T> {
+        self.records.lock().clone()
+    }
+
+    /// Changes the records and saves them; what fails changes nothing. Blocks.
+    pub(crate) fn change<R>(
+        &self,
+        disk: &Disk,
+        change: impl FnOnce(&mut Vec<T>) -> Result<R, RegistryError>,
+    ) -> Result<R, RegistryError> {
+        let mut records = self.records.lock();
+        let mut changed = records.clone();
+        let result = change(&mut changed)?;
+        let text = serde_json::to_vec_pretty(&changed).map_err(io::Error::other);
+        text.and_then(|text| disk.replace(&self.path, &text))
+            .map_err(RegistryError::io(format!("save `{}`", self.path.display())))?;
+        *records = changed;
+        Ok(result)
+    }
+}
+
+/// Finds a capsule by id, else by name.
+pub(crate) fn find<'a>(capsules: &'a [CapsuleInfo], name: &str) -> Option<&'a CapsuleInfo> {
+    let by_id = capsules.iter().find(|capsule| capsule.id == name);
+    by_id.or_else(|| capsules.iter().find(|capsule| capsule.name.eq_ignore_ascii_case(name)))
+}
+
+/// Checks what a capsule is to be called.
+pub(crate) fn check_text(
+    update: &CapsuleUpdate,
+    id: Option<&str>,
+    capsules: &[CapsuleInfo],
+) -> Result<(), RegistryError> {
+    let invalid = |what, reason: String| Err(RegistryError::InvalidInput { what, reason });
+    if let Some(name) = &update.name {
+        if name.is_empty() || name.chars().count() > LONGEST_NAME || one_line(name) != *name {
+            return invalid("name", format!("1 to {LONGEST_NAME} characters on one line"));
+        }
+        if let Some(taken) = find(capsules, name).filter(|taken| Some(taken.id.as_str()) != id) {
+            return Err(RegistryError::NameTaken { name: name.clone(), id: taken.id.clone() });
+        }
+    }
+    if update.description.as_ref().is_some_and(|text| text.chars().count() > LONGEST_DESCRIPTION) {
+        return invalid("description", format!("at most {LONGEST_DESCRIPTION} characters"));
+    }
+    Ok(())
+}
+
+/// An id for a new capsule, made of its name where that gives one.
+pub(crate) fn new_id(name: &str, capsules: &[CapsuleInfo]) -> String {
+    let mut slug = String::new();
+    for letter in name.chars().take(LONGEST_ID) {
+        match letter.to_ascii_lowercase() {
+            letter if letter.is_ascii_alphanumeric() => slug.push(letter),
+            _ if !slug.is_empty() && !slug.ends_with('-') => slug.push('-'),
+            _ => {}
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    let slug = if slug.is_empty() { "capsule" } else { slug };
+    let is_free = |id: &str| capsules.iter().all(|capsule| capsule.id != id);
+    let mut numbered = (2..).map(|number| format!("{slug}-{number}"));
+    if is_free(slug) {
+        slug.to_owned()
+    } else {
+        numbered.find(|id| is_free(id)).unwrap_or_default()
+    }
+}

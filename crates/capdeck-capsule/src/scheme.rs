@@ -1,0 +1,206 @@
+//! The drawers of a capsule: built-in schemes, those of the registry, and those of one capsule.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    StoreError,
+    entry::RiskClass,
+    uri::{self, UriError},
+};
+
+/// Custom schemes one capsule may have.
+const MOST_SCHEMES: usize = 64;
+
+/// A typed drawer of a capsule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scheme {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    #[serde(default)]
+    pub format: Format,
+    /// Whether its entries are offered as prompts.
+    #[serde(default)]
+    pub prompt_source: bool,
+    /// The class of entries whose writer names none, instead of what the body shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_risk_class: Option<RiskClass>,
+    #[serde(default)]
+    pub origin: Origin,
+}
+
+/// How the bodies of a scheme look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    #[default]
+    Markdown,
+    Json,
+    Text,
+}
+
+/// Who declared a scheme.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    Builtin,
+    Registry,
+    #[default]
+    Capsule,
+}
+
+/// The declaration of a scheme cannot be taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemeError {
+    #[error(transparent)]
+    Name(#[from] UriError),
+    #[error("`{name}://` is built in and cannot be declared again")]
+    Builtin { name: String },
+    #[error("`{name}://` is declared already")]
+    Declared { name: String },
+    #[error("no more than {MOST_SCHEMES} schemes can be added")]
+    TooMany,
+    #[error("the list of schemes is neither JSON nor a comma list: {reason}")]
+    Unreadable { reason: String },
+}
+
+impl Format {
+    /// The ending of files in this format.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Markdown => "md",
+            Self::Json => "json",
+            Self::Text => "txt",
+        }
+    }
+
+    pub fn mime_type(self) -> &'static str {
+        match self {
+            Self::Markdown => "text/markdown",
+            Self::Json => "application/json",
+            Self::Text => "text/plain",
+        }
+    }
+}
+
+impl Scheme {
+    /// A Markdown scheme with nothing but a name.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: String::new(),
+            description: String::new(),
+            format: Format::Markdown,
+            prompt_source: false,
+            default_risk_class: None,
+            origin: Origin::Capsule,
+        }
+    }
+
+    /// The schemes every capsule has.
+    pub fn builtin() -> Vec<Self> {
+        const BUILTIN: [(&str, &str, &str); 6] = [
+            ("docs", "Documentation", "reference: architecture, APIs, how things work"),
+            ("guidance", "Guidance", "patterns and conventions to follow"),
+            ("notes", "Notes", "findings of an investigation"),
+            ("config", "Configuration", "environments, flags, deployment targets"),
+            ("api-data", "API data", "schemas and data models, as JSON"),
+            ("skills", "Skills", "reusable prompts"),
+        ];
+        let scheme = |(name, title, description): (&str, &str, &str)| Self {
+            title: title.to_owned(),
+            description: description.to_owned(),
+            format: if name == "api-data" { Format::Json } else { Format::Markdown },
+            prompt_source: name == "skills",
+            origin: Origin::Builtin,
+            ..Self::named(name)
+        };
+        BUILTIN.map(scheme).into()
+    }
+
+    /// Reads schemes for all capsules of a registry: a JSON array of declarations, or names separated by commas.
+    pub fn parse_registry_list(text: &str) -> Result<Vec<Self>, SchemeError> {
+        let text = text.trim();
+        let unreadable =
+            |error: serde_json::Error| SchemeError::Unreadable { reason: error.to_string() };
+        let mut declared: Vec<Self> = if text.starts_with('[') {
+            serde_json::from_str(text).map_err(unreadable)?
+        } else {
+            let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+            names.map(Self::named).collect()
+        };
+        let mut known = Self::builtin();
+        for scheme in &mut declared {
+            scheme.origin = Origin::Registry;
+            scheme.check(&known)?;
+            known.push(scheme.clone());
+        }
+        Ok(declared)
+    }
+
+    /// Checks a new declaration against those that stand.
+    pub(crate) fn check(&self, known: &[Self]) -> Result<(), SchemeError> {
+        let name = self.name.clone();
+        uri::check_scheme(&name)
+            .map_err(|problem| UriError { text: format!("{name}://"), problem })?;
+        match known.iter().find(|scheme| scheme.name == name) {
+            Some(scheme) if scheme.origin == Origin::Builtin => Err(SchemeError::Builtin { name }),
+            Some(_) => Err(SchemeError::Declared { name }),
+            None if known.len() >= MOST_SCHEMES => Err(SchemeError::TooMany),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Finds a scheme by name.
+pub(crate) fn find<'a>(schemes: &'a [Scheme], name: &str) -> Result<&'a Scheme, StoreError> {
+    schemes.iter().find(|scheme| scheme.name == name).ok_or_else(|| StoreError::UnknownScheme {
+        scheme: name.to_owned(),
+        known: schemes.iter().map(|scheme| scheme.name.clone()).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_skills_are_prompts_and_only_api_data_is_json_from_the_start() {
+        let builtin = Scheme::builtin();
+        let prompts: Vec<&str> = builtin
+            .iter()
+            .filter(|scheme| scheme.prompt_source)
+            .map(|scheme| scheme.name.as_str())
+            .collect();
+        assert_eq!(prompts, ["skills"]);
+        let json = builtin.iter().filter(|scheme| scheme.format == Format::Json);
+        assert_eq!(json.map(|scheme| scheme.name.as_str()).collect::<Vec<_>>(), ["api-data"]);
+    }
+
+    #[test]
+    fn a_registry_list_is_json_or_names() {
+        let named = Scheme::parse_registry_list("runbooks, playbooks").unwrap();
+        assert_eq!(named.len(), 2);
+        let declared = Scheme::parse_registry_list(
+            r#"[{"name":"runbooks","format":"text","prompt_source":true}]"#,
+        )
+        .unwrap();
+        assert_eq!(declared[0].format, Format::Text);
+        assert!(declared[0].prompt_source);
+        assert_eq!(declared[0].origin, Origin::Registry);
+    }
+
+    #[test]
+    fn bad_declarations_are_refused() {
+        let problem = |text: &str| Scheme::parse_registry_list(text).unwrap_err();
+        assert_eq!(problem("docs"), SchemeError::Builtin { name: "docs".to_owned() });
+        assert_eq!(problem("a, a"), SchemeError::Declared { name: "a".to_owned() });
+        assert!(matches!(problem("Bad Name"), SchemeError::Name(_)));
+        assert!(matches!(problem("[{"), SchemeError::Unreadable { .. }));
+        assert!(matches!(problem(r#"[{"name":"x","colour":1}]"#), SchemeError::Unreadable { .. }));
+    }
+}

@@ -1,0 +1,112 @@
+//! Full text over a capsule's entries: words, beginnings of words, phrases, typing errors.
+//!
+//! The index lives in memory and is made from the files, so it can never say anything else than they do.
+
+mod index;
+mod postings;
+mod query;
+mod rank;
+mod snippet;
+mod words;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+pub(crate) use index::Index;
+pub(crate) use rank::Ranking;
+pub(crate) use snippet::snippet;
+
+use crate::{EntryMeta, Prefix, RiskClass, Scope, page};
+
+/// Hits of one page at most.
+pub const MOST_FOUND: usize = 50;
+
+/// A question to a capsule.
+#[derive(Debug, Clone, Default)]
+pub struct SearchRequest {
+    /// Plain words; `"…"` is a phrase that must occur, `begin*` stands for longer words.
+    pub query: String,
+    pub scheme: Option<String>,
+    pub prefix: Option<Prefix>,
+    /// Entries must have all of these tags.
+    pub tags: Vec<String>,
+    /// What `written_by` starts with, in any case, or the whole principal.
+    pub author: Option<String>,
+    pub risk_class: Option<RiskClass>,
+    pub written_after: Option<Timestamp>,
+    pub written_before: Option<Timestamp>,
+    /// 0 means 10; never more than [`MOST_FOUND`].
+    pub limit: usize,
+    /// `next_cursor` of the page before, for the same request.
+    pub cursor: Option<String>,
+    /// What the caller reaches. The rest is not found, not counted, and does not change how anything is ranked.
+    pub scope: Scope,
+}
+
+/// One page of hits, best first.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SearchPage {
+    pub hits: Vec<SearchHit>,
+    /// All hits of all pages.
+    pub total: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// An entry that fits.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SearchHit {
+    pub meta: EntryMeta,
+    /// Higher is better; comparable within one search only.
+    pub score: f32,
+    /// A part of the body on one line, with everything that looks like a fence taken out.
+    pub snippet: String,
+    /// A file it cites is gone or was changed since; only where the host knows the project.
+    pub is_stale: bool,
+}
+
+impl SearchRequest {
+    /// A question with nothing else said.
+    pub fn words(query: &str) -> Self {
+        Self { query: query.to_owned(), ..Self::default() }
+    }
+
+    pub(crate) fn page_size(&self) -> usize {
+        if self.limit == 0 { 10 } else { self.limit.min(MOST_FOUND) }
+    }
+
+    /// Whether an entry is among those asked about.
+    pub(crate) fn takes(&self, meta: &EntryMeta) -> bool {
+        self.scheme.as_ref().is_none_or(|scheme| meta.uri.scheme() == scheme)
+            && self.prefix.as_ref().is_none_or(|prefix| prefix.covers(&meta.uri))
+            && self.tags.iter().all(|tag| meta.tags.contains(tag))
+            && self.author.as_ref().is_none_or(|author| is_by(meta, author))
+            && self.risk_class.is_none_or(|class| meta.risk_class == class)
+            && self.written_after.is_none_or(|moment| meta.written_at > moment)
+            && self.written_before.is_none_or(|moment| meta.written_at < moment)
+            && self.scope.reaches(&meta.uri)
+    }
+
+    pub(crate) fn fingerprint(&self) -> String {
+        let Self {
+            query,
+            scheme,
+            prefix,
+            tags,
+            author,
+            risk_class,
+            written_after,
+            written_before,
+            scope,
+            ..
+        } = self;
+        page::fingerprint(&format!(
+            "{query:?}{scheme:?}{prefix:?}{tags:?}{author:?}{risk_class:?}{written_after:?}{written_before:?}{scope:?}"
+        ))
+    }
+}
+
+fn is_by(meta: &EntryMeta, author: &str) -> bool {
+    let starts = |text: &str| text.to_lowercase().starts_with(&author.to_lowercase());
+    starts(&meta.written_by) || meta.written_by_principal.as_deref() == Some(author)
+}

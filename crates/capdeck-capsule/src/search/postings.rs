@@ -1,0 +1,79 @@
+//! Which entries hold a term, how strongly, and where.
+
+/// The entries of one term, in the order they were added. Places are kept as steps of variable length.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Postings {
+    pub(super) documents: Vec<u32>,
+    pub(super) strengths: Vec<u8>,
+    /// For the posting at `n`, `places[starts[n]..starts[n + 1]]`.
+    starts: Vec<u32>,
+    places: Vec<u8>,
+}
+
+impl Postings {
+    /// Adds an entry, whose number is higher than all before. Places come sorted.
+    pub(super) fn push(&mut self, document: u32, strength: u8, places: impl Iterator<Item = u32>) {
+        self.documents.push(document);
+        self.strengths.push(strength);
+        self.starts.push(self.places.len() as u32);
+        let mut before = 0;
+        for place in places {
+            let mut step = place - before;
+            before = place;
+            while step > 0x7f {
+                self.places.push(step as u8 & 0x7f | 0x80);
+                step >>= 7;
+            }
+            self.places.push(step as u8);
+        }
+    }
+
+    /// Where the term stands in an entry.
+    pub(super) fn places(&self, document: u32) -> Vec<u32> {
+        let Ok(at) = self.documents.binary_search(&document) else { return Vec::new() };
+        let bound =
+            |at: usize| self.starts.get(at).map_or(self.places.len(), |start| *start as usize);
+        let bytes = self.places.get(bound(at)..bound(at + 1)).unwrap_or_default();
+        let (mut places, mut place, mut step, mut shift) = (Vec::new(), 0, 0, 0);
+        for byte in bytes {
+            step |= u32::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                place += step;
+                places.push(place);
+                (step, shift) = (0, 0);
+            } else {
+                shift += 7;
+            }
+        }
+        places
+    }
+
+    /// Without the entries that have no new number.
+    pub(super) fn renumbered(&self, numbers: &[Option<u32>]) -> Self {
+        let mut kept = Self::default();
+        for (document, strength) in self.documents.iter().zip(&self.strengths) {
+            if let Some(Some(number)) = numbers.get(*document as usize) {
+                kept.push(*number, *strength, self.places(*document).into_iter());
+            }
+        }
+        kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_come_back() {
+        let mut postings = Postings::default();
+        let places = [0, 1, 127, 128, 129, 300, 70_000];
+        postings.push(3, 9, [5].into_iter());
+        postings.push(7, 9, places.into_iter());
+        assert_eq!(postings.places(3), [5]);
+        assert_eq!(postings.places(7), places);
+        assert_eq!(postings.places(4), Vec::<u32>::new());
+        let kept = postings.renumbered(&[None, None, None, None, None, None, None, Some(0)]);
+        assert_eq!((kept.documents.clone(), kept.places(0)), (vec![0], places.to_vec()));
+    }
+}

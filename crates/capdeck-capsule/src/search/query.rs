@@ -1,0 +1,170 @@
+//! What a question asks for: words with what else could be meant, and phrases.
+
+use std::ops::Bound;
+
+use super::{
+    index::{Index, letters},
+    words::each_word,
+};
+
+/// How much a longer word counts for its beginning, beside an exact match.
+const PREFIX_BESIDE_EXACT: f32 = 0.4;
+/// The same where the beginning is no word of its own.
+const PREFIX: f32 = 0.7;
+/// How much a word counts that differs by a typing error.
+const TYPO: f32 = 0.6;
+const MOST_PREFIXED: usize = 32;
+const MOST_TYPOS: usize = 8;
+/// Ideas taken from one question; agents sometimes paste a page.
+const MOST_GROUPS: usize = 32;
+/// Letters from which on a beginning stands for longer words.
+const SHORTEST_PREFIX: usize = 3;
+
+/// One idea of a question.
+#[derive(Debug)]
+pub(super) enum Group {
+    /// Terms that express it, each with how much it counts.
+    Word(Vec<(u32, f32)>),
+    /// Terms that must stand side by side.
+    Phrase(Vec<u32>),
+    /// A phrase with a word that nothing holds.
+    Impossible,
+}
+
+/// The terms a question is about, for marking them in a text.
+pub(crate) fn terms_of(question: &str) -> Vec<String> {
+    let mut terms = Vec::new();
+    each_word(question, |_, term| terms.push(term.to_owned()));
+    terms
+}
+
+/// The ideas of a question. `present` tells whether what the asker sees holds a term: what it may not see must not
+/// change the answer either.
+pub(super) fn groups(index: &Index, question: &str, present: impl Fn(u32) -> bool) -> Vec<Group> {
+    let mut groups = Vec::new();
+    for (place, part) in question.split('"').enumerate() {
+        let is_phrase = place % 2 == 1;
+        if is_phrase {
+            let terms = terms_of(part);
+            let known: Option<Vec<u32>> =
+                terms.iter().map(|term| exact(index, term, &present)).collect();
+            match known {
+                Some(known) if known.is_empty() => {}
+                Some(known) => groups.push(Group::Phrase(known)),
+                None => groups.push(Group::Impossible),
+            }
+        } else {
+            for word in part.split_whitespace() {
+                let is_prefix = word.ends_with('*');
+                let terms = terms_of(word);
+                let last = terms.len().saturating_sub(1);
+                for (at, term) in terms.iter().enumerate() {
+                    let asked = if is_prefix && at == last { 1.0 } else { 0.0 };
+                    groups.push(Group::Word(expand(index, term, asked, &present)));
+                }
+            }
+        }
+    }
+    groups.truncate(MOST_GROUPS);
+    groups
+}
+
+fn exact(index: &Index, term: &str, present: impl Fn(u32) -> bool) -> Option<u32> {
+    index.terms.get(term).copied().filter(|term| present(*term))
+}
+
+/// A term and what it may stand for; `asked` is how much longer words count at least.
+fn expand(
+    index: &Index,
+    term: &str,
+    asked: f32,
+    present: &impl Fn(u32) -> bool,
+) -> Vec<(u32, f32)> {
+    let exact = exact(index, term, present);
+    let mut found: Vec<(u32, f32)> = exact.map(|term| (term, 1.0)).into_iter().collect();
+    let length = term.chars().count();
+    if length >= SHORTEST_PREFIX || asked > 0.0 {
+        let usual = if exact.is_some() { PREFIX_BESIDE_EXACT } else { PREFIX };
+        let after = (Bound::Excluded(term), Bound::Unbounded);
+        let longer =
+            index.sorted.range::<str, _>(after).take_while(|(name, _)| name.starts_with(term));
+        let longer = longer.map(|(_, number)| *number).filter(|number| present(*number));
+        found.extend(longer.take(MOST_PREFIXED).map(|number| (number, usual.max(asked))));
+    }
+    if found.is_empty() && length >= 4 {
+        let most = if length >= 8 { 2 } else { 1 };
+        let mut near: Vec<(usize, u32)> = Vec::new();
+        let wanted = letters(term);
+        for (number, (name, has)) in index.names.iter().zip(&index.letters).enumerate() {
+            // Each error changes at most two letters of the set.
+            let differs = (wanted ^ has).count_ones() as usize;
+            if differs <= 2 * most && name.len().abs_diff(term.len()) <= most {
+                let distance = distance(term, name, most);
+                if distance <= most && present(number as u32) {
+                    near.push((distance, number as u32));
+                }
+            }
+        }
+        near.sort_unstable();
+        let factor = |distance: usize| TYPO / distance.max(1) as f32;
+        found.extend(
+            near.into_iter().take(MOST_TYPOS).map(|(distance, number)| (number, factor(distance))),
+        );
+    }
+    found
+}
+
+/// Insertions, deletions, substitutions and swaps of neighbours between two words; more than `most` is not told apart.
+fn distance(one: &str, other: &str, most: usize) -> usize {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    if one.len().abs_diff(other.len()) > most {
+        return most + 1;
+    }
+    let width = other.len() + 1;
+    let mut rows = vec![(0..width).collect::<Vec<usize>>()];
+    for (row, letter) in one.iter().enumerate() {
+        let mut current = vec![row + 1];
+        for (column, candidate) in other.iter().enumerate() {
+            let at = |back: usize, column: usize| {
+                rows.get(rows.len().wrapping_sub(back)).and_then(|row| row.get(column)).copied()
+            };
+            let changed =
+                at(1, column).unwrap_or(usize::MAX - 1) + usize::from(letter != candidate);
+            let removed = at(1, column + 1).unwrap_or(usize::MAX - 1) + 1;
+            let added = current.last().copied().unwrap_or(usize::MAX - 1) + 1;
+            let mut best = changed.min(removed).min(added);
+            let is_swap = row > 0
+                && column > 0
+                && one.get(row - 1) == Some(candidate)
+                && other.get(column - 1) == Some(letter);
+            if is_swap && let Some(before) = at(2, column - 1) {
+                best = best.min(before + 1);
+            }
+            current.push(best);
+        }
+        if current.iter().min().is_none_or(|best| *best > most) {
+            return most + 1;
+        }
+        rows.push(current);
+    }
+    rows.last().and_then(|row| row.last()).copied().unwrap_or(most + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_counted() {
+        for (one, other, expected) in [
+            ("deploy", "deploy", 0),
+            ("deploy", "depoly", 1),
+            ("deploy", "deply", 1),
+            ("deploy", "deplooy", 1),
+            ("abcd", "abdc", 1),
+            ("abcd", "wxyz", 3),
+        ] {
+            assert_eq!(distance(one, other, 2), expected, "{one} {other}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Short messages of a capsule: what agents tell each other, and what changed.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Author, EntryUri, Scope, StoreError, trust::one_line};
+
+/// Signals of one page at most.
+pub const MOST_POLLED: usize = 100;
+const LONGEST_KIND: usize = 64;
+const LONGEST_TEXT: usize = 4 * 1024;
+const LONGEST_DATA: usize = 8 * 1024;
+
+/// A message as it is kept. Ids grow in the order in which signals were sent, and tell nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Signal {
+    pub id: String,
+    pub ts: Timestamp,
+    pub from: Author,
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uri: Option<EntryUri>,
+    /// The version of the entry that the signal is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    /// The client it is meant for; everyone when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Map<String, Value>>,
+}
+
+/// A message to be sent.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewSignal {
+    pub kind: String,
+    #[serde(default)]
+    pub text: Option<String>,
+    #[serde(default)]
+    pub uri: Option<EntryUri>,
+    #[serde(default)]
+    pub to: Option<String>,
+    #[serde(default)]
+    pub data: Option<Map<String, Value>>,
+}
+
+/// Which signals to get.
+#[derive(Debug, Clone, Default)]
+pub struct PollRequest {
+    /// The id after which to start; absent: after the last one acknowledged.
+    pub after: Option<String>,
+    /// 0 means all kinds.
+    pub kinds: Vec<String>,
+    /// 0 means 50; never more than [`MOST_POLLED`].
+    pub limit: usize,
+    /// What the caller reaches; signals about anything else do not exist.
+    pub scope: Scope,
+}
+
+/// Signals in the order they were sent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SignalPage {
+    pub signals: Vec<Signal>,
+    /// Where to go on; give it to `ack` when the signals are dealt with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    pub has_more: bool,
+}
+
+impl NewSignal {
+    /// A signal of a kind with nothing else.
+    pub fn of_kind(kind: &str) -> Self {
+        Self { kind: kind.to_owned(), ..Self::default() }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._:-".contains(letter);
+        if self.kind.is_empty()
+            || self.kind.len() > LONGEST_KIND
+            || !self.kind.chars().all(is_plain)
+        {
+            let rule = format!("1 to {LONGEST_KIND} letters, digits, `.`, `_`, `:` or `-`");
+            return Err(StoreError::invalid("kind", rule));
+        }
+        // Kinds of the store's own signals are facts and cannot be claimed.
+        if self.kind.starts_with("entry.") {
+            return Err(StoreError::invalid("kind", "`entry.` is kept for changes of entries"));
+        }
+        if self.to.as_ref().is_some_and(|to| to.is_empty() || to.len() > 100 || one_line(to) != *to)
+        {
+            return Err(StoreError::invalid("to", "the name of a client, up to 100 characters"));
+        }
+        limit("the text of a signal", self.text.as_ref().map_or(0, String::len), LONGEST_TEXT)?;
+        let data =
+            self.data.as_ref().map_or(0, |data| Value::Object(data.clone()).to_string().len());
+        limit("the data of a signal", data, LONGEST_DATA)
+    }
+}
+
+impl PollRequest {
+    pub(crate) fn page_size(&self) -> usize {
+        if self.limit == 0 { 50 } else { self.limit.min(MOST_POLLED) }
+    }
+
+    /// Whether a signal is for this caller.
+    pub(crate) fn takes(&self, signal: &Signal, author: &Author) -> bool {
+        let is_kind = self.kinds.is_empty() || self.kinds.contains(&signal.kind);
+        let is_reached = signal.uri.as_ref().is_none_or(|uri| self.scope.reaches(uri));
+        let is_meant = signal.to.as_ref().is_none_or(|to| {
+            *to == author.client || Some(to) == author.principal.as_ref() || signal.from == *author
+        });
+        is_kind && is_reached && is_meant
+    }
+}
+
+fn limit(what: &'static str, bytes: usize, most: usize) -> Result<(), StoreError> {
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(StoreError::TooLarge { what, bytes: bytes as u64, most: most as u64 })
+}

@@ -1,0 +1,165 @@
+//! Lines in a body that look like the store's own bands, made to look like what they are.
+
+/// The line that opens what is said before a body.
+pub(super) const PREAMBLE: &str = "━━━ TRUST PREAMBLE ━━━";
+/// The line that opens what is said after it.
+pub(super) const FOOTER: &str = "━━━ PROVENANCE FOOTER ━━━";
+/// The line that closes the preamble.
+pub(super) const PREAMBLE_END: &str = "━━━━━━━━━━━━━━━━━━━━━━";
+/// The line that closes the footer.
+pub(super) const FOOTER_END: &str = "━━━━━━━━━━━━━━━━━━━━━━━━━";
+
+/// Strokes in a row from which on a line could be taken for a fence.
+const FENCE: usize = 3;
+/// What stands before such a line in everything that is shown.
+const MARK: char = '\\';
+
+/// A body with every look-alike of a band marked by a leading `\`. The stored bytes stay as they are.
+pub fn neutralise(body: &str) -> String {
+    let mut shown = String::with_capacity(body.len() + 16);
+    for line in body.split_inclusive(breaks_line) {
+        if looks_like_a_band(line) {
+            shown.push(MARK);
+        }
+        shown.push_str(line);
+    }
+    shown
+}
+
+/// A text on one line, without control characters and without runs of strokes, for fields and snippets.
+pub fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    let mut strokes = 0;
+    for letter in text.chars() {
+        let is_stroke = is_stroke(letter);
+        strokes = if is_stroke { strokes + 1 } else { 0 };
+        if is_stroke {
+            // Three are enough to show that there was a line.
+            if strokes <= FENCE {
+                line.push('-');
+            }
+        } else if letter.is_whitespace() || letter.is_control() || breaks_line(letter) {
+            if !line.ends_with(' ') {
+                line.push(' ');
+            }
+        } else if !is_invisible(letter) {
+            line.push(letter);
+        }
+    }
+    line.trim().to_owned()
+}
+
+/// Everything that some program shows as the end of a line.
+fn breaks_line(letter: char) -> bool {
+    matches!(letter, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+fn looks_like_a_band(line: &str) -> bool {
+    let mut seen = line
+        .chars()
+        .filter(|letter| !letter.is_whitespace() && !letter.is_control() && !is_invisible(*letter));
+    if seen.by_ref().take(FENCE).filter(|letter| is_stroke(*letter)).count() == FENCE {
+        return true;
+    }
+    let words: String = line
+        .chars()
+        .filter(|letter| letter.is_alphabetic())
+        .take(64)
+        .flat_map(char::to_lowercase)
+        .collect();
+    words.starts_with("trustpreamble") || words.starts_with("provenancefooter")
+}
+
+/// Horizontal strokes of all kinds, except those of ASCII, which Markdown uses everywhere.
+fn is_stroke(letter: char) -> bool {
+    matches!(
+        letter,
+        '━' | '─'
+            | '═'
+            | '╌'
+            | '╍'
+            | '┄'
+            | '┅'
+            | '┈'
+            | '┉'
+            | '╴'
+            | '╶'
+            | '╸'
+            | '╺'
+            | '╼'
+            | '╾'
+            | '—'
+            | '―'
+            | '⸺'
+            | '⸻'
+            | '⎯'
+            | '⏤'
+            | '‗'
+            | '▬'
+            | '▀'
+            | '▄'
+            | '■'
+            | '█'
+            | '➖'
+            | '一'
+            | 'ー'
+            | '－'
+            | '＿'
+            | '＝'
+            | 'ㅡ'
+            | '﹘'
+            | '﹣'
+            | '–'
+            | '‒'
+    )
+}
+
+/// Characters that take no room: zero-width ones, directions, joiners, tags, variation selectors.
+fn is_invisible(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_look_alike_is_marked() {
+        for line in [
+            PREAMBLE,
+            FOOTER,
+            PREAMBLE_END,
+            FOOTER_END,
+            "  ━━━ TRUST PREAMBLE ━━━",
+            "─── provenance footer ───",
+            "═══",
+            "\u{200b}━\u{200b}━ ━",
+            "Trust Preamble",
+            "** PROVENANCE FOOTER **",
+            "———",
+        ] {
+            assert_eq!(neutralise(line), format!("\\{line}"));
+            for end in ["\n", "\r\n", "\r", "\u{2028}", "\u{b}"] {
+                let body = format!("text{end}{line}{end}text");
+                let shown = neutralise(&body);
+                assert_eq!(shown.matches('\\').count(), 1, "{shown:?}");
+                assert!(shown.contains(&format!("\\{line}")), "{shown:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn ordinary_text_is_not_touched() {
+        let body = "# Title\n\n---\n\n| a | b |\n|---|---|\n\n===\na — b — c\n```\n-----\n```\nthe trust preamble of a law";
+        assert_eq!(neutralise(body), body);
+    }
+
+    #[test]
+    fn one_line_is_one_line() {
+        assert_eq!(one_line(" a\r\nb\u{2028}c\u{200b}\u{7}d ━━━━━ e"), "a b c d --- e");
+    }
+}

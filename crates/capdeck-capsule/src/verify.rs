@@ -1,0 +1,198 @@
+//! Checks a whole capsule: is everything that should be there, and is it what was written?
+
+use std::{collections::BTreeSet, fs, io, path::Path};
+
+use serde::Serialize;
+
+use crate::{
+    AuditReport, BlobId, EntryUri, FileStore, StoreError,
+    audit::verify_audit,
+    digest::sha256_hex,
+    file_store::{Engine, Fit, SignalLine},
+};
+
+/// What a check found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct VerifyReport {
+    pub entries: usize,
+    /// All versions of all entries, deleted ones included.
+    pub versions: usize,
+    pub blobs: usize,
+    pub signals: u64,
+    pub audit: AuditReport,
+    pub problems: Vec<VerifyProblem>,
+    /// Things worth knowing that are no damage, such as files that were edited by hand.
+    pub remarks: Vec<VerifyProblem>,
+}
+
+/// Something that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerifyProblem {
+    /// An address, or a path below the capsule's folder.
+    pub place: String,
+    pub what: String,
+}
+
+impl VerifyReport {
+    /// Whether nothing is damaged.
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty() && self.audit.problems.is_empty()
+    }
+}
+
+impl FileStore {
+    /// Reads every file of the capsule and checks it.
+    pub async fn verify(&self) -> Result<VerifyReport, StoreError> {
+        self.run(verify).await
+    }
+}
+
+fn verify(engine: &Engine) -> Result<VerifyReport, StoreError> {
+    let mut check = Check { engine, report: VerifyReport::default(), blobs: BTreeSet::new() };
+    for (path, what) in engine.scan_problems()? {
+        check.report.problems.push(VerifyProblem { place: path, what });
+    }
+    for uri in engine.uris() {
+        check.entry(&uri)?;
+    }
+    for (uri, version) in engine.deleted_versions() {
+        let past = check.past(&uri, version + 1)?;
+        check.gapless(&uri, &past, version);
+    }
+    check.blobs()?;
+    check.signals()?;
+    let failed = StoreError::io("read the audit");
+    check.report.audit = verify_audit(&engine.root().join("logs"), "").map_err(failed)?;
+    Ok(check.report)
+}
+
+struct Check<'a> {
+    engine: &'a Engine,
+    report: VerifyReport,
+    /// Blobs that versions point to.
+    blobs: BTreeSet<BlobId>,
+}
+
+impl Check<'_> {
+    fn problem(&mut self, place: impl ToString, what: impl Into<String>) {
+        self.report.problems.push(VerifyProblem { place: place.to_string(), what: what.into() });
+    }
+
+    fn entry(&mut self, uri: &EntryUri) -> Result<(), StoreError> {
+        self.report.entries += 1;
+        let read = self.engine.read_for_check(uri, None);
+        let version = match read {
+            Ok(Some((entry, fit))) => {
+                if fit != Fit::Whole {
+                    let what = "it was put there or edited by hand".to_owned();
+                    self.report.remarks.push(VerifyProblem { place: uri.to_string(), what });
+                }
+                self.blobs.extend(entry.meta.blob.map(|blob| blob.sha256));
+                entry.meta.version
+            }
+            Ok(None) => {
+                self.problem(uri, "its file is missing");
+                return Ok(());
+            }
+            Err(error) => {
+                self.problem(uri, error.to_string());
+                return Ok(());
+            }
+        };
+        self.report.versions += 1;
+        let past = self.past(uri, version)?;
+        self.gapless(uri, &past, version - 1);
+        Ok(())
+    }
+
+    /// Checks the kept versions before one.
+    fn past(&mut self, uri: &EntryUri, before: u64) -> Result<Vec<u64>, StoreError> {
+        let mut found = Vec::new();
+        for version in self.engine.versions_in_history(uri)? {
+            if version >= before {
+                continue;
+            }
+            found.push(version);
+            self.report.versions += 1;
+            match self.engine.read_for_check(uri, Some(version)) {
+                Ok(Some((entry, Fit::Apart))) => {
+                    let what = format!("version {} does not fit its sidecar", entry.meta.version);
+                    self.problem(uri, what);
+                }
+                Ok(Some((entry, _))) => {
+                    // A version that was found without a head counts as the first.
+                    if entry.meta.version != version && entry.meta.version != 1 {
+                        self.problem(
+                            uri,
+                            format!("version {version} says that it is {}", entry.meta.version),
+                        );
+                    }
+                    self.blobs.extend(entry.meta.blob.map(|blob| blob.sha256));
+                }
+                Ok(None) => self.problem(uri, format!("version {version} is missing")),
+                Err(error) => self.problem(uri, format!("version {version}: {error}")),
+            }
+        }
+        Ok(found)
+    }
+
+    fn gapless(&mut self, uri: &EntryUri, past: &[u64], last: u64) {
+        let missing: Vec<String> = (1..=last)
+            .filter(|version| !past.contains(version))
+            .map(|version| version.to_string())
+            .collect();
+        if !missing.is_empty() {
+            self.problem(uri, format!("versions are missing: {}", missing.join(", ")));
+        }
+    }
+
+    fn blobs(&mut self) -> Result<(), StoreError> {
+        let failed = || StoreError::io("read the blobs");
+        let folder = self.engine.root().join("blobs");
+        for entry in entries(&folder).map_err(failed())? {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            self.report.blobs += 1;
+            let Ok(id) = BlobId::parse(&name) else {
+                self.problem(format!("blobs/{name}"), "it is no blob");
+                continue;
+            };
+            self.blobs.remove(&id);
+            if sha256_hex(&fs::read(entry.path()).map_err(failed())?) != name {
+                self.problem(format!("blobs/{name}"), "its content is not what its name says");
+            }
+        }
+        for missing in std::mem::take(&mut self.blobs) {
+            self.problem(missing, "an entry points to this blob, and it is missing");
+        }
+        Ok(())
+    }
+
+    fn signals(&mut self) -> Result<(), StoreError> {
+        let mut before: Option<SignalLine> = None;
+        let mut problems = Vec::new();
+        let mut count = 0;
+        let read = self.engine.each_signal_line(|line| {
+            count += 1;
+            if let Some(before) = &before
+                && (line.seq != before.seq + 1 || line.signal.id <= before.signal.id)
+            {
+                problems.push(format!("signal {} does not follow {}", line.seq, before.seq));
+            }
+            before = Some(line);
+        });
+        read.map_err(StoreError::io("read the signals"))?;
+        self.report.signals = count;
+        for what in problems {
+            self.problem("signals", what);
+        }
+        Ok(())
+    }
+}
+
+fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries.collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}

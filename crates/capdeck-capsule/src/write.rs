@@ -1,0 +1,120 @@
+//! A request to write an entry, and its answer.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    BlobId, Commit, EntryUri,
+    entry::{PromotionReason, RiskClass},
+};
+
+/// What to write. Who writes it is not part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    pub uri: EntryUri,
+    pub content: Content,
+    /// Only when this version is the current one; 0: only when there is no entry.
+    pub if_version: Option<u64>,
+    /// Absent: the title stays.
+    pub title: Option<String>,
+    /// Absent: the tags stay.
+    pub tags: Option<Vec<String>>,
+    /// Absent: told from the body.
+    pub risk_class: Option<RiskClass>,
+    /// Files the body is about, besides those found in it.
+    pub file_anchors: Vec<String>,
+    pub commit: Option<Commit>,
+    /// Absent: the blob stays.
+    pub blob: Option<BlobSource>,
+    /// The same key with the same request gives the first answer again.
+    pub idempotency_key: Option<String>,
+}
+
+/// The body, whole or as changes to the current one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A new entry; it must not exist.
+    Create(String),
+    /// The new body of an entry that may exist.
+    Replace(String),
+    /// Changes to an entry that exists, all of them or none.
+    Patch(Vec<PatchStep>),
+}
+
+/// One change to a body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
+pub enum PatchStep {
+    /// Replaces `find` everywhere; it must occur exactly `count` times, once if no count is given.
+    Replace {
+        find: String,
+        with: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        count: Option<usize>,
+    },
+    /// Adds text at the end, on a line of its own.
+    Append { text: String },
+    /// Replaces what stands below a Markdown heading, up to the next heading of its level or above.
+    Section { heading: String, text: String },
+}
+
+/// Where a blob comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlobSource {
+    /// New bytes.
+    Bytes { bytes: Vec<u8>, mime: String },
+    /// A blob that is in the capsule.
+    Pointer { id: BlobId, mime: String },
+}
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Written {
+    pub uri: EntryUri,
+    pub version: u64,
+    pub created: bool,
+    pub risk_class: RiskClass,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promotion_reason: Option<PromotionReason>,
+    /// The answer is that of an earlier request with the same key.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub repeated: bool,
+}
+
+impl Write {
+    /// A write of a body with nothing else said.
+    pub fn new(uri: EntryUri, content: Content) -> Self {
+        Self {
+            uri,
+            content,
+            if_version: None,
+            title: None,
+            tags: None,
+            risk_class: None,
+            file_anchors: Vec::new(),
+            commit: None,
+            blob: None,
+            idempotency_key: None,
+        }
+    }
+
+    /// A new body.
+    pub fn replace(uri: EntryUri, body: impl Into<String>) -> Self {
+        Self::new(uri, Content::Replace(body.into()))
+    }
+
+    /// A new entry.
+    pub fn create(uri: EntryUri, body: impl Into<String>) -> Self {
+        Self::new(uri, Content::Create(body.into()))
+    }
+
+    /// Changes to an entry.
+    pub fn patch(uri: EntryUri, steps: Vec<PatchStep>) -> Self {
+        Self::new(uri, Content::Patch(steps))
+    }
+
+    /// Only on this version.
+    pub fn if_version(mut self, version: u64) -> Self {
+        self.if_version = Some(version);
+        self
+    }
+}

@@ -1,0 +1,198 @@
+//! Input that is wrong, hostile or too much, and disks that refuse (conformance list, items 2 and 3).
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+};
+
+use capdeck_capsule::{
+    Access, Author, Capsules, Commit, EntryUri, Limits, Mode, Scheme, StoreOptions, Write,
+};
+
+use crate::stage::{Stage, fill, options, uri};
+
+#[tokio::test]
+async fn spec_26_2_tricks_with_paths_are_refused() {
+    for text in [
+        "docs://../../x",
+        "docs://a//b",
+        "docs://%2e%2e/x",
+        "docs://a\0b",
+        "docs://a\\..\\b",
+        "docs:///etc/passwd",
+    ] {
+        assert!(EntryUri::parse(text).is_err(), "{text}");
+    }
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    fill(&owner, &[("docs://real/a", "x")]).await;
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("secret.md"), "secret").unwrap();
+    let docs = stage.root().join("knowledge/docs");
+    symlink(outside.path(), docs.join("linked")).unwrap();
+    symlink(outside.path().join("secret.md"), docs.join("file.md")).unwrap();
+    for (address, code) in [("docs://linked/secret", "not_found"), ("docs://file", "not_found")] {
+        assert_eq!(owner.read(&uri(address), None).await.unwrap_err().code(), code, "{address}");
+    }
+    for address in ["docs://linked/new", "docs://file", "docs://linked/deep/new"] {
+        let error = owner.write(Write::replace(uri(address), "y")).await.unwrap_err();
+        assert_eq!(error.code(), "unsafe_path", "{address}: {error}");
+    }
+    // An entry that becomes a link under the store's hands is not followed either.
+    fs::remove_file(docs.join("real/a.md")).unwrap();
+    symlink(outside.path().join("secret.md"), docs.join("real/a.md")).unwrap();
+    assert_eq!(owner.read(&uri("docs://real/a"), None).await.unwrap_err().code(), "unsafe_path");
+    let stage = stage.restarted().await;
+    let owner = stage.owner().await;
+    assert_eq!(owner.overview().await.unwrap().recent.len(), 0);
+    assert_eq!(fs::read_to_string(outside.path().join("secret.md")).unwrap(), "secret");
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn spec_26_3_a_pointer_in_a_file_that_is_no_hash_is_not_followed() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    let file = stage.root().join("knowledge/docs");
+    fs::create_dir_all(&file).unwrap();
+    fs::write(
+        file.join("a.md"),
+        "---\nuri: docs://a\nversion: 1\nblob: sha256:../../../etc/passwd\n---\nx",
+    )
+    .unwrap();
+    drop(owner);
+    let stage = stage.restarted().await;
+    let owner = stage.owner().await;
+    assert_eq!(owner.read_blob(&uri("docs://a"), None).await.unwrap_err().code(), "not_found");
+}
+
+#[tokio::test]
+async fn wrong_content_is_refused_and_nothing_is_changed() {
+    let limits = Limits { body: 100, blob: 10, entries: 3, ..Limits::default() };
+    let stage = Stage::with(StoreOptions { limits, ..options() }).await;
+    let owner = stage.owner().await;
+    let code = |result: Result<_, capdeck_capsule::StoreError>| {
+        result.map(|_: capdeck_capsule::Written| ()).unwrap_err().code()
+    };
+    assert_eq!(
+        code(owner.write(Write::create(uri("api-data://x"), "{not json")).await),
+        "invalid_json"
+    );
+    assert_eq!(
+        code(owner.write(Write::create(uri("docs://x"), "x".repeat(101))).await),
+        "too_large"
+    );
+    assert_eq!(code(owner.write(Write::create(uri("unknown://x"), "x")).await), "unknown_scheme");
+    let blob = Some(capdeck_capsule::BlobSource::Bytes { bytes: vec![0; 11], mime: String::new() });
+    assert_eq!(
+        code(owner.write(Write { blob, ..Write::create(uri("docs://x"), "x") }).await),
+        "too_large"
+    );
+    for (title, tags, key) in [
+        (Some("t".repeat(201)), None, None),
+        (None, Some(vec![String::new()]), None),
+        (None, Some(vec!["a\nb".to_owned()]), None),
+        (None, Some(vec!["x".to_owned(); 51]), None),
+        (None, None, Some(String::new())),
+    ] {
+        let write =
+            Write { title, tags, idempotency_key: key, ..Write::create(uri("docs://x"), "x") };
+        assert_eq!(code(owner.write(write).await), "invalid_input");
+    }
+    assert!(Commit::claimed("HEAD~1").is_err());
+    fill(&owner, &[("docs://a", "1"), ("docs://b", "1"), ("docs://c", "1")]).await;
+    assert_eq!(code(owner.write(Write::create(uri("docs://d"), "1")).await), "quota_exceeded");
+    fill(&owner, &[("docs://a", "2")]).await;
+    assert_eq!(code(owner.write(Write::create(uri("docs://A"), "1")).await), "exists");
+    owner.delete(&uri("docs://a"), None).await.unwrap();
+    // A deleted entry keeps its name, for it can come back.
+    assert_eq!(code(owner.write(Write::create(uri("docs://A"), "1")).await), "exists");
+    assert_eq!(owner.overview().await.unwrap().recent.len(), 2);
+}
+
+#[tokio::test]
+async fn a_full_capsule_takes_no_more_until_something_goes() {
+    let limits = Limits { bytes: 1_000, ..Limits::default() };
+    let stage = Stage::with(StoreOptions { limits, ..options() }).await;
+    let owner = stage.owner().await;
+    fill(&owner, &[("docs://a", &"a".repeat(600))]).await;
+    let error = owner.write(Write::create(uri("docs://b"), "b".repeat(600))).await.unwrap_err();
+    assert_eq!(error.code(), "quota_exceeded");
+    owner.purge(&uri("docs://a")).await.unwrap();
+    let stage = stage.restarted().await;
+    fill(&stage.owner().await, &[("docs://b", &"b".repeat(600))]).await;
+}
+
+#[tokio::test]
+async fn schemes_are_declared_once_and_removed_when_empty() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    owner.add_scheme(Scheme::named("runbooks")).await.unwrap();
+    for bad in ["runbooks", "docs", "Bad", "", "../x"] {
+        assert_eq!(
+            owner.add_scheme(Scheme::named(bad)).await.unwrap_err().code(),
+            "invalid_scheme",
+            "{bad}"
+        );
+    }
+    fill(&owner, &[("runbooks://x", "x")]).await;
+    assert_eq!(owner.remove_scheme("runbooks").await.unwrap_err().code(), "scheme_in_use");
+    assert_eq!(owner.remove_scheme("docs").await.unwrap_err().code(), "invalid_input");
+    assert_eq!(owner.remove_scheme("none").await.unwrap_err().code(), "unknown_scheme");
+    owner.purge(&uri("runbooks://x")).await.unwrap();
+    owner.remove_scheme("runbooks").await.unwrap();
+    assert_eq!(owner.read(&uri("runbooks://x"), None).await.unwrap_err().code(), "unknown_scheme");
+}
+
+#[tokio::test]
+async fn files_put_there_by_hand_are_entries_and_edits_are_seen() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    fill(&owner, &[("docs://edited", "before"), ("api-data://edited", "1")]).await;
+    let knowledge = stage.root().join("knowledge");
+    fs::write(knowledge.join("docs/dropped.md"), "# Dropped\nsee src/a.ts").unwrap();
+    fs::write(knowledge.join("docs/Bad Name.md"), "x").unwrap();
+    fs::write(knowledge.join("docs/notes.pdf"), "x").unwrap();
+    fs::write(knowledge.join("api-data/edited.json"), "2").unwrap();
+    let text = fs::read_to_string(knowledge.join("docs/edited.md")).unwrap();
+    fs::write(knowledge.join("docs/edited.md"), text.replace("before", "after")).unwrap();
+    let stage = stage.restarted().await;
+    let owner = stage.owner().await;
+    assert_eq!(owner.read(&uri("docs://edited"), None).await.unwrap().entry.body, "after");
+    assert_eq!(owner.read(&uri("api-data://edited"), None).await.unwrap().entry.body, "2");
+    let dropped = owner.read(&uri("docs://dropped"), None).await.unwrap();
+    assert_eq!(
+        (dropped.entry.meta.written_by.as_str(), dropped.entry.meta.version),
+        ("unknown", 1)
+    );
+    assert_eq!(dropped.entry.meta.file_anchors, ["src/a.ts"]);
+    fill(&owner, &[("docs://dropped", "new"), ("api-data://edited", "3")]).await;
+    assert_eq!(
+        owner.read(&uri("docs://dropped"), Some(1)).await.unwrap().entry.body,
+        "# Dropped\nsee src/a.ts"
+    );
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_written_can_be_read() {
+    if rustix::process::geteuid().is_root() {
+        // Permissions do not hold root back, so a file stands where a folder is needed: nothing can be made there.
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("data"), "a file").unwrap();
+        let error = Capsules::open(&folder.path().join("data"), options()).await.unwrap_err();
+        assert_eq!(error.code(), "io_failed");
+        return;
+    }
+    let stage = Stage::new().await;
+    fill(&stage.owner().await, &[("docs://a", "x")]).await;
+    let Stage { folder, capsules } = stage;
+    drop(capsules);
+    let lock = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+    lock(0o500);
+    let reader = Capsules::open(folder.path(), StoreOptions { mode: Mode::ReadOnly, ..options() })
+        .await
+        .unwrap();
+    let session = reader.session("team", Author::client("r"), Access::owner()).await.unwrap();
+    assert_eq!(session.read(&uri("docs://a"), None).await.unwrap().entry.body, "x");
+    lock(0o700);
+}

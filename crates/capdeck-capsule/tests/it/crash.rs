@@ -1,0 +1,191 @@
+//! A process that writes is killed at random moments, again and again (conformance list, item 1).
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use capdeck_capsule::{Access, Author, CapsuleSession, Capsules, ListRequest, PollRequest};
+
+use crate::stage::{options, uri};
+
+/// Kills in an ordinary run. `CAPDECK_CRASH_KILLS` sets another number; a thousand take some minutes.
+const KILLS: u64 = 24;
+/// A new folder begins after so many kills, so that checking it all does not take ever longer.
+const KILLS_PER_FOLDER: usize = 25;
+
+/// How much is compared.
+#[derive(PartialEq)]
+enum Depth {
+    Files,
+    /// The signals, too.
+    Signals,
+}
+
+/// What the killed writers said was done: the highest confirmed version of each entry with every body confirmed.
+#[derive(Default)]
+struct Confirmed {
+    /// Bodies by address and version.
+    writes: BTreeMap<String, BTreeMap<u64, String>>,
+    deletes: BTreeMap<String, u64>,
+    /// Each key is one writer's, and its numbers grow.
+    memory: BTreeMap<String, u64>,
+    count: usize,
+}
+
+#[test]
+fn spec_26_1_a_killed_writer_leaves_old_or_new_and_loses_nothing_confirmed() {
+    #[expect(clippy::disallowed_methods, reason = "tests choose their length by the environment")]
+    let wanted = std::env::var("CAPDECK_CRASH_KILLS").ok();
+    let kills: u64 = wanted.map_or(KILLS, |number| number.parse().unwrap());
+    let mut random = u64::from(std::process::id()) | 1;
+    let mut count = 0;
+    for first in (0..kills).step_by(KILLS_PER_FOLDER) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut confirmed = Confirmed::default();
+        for round in first..kills.min(first + KILLS_PER_FOLDER as u64) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            run_and_kill(folder.path(), round, random, &mut confirmed);
+            check(folder.path(), &confirmed, Depth::Files);
+        }
+        check(folder.path(), &confirmed, Depth::Signals);
+        count += confirmed.count;
+    }
+    assert!(count > kills as usize, "the writers hardly wrote: {count}");
+}
+
+/// Lets a writer run for a random number of confirmed writes and a little more, then kills it.
+fn run_and_kill(folder: &Path, round: u64, random: u64, confirmed: &mut Confirmed) {
+    let mut writer = start(folder, round);
+    let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(
+        lines.next().as_deref(),
+        Some("ready"),
+        "the writer did not start: {:?}",
+        writer.wait()
+    );
+    for line in lines.by_ref().take((random % 40) as usize) {
+        confirmed.note(&line);
+    }
+    // Not right after a confirmation, but anywhere in what comes next.
+    for _ in 0..(random >> 8) % 400_000 {
+        std::hint::spin_loop();
+    }
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    // What it had said before it was killed is still in the pipe.
+    lines.for_each(|line| confirmed.note(&line));
+}
+
+fn start(folder: &Path, seed: u64) -> Child {
+    let mut command = Command::new(program());
+    command.arg(folder).arg(seed.to_string()).stdin(Stdio::null()).stdout(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Cargo builds examples along with the tests, into the folder beside `deps`.
+fn program() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let path = test.parent().unwrap().with_file_name("examples").join("capsule_writer");
+    assert!(path.exists(), "`{}` is missing; run `cargo build --examples`", path.display());
+    path
+}
+
+impl Confirmed {
+    fn note(&mut self, line: &str) {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words.as_slice() {
+            ["write", address, version, body] => {
+                let versions = self.writes.entry((*address).to_owned()).or_default();
+                let before = versions.insert(version.parse().unwrap(), (*body).to_owned());
+                assert!(before.is_none(), "a version was confirmed twice: {line}");
+            }
+            ["delete", address, version] => {
+                let last = self.deletes.entry((*address).to_owned()).or_default();
+                *last = (*last).max(version.parse().unwrap());
+            }
+            ["memory", key, value] => {
+                self.memory.insert((*key).to_owned(), value.parse().unwrap());
+            }
+            other => panic!("{other:?}"),
+        }
+        self.count += 1;
+    }
+}
+
+/// Opens the folder as the next process would and compares it with what was confirmed.
+#[tokio::main(flavor = "current_thread")]
+async fn check(folder: &Path, confirmed: &Confirmed, depth: Depth) {
+    let capsules = Capsules::open(folder, options()).await.unwrap();
+    let author = Author::client("writer");
+    let session = capsules.session("crash", author, Access::owner()).await.unwrap();
+    let report = capsules.store("crash").await.unwrap().verify().await.unwrap();
+    assert!(report.is_clean(), "{report:#?}");
+    assert_eq!(report.remarks, []);
+    let root = capsules.root("crash").unwrap();
+    assert_eq!(fs::read_dir(root.join("tmp")).unwrap().count(), 0, "a temporary file was left");
+    let listed =
+        session.list(ListRequest { limit: 200, ..ListRequest::default() }).await.unwrap().items;
+    let current: BTreeMap<String, u64> =
+        listed.iter().map(|meta| (meta.uri.to_string(), meta.version)).collect();
+    for (address, versions) in &confirmed.writes {
+        let deleted = confirmed.deletes.get(address).copied().unwrap_or_default();
+        let (last, _) = versions.last_key_value().unwrap();
+        match current.get(address) {
+            // Deleted by a call that was confirmed or cut off; every version must still come back.
+            None => {
+                let gone = session.deleted().await.unwrap();
+                let known = gone.iter().find(|gone| gone.uri.as_str() == address);
+                let known = known.unwrap_or_else(|| panic!("{address} is lost"));
+                assert!(known.version >= *last, "{address}: {known:?}, confirmed {last}");
+            }
+            Some(version) => {
+                assert!(version >= last, "{address} is in version {version}, {last} was confirmed");
+                assert!(*version > deleted, "{address} came back after it was deleted");
+                for (version, body) in versions {
+                    let read = session.read(&uri(address), Some(*version)).await.unwrap();
+                    assert_eq!(read.entry.body, *body, "{address} {version}");
+                }
+            }
+        }
+    }
+    for (key, last) in &confirmed.memory {
+        let value: u64 = session.memory_get(key).await.unwrap().parse().unwrap();
+        assert!(value >= *last, "the memory has {value} for {key}, {last} was confirmed");
+    }
+    if depth == Depth::Signals {
+        check_signals(&session, confirmed).await;
+    }
+    capsules.close().await;
+}
+
+/// Every confirmed write was told.
+async fn check_signals(session: &CapsuleSession, confirmed: &Confirmed) {
+    let mut told: HashSet<(String, u64)> = HashSet::new();
+    let mut request = PollRequest { limit: 100, ..PollRequest::default() };
+    loop {
+        let page = session.poll_signals(request.clone()).await.unwrap();
+        told.extend(
+            page.signals
+                .into_iter()
+                .filter_map(|signal| Some((signal.uri?.to_string(), signal.version?))),
+        );
+        if !page.has_more {
+            break;
+        }
+        request.after = page.next_cursor;
+    }
+    for (address, versions) in &confirmed.writes {
+        for version in versions.keys() {
+            assert!(
+                told.contains(&(address.clone(), *version)),
+                "{address} {version} was not told"
+            );
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Capsules as a host uses them: over real files, several callers at once.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod bad_input;
+mod concurrency;
+mod crash;
+mod filter;
+mod messages;
+mod records;
+mod search;
+mod stage;
+mod storage;
+mod trust;

@@ -1,0 +1,135 @@
+//! Signals between agents, and memory that is each agent's own.
+
+use capdeck_capsule::{Author, CapsuleSession, Limits, NewSignal, PollRequest, Role, StoreOptions};
+
+use crate::stage::{Stage, access, fill, options};
+
+async fn kinds(session: &CapsuleSession, request: PollRequest) -> Vec<String> {
+    session
+        .poll_signals(request)
+        .await
+        .unwrap()
+        .signals
+        .into_iter()
+        .map(|signal| signal.kind)
+        .collect()
+}
+
+#[tokio::test]
+async fn signals_come_in_order_from_where_they_were_acknowledged() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    let reader = stage.session("reader", access(Role::Reader, &[], &[])).await;
+    fill(&owner, &[("docs://a", "x"), ("docs://a", "y")]).await;
+    let text = NewSignal { text: Some("done".to_owned()), ..NewSignal::of_kind("build.done") };
+    owner.send_signal(text).await.unwrap();
+    let whispered = NewSignal { to: Some("other".to_owned()), ..NewSignal::of_kind("whisper") };
+    owner.send_signal(whispered).await.unwrap();
+    assert_eq!(
+        kinds(&reader, PollRequest::default()).await,
+        ["entry.created", "entry.updated", "build.done"]
+    );
+    let first =
+        reader.poll_signals(PollRequest { limit: 2, ..PollRequest::default() }).await.unwrap();
+    assert!(first.has_more);
+    reader.acknowledge(first.next_cursor.as_deref().unwrap()).await.unwrap();
+    assert_eq!(kinds(&reader, PollRequest::default()).await, ["build.done"]);
+    // An older acknowledgement changes nothing.
+    reader.acknowledge(&first.signals[0].id).await.unwrap();
+    let stage = stage.restarted().await;
+    let reader = stage.session("reader", access(Role::Reader, &[], &[])).await;
+    assert_eq!(kinds(&reader, PollRequest::default()).await, ["build.done"]);
+    let other = stage.session("other", access(Role::Reader, &[], &[])).await;
+    let only = PollRequest { kinds: vec!["whisper".to_owned()], ..PollRequest::default() };
+    assert_eq!(kinds(&other, only).await, ["whisper"]);
+}
+
+#[tokio::test]
+async fn old_signals_are_read_from_their_files() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    for number in 0..2_050 {
+        owner.send_signal(NewSignal::of_kind(&format!("n{number}"))).await.unwrap();
+    }
+    let first =
+        owner.poll_signals(PollRequest { limit: 3, ..PollRequest::default() }).await.unwrap();
+    assert_eq!(
+        first.signals.iter().map(|signal| signal.kind.as_str()).collect::<Vec<_>>(),
+        ["n0", "n1", "n2"]
+    );
+    let next = PollRequest { after: first.next_cursor, limit: 1, ..PollRequest::default() };
+    assert_eq!(kinds(&owner, next).await, ["n3"]);
+}
+
+#[tokio::test]
+async fn bad_signals_are_refused() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    let bad = [
+        NewSignal::of_kind(""),
+        NewSignal::of_kind("with space"),
+        NewSignal::of_kind("entry.created"),
+        NewSignal::of_kind(&"k".repeat(65)),
+        NewSignal { to: Some("a\nb".to_owned()), ..NewSignal::of_kind("x") },
+        NewSignal { text: Some("t".repeat(5_000)), ..NewSignal::of_kind("x") },
+        NewSignal {
+            data: serde_json::json!({"x": "y".repeat(9_000)}).as_object().cloned(),
+            ..NewSignal::of_kind("x")
+        },
+    ];
+    for signal in bad {
+        assert!(owner.send_signal(signal.clone()).await.is_err(), "{signal:?}");
+    }
+    assert_eq!(owner.acknowledge("sig_nonsense").await.unwrap_err().code(), "bad_cursor");
+    let request = PollRequest { after: Some("../../x".to_owned()), ..PollRequest::default() };
+    assert_eq!(owner.poll_signals(request).await.unwrap_err().code(), "bad_cursor");
+}
+
+#[tokio::test]
+async fn memory_is_private_to_its_principal_or_name() {
+    let stage = Stage::new().await;
+    let named = |name: &str, principal: Option<&str>| {
+        let author = Author::client(name);
+        let author = principal.map_or(author.clone(), |principal| author.principal(principal));
+        stage.capsules.session("team", author, access(Role::Reader, &[], &[]))
+    };
+    let one = named("claude", None).await.unwrap();
+    one.memory_set("plan.next", "write tests").await.unwrap();
+    one.memory_set("colour", "blue").await.unwrap();
+    let same_name = named("claude", None).await.unwrap();
+    assert_eq!(same_name.memory_get("plan.next").await.unwrap(), "write tests");
+    let pretender = named("claude", Some("prn_1")).await.unwrap();
+    assert_eq!(pretender.memory_get("plan.next").await.unwrap_err().code(), "no_such_key");
+    assert_eq!(pretender.memory_list().await.unwrap(), []);
+    pretender.memory_set("plan.next", "other").await.unwrap();
+    let renamed = named("something-else", Some("prn_1")).await.unwrap();
+    assert_eq!(renamed.memory_get("plan.next").await.unwrap(), "other");
+    let found = one.memory_search("TESTS write").await.unwrap();
+    assert_eq!(found.iter().map(|item| item.key.as_str()).collect::<Vec<_>>(), ["plan.next"]);
+    one.memory_delete("colour").await.unwrap();
+    assert_eq!(one.memory_delete("colour").await.unwrap_err().code(), "no_such_key");
+    let keys: Vec<String> =
+        one.memory_list().await.unwrap().into_iter().map(|item| item.key).collect();
+    assert_eq!(keys, ["plan.next"]);
+}
+
+#[tokio::test]
+async fn memory_has_limits() {
+    let limits = Limits { memory_keys: 2, memory_value: 4, memories: 1, ..Limits::default() };
+    let stage = Stage::with(StoreOptions { limits, ..options() }).await;
+    let owner = stage.owner().await;
+    owner.memory_set("a", "1234").await.unwrap();
+    assert_eq!(owner.memory_set("a", "12345").await.unwrap_err().code(), "too_large");
+    owner.memory_set("b", "1").await.unwrap();
+    assert_eq!(owner.memory_set("c", "1").await.unwrap_err().code(), "quota_exceeded");
+    owner.memory_set("b", "2").await.unwrap();
+    for key in ["", "a b", "a\n", &"k".repeat(129)] {
+        assert_eq!(
+            owner.memory_set(key, "1").await.unwrap_err().code(),
+            "invalid_input",
+            "{key:?}"
+        );
+    }
+    let other = stage.session("other", access(Role::Reader, &[], &[])).await;
+    assert_eq!(other.memory_set("a", "1").await.unwrap_err().code(), "quota_exceeded");
+}

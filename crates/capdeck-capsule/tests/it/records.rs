@@ -1,0 +1,174 @@
+//! The audit and the shares (conformance list, item 22).
+
+use std::{fs, sync::Arc};
+
+use capdeck_capsule::{
+    AuditMode, AuditOutcome, EntryUri, ListRequest, NewShare, PatchStep, Role, SearchRequest,
+    StoreOptions, Write, tail_audit, verify_audit,
+};
+
+use crate::stage::{Stage, access, fill, options, uri};
+
+#[tokio::test]
+async fn spec_26_22_each_call_is_one_line_without_content() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    let guest = stage.session("guest", access(Role::Reader, &[], &["docs://secret"])).await;
+    const CANARY: &str = "canary-5e1f";
+    let entry = uri("docs://a");
+    let secret = uri("docs://secret");
+    let canary = || CANARY.to_owned();
+    let mut calls: Vec<(&str, AuditOutcome)> = Vec::new();
+    use AuditOutcome::{Denied, Error, Ok as Done};
+    owner
+        .write(Write { title: Some(canary()), ..Write::create(entry.clone(), CANARY) })
+        .await
+        .unwrap();
+    calls.push(("write.create", Done));
+    owner.write(Write::replace(secret.clone(), CANARY)).await.unwrap();
+    calls.push(("write.replace", Done));
+    owner
+        .write(Write::patch(entry.clone(), vec![PatchStep::Append { text: canary() }]))
+        .await
+        .unwrap();
+    calls.push(("write.patch", Done));
+    owner.write(Write::create(entry.clone(), CANARY)).await.unwrap_err();
+    calls.push(("write.create", Error));
+    owner.read(&entry, None).await.unwrap();
+    calls.push(("read", Done));
+    guest.read(&secret, None).await.unwrap_err();
+    calls.push(("read", Denied));
+    guest.write(Write::create(uri("docs://b"), CANARY)).await.unwrap_err();
+    calls.push(("write.create", Denied));
+    owner.search(SearchRequest::words(CANARY)).await.unwrap();
+    calls.push(("search", Done));
+    owner.list(ListRequest::default()).await.unwrap();
+    calls.push(("list", Done));
+    owner.memory_set(CANARY, CANARY).await.unwrap();
+    calls.push(("memory.set", Done));
+    owner.memory_get(CANARY).await.unwrap();
+    calls.push(("memory.get", Done));
+    let invalid = EntryUri::parse(&format!("docs://../{CANARY}")).unwrap_err();
+    owner.note_failure("read", &invalid.into()).await.unwrap();
+    calls.push(("read", Error));
+    let lines = tail_audit(&stage.root().join("logs"), "", 100).unwrap();
+    let found: Vec<(&str, AuditOutcome)> =
+        lines.iter().map(|line| (line.action.as_str(), line.outcome)).collect();
+    assert_eq!(found, calls);
+    assert_eq!((lines[0].agent.as_str(), lines[0].version), ("tester", Some(1)));
+    for log in fs::read_dir(stage.root().join("logs")).unwrap() {
+        let text = fs::read_to_string(log.unwrap().path()).unwrap();
+        assert!(!text.contains(CANARY), "{text}");
+    }
+    assert_eq!(verify_audit(&stage.root().join("logs"), "").unwrap().problems, []);
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_waits_for_is_finished_and_recorded() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    let mut changes = owner.changes();
+    let entry = uri("docs://a");
+    {
+        let call = owner.write(Write::create(entry.clone(), "x"));
+        tokio::pin!(call);
+        // Asked once, so that it is under way, and then dropped.
+        let started = futures_poll(call.as_mut());
+        assert!(started.is_pending());
+    }
+    changes.next().await.unwrap();
+    // The next call waits for the same thread pool and the same log; its line comes after the one in question.
+    loop {
+        owner.read(&entry, None).await.unwrap();
+        let lines = tail_audit(&stage.root().join("logs"), "", 100).unwrap();
+        if lines.iter().any(|line| line.action == "write.create") {
+            break;
+        }
+    }
+}
+
+fn futures_poll<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
+    future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+}
+
+#[tokio::test]
+async fn strict_recording_refuses_to_work_unrecorded() {
+    let stage = Stage::with(StoreOptions { audit: AuditMode::Strict, ..options() }).await;
+    let owner = stage.owner().await;
+    let logs = stage.root().join("logs");
+    // Something that is no file stands where the day's log should be.
+    let today = format!("{}.jsonl", jiff::Timestamp::now().strftime("%Y-%m-%d"));
+    let tomorrow = format!(
+        "{}.jsonl",
+        (jiff::Timestamp::now() + jiff::SignedDuration::from_hours(24)).strftime("%Y-%m-%d")
+    );
+    for day in [&today, &tomorrow] {
+        fs::create_dir(logs.join(day)).unwrap();
+    }
+    let error = owner.write(Write::create(uri("docs://a"), "x")).await.unwrap_err();
+    assert_eq!(error.code(), "audit_failed");
+    assert_eq!(owner.read(&uri("docs://a"), None).await.unwrap_err().code(), "audit_failed");
+    for day in [&today, &tomorrow] {
+        fs::remove_dir(logs.join(day)).unwrap();
+    }
+    owner.read(&uri("docs://a"), None).await.unwrap();
+    let actions: Vec<String> =
+        tail_audit(&logs, "", 9).unwrap().into_iter().map(|line| line.action).collect();
+    assert_eq!(actions, ["write.create", "read"]);
+}
+
+#[tokio::test]
+async fn lenient_recording_catches_up() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    let logs = stage.root().join("logs");
+    fs::remove_dir(&logs).unwrap();
+    fill(&owner, &[("docs://a", "x")]).await;
+    fs::create_dir(&logs).unwrap();
+    owner.read(&uri("docs://a"), None).await.unwrap();
+    let actions: Vec<String> =
+        tail_audit(&logs, "", 9).unwrap().into_iter().map(|line| line.action).collect();
+    assert_eq!(actions, ["write.replace", "read"]);
+}
+
+#[tokio::test]
+async fn a_share_is_opened_by_its_token_alone() {
+    let stage = Stage::new().await;
+    let new = |expires_at| NewShare {
+        name: "ci".to_owned(),
+        access: access(Role::Appender, &["notes://ci"], &["notes://ci/old"]),
+        expires_at,
+    };
+    let (share, token) = stage.capsules.add_share("team", new(None)).await.unwrap();
+    let (_, expired) = stage
+        .capsules
+        .add_share("team", new(Some("2020-01-01T00:00:00Z".parse().unwrap())))
+        .await
+        .unwrap();
+    assert!(token.reveal().starts_with("cap_sh_") && token.reveal().len() == 50);
+    assert_eq!(format!("{token:?}"), "[redacted]");
+    let text = fs::read_to_string(stage.folder.path().join("shares.json")).unwrap();
+    assert!(!text.contains(token.reveal()), "{text}");
+    assert!(text.contains("\"uri_prefixes\"") && text.contains("\"denied_prefixes\""), "{text}");
+    let stage = stage.restarted().await;
+    let found = stage.capsules.share_by_token(token.reveal()).unwrap();
+    assert_eq!(found, share);
+    for wrong in [
+        "",
+        "cap_sh_",
+        expired.reveal(),
+        token.reveal().get(..49).unwrap(),
+        &format!("{}x", token.reveal()),
+    ] {
+        assert!(stage.capsules.share_by_token(wrong).is_none(), "{wrong}");
+    }
+    let author = capdeck_capsule::Author::client("ci").principal(&found.principal);
+    let session = stage.capsules.session(&found.capsule, author, found.access).await.unwrap();
+    assert!(session.write(Write::create(uri("notes://ci/run"), "x")).await.is_ok());
+    assert!(session.write(Write::create(uri("notes://other"), "x")).await.is_err());
+    assert_eq!(stage.capsules.shares("team").unwrap().len(), 2);
+    stage.capsules.revoke_share(&share.id).await.unwrap();
+    assert!(stage.capsules.share_by_token(token.reveal()).is_none());
+    assert_eq!(stage.capsules.revoke_share(&share.id).await.unwrap_err().code(), "not_found");
+    let _kept = Arc::new(session);
+}

@@ -1,0 +1,68 @@
+//! A data folder of its own for each test.
+
+use capdeck_capsule::{
+    Access, Author, CapsuleSession, CapsuleUpdate, Capsules, Durability, EntryUri, Role, Scope,
+    StoreOptions, Write,
+};
+use tempfile::TempDir;
+
+/// A data folder with one capsule, `team`.
+pub(crate) struct Stage {
+    pub(crate) folder: TempDir,
+    pub(crate) capsules: Capsules,
+}
+
+impl Stage {
+    pub(crate) async fn new() -> Self {
+        Self::with(options()).await
+    }
+
+    pub(crate) async fn with(options: StoreOptions) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let capsules = Capsules::open(folder.path(), options).await.unwrap();
+        let new = CapsuleUpdate { name: Some("team".to_owned()), ..CapsuleUpdate::default() };
+        capsules.create(new).await.unwrap();
+        Self { folder, capsules }
+    }
+
+    /// The capsule's files.
+    pub(crate) fn root(&self) -> std::path::PathBuf {
+        self.capsules.root("team").unwrap()
+    }
+
+    pub(crate) async fn owner(&self) -> CapsuleSession {
+        self.session("tester", Access::owner()).await
+    }
+
+    pub(crate) async fn session(&self, client: &str, access: Access) -> CapsuleSession {
+        self.capsules.session("team", Author::client(client), access).await.unwrap()
+    }
+
+    /// The same folder in a new process, as far as that can be had in one.
+    pub(crate) async fn restarted(self) -> Self {
+        let Self { folder, capsules } = self;
+        capsules.close().await;
+        let capsules = Capsules::open(folder.path(), options()).await.unwrap();
+        Self { folder, capsules }
+    }
+}
+
+/// Without waiting for the disk: these tests do not cut its power.
+pub(crate) fn options() -> StoreOptions {
+    StoreOptions { durability: Durability::Cached, ..StoreOptions::default() }
+}
+
+pub(crate) fn access(role: Role, allow: &[&str], deny: &[&str]) -> Access {
+    Access { role, scope: Scope::parse(allow.iter().copied(), deny.iter().copied()).unwrap() }
+}
+
+pub(crate) fn uri(text: &str) -> EntryUri {
+    EntryUri::parse(text).unwrap()
+}
+
+/// Writes bodies to addresses.
+pub(crate) async fn fill(session: &CapsuleSession, entries: &[(&str, &str)]) {
+    for (address, body) in entries {
+        session.write(Write::replace(uri(address), *body)).await.unwrap();
+    }
+}
