@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Auth, Backend, CapabilityId, Deck, Definition, Exposure, Hints, Layer, McpServer, Quarantined,
     Shadowing, Source,
-    fingerprint::{fingerprint, sha256_hex},
+    fingerprint::{Behaviour, fingerprint, sha256_hex},
 };
 
 /// A capability as the host that has it tells of it. Its tools are told by its own endpoint.
@@ -121,7 +121,14 @@ impl RemoteDeck {
         let url = format!("{}/servers/{}/mcp", self.origin, capability.id);
         let mut server = McpServer::at(url);
         // The key is no part of what the capability is.
-        let identity = fingerprint(&id, &Backend::Mcp(server.clone()), None, false, &[]);
+        let identity = fingerprint(Behaviour {
+            id: &id,
+            backend: &Backend::Mcp(server.clone()),
+            setup: None,
+            project_bound: false,
+            features: &[],
+            tailoring: None,
+        });
         server.auth =
             self.key_variable.as_ref().map(|name| Auth::Bearer { token: format!("${{{name}}}") });
         Arc::new(Definition {
