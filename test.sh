@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
-readonly E2E_SUITES="conformance clients bridges apis keyring"
+readonly E2E_SUITES="conformance clients bridges connect apis keyring"
 readonly API_PARTS="openapi google graphql oauth redirects"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
@@ -65,7 +65,8 @@ suite_clients() {
   install_node || return
   install_python || return
   build_capdeck || return 1
-  "$DEPS/venv/bin/python" tests/e2e/run.py
+  "$DEPS/venv/bin/python" tests/e2e/run.py || return 1
+  "$DEPS/venv/bin/python" tests/e2e/exposure.py
 }
 
 suite_bridges() {
@@ -73,6 +74,14 @@ suite_bridges() {
   install_python || return
   build_capdeck || return 1
   "$DEPS/venv/bin/python" tests/bridges/run.py
+}
+
+# What is written into agents' configuration, read and used as they would.
+suite_connect() {
+  install_node || return
+  locked fetch_connect || { skip "npm could not install tests/connect/package.json (see $DEPS/npm-connect.log)"; return; }
+  build_capdeck || return 1
+  "$NODE" tests/connect/run.mjs
 }
 
 # The key of the vault in the keyring of a desktop session.
@@ -200,6 +209,17 @@ fetch_apis() {
   npm install --prefix "$DEPS/apis" --no-package-lock --no-audit --no-fund --ignore-scripts \
     >"$DEPS/npm-apis.log" 2>&1 </dev/null || return 1
   cksum <tests/apis/package.json >"$DEPS/apis/.made-from"
+}
+
+fetch_connect() {
+  is_current "$DEPS/connect" tests/connect/package.json && return 0
+  rm -rf "$DEPS/connect"
+  mkdir -p "$DEPS/connect"
+  cp tests/connect/package.json "$DEPS/connect/"
+  echo "installing Node packages into $DEPS/connect" >&2
+  npm install --prefix "$DEPS/connect" --no-package-lock --no-audit --no-fund --ignore-scripts \
+    >"$DEPS/npm-connect.log" 2>&1 </dev/null || return 1
+  cksum <tests/connect/package.json >"$DEPS/connect/.made-from"
 }
 
 install_python() {

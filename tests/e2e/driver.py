@@ -1,7 +1,7 @@
 """Runs a list of steps with the official Python client, whichever major version is installed.
 
 Reads one JSON object from stdin, {"target": …, "steps": […]}, and prints one, {"answers": […]}.
-A target is {"command", "args", "env"} or {"url", "transport"}. A step is {"do": …, …}; its answer is
+A target is {"command", "args", "env"} or {"url", "transport"}, with the "mode" of the current client if it is not "legacy". A step is {"do": …, …}; its answer is
 {"result": …} or {"error": …}, with "progress" beside it when the step asked for it.
 """
 
@@ -23,7 +23,7 @@ IS_CURRENT = hasattr(mcp, "Client")
 async def connect(target):
     """A session with the target, after the handshake."""
     if IS_CURRENT:
-        async with mcp.Client(transport(target), mode="legacy") as client:
+        async with mcp.Client(transport(target), mode=target.get("mode", "legacy")) as client:
             yield client
         return
     async with transport(target) as streams:

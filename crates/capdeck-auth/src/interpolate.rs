@@ -7,17 +7,20 @@ mod reference;
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
+
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use self::reference::{Piece, pieces};
-use crate::{Environment, Holder, Secret, Vault, VaultMiss, is_secret_name};
+use self::reference::{Naming, Piece, pieces, pieces_with};
+use crate::{Environment, Holder, ProjectVariables, Secret, Vault, VaultMiss, is_secret_name};
 
 /// Where references are looked up.
 #[derive(Debug, Clone, Copy)]
 pub struct Lookup<'a> {
     environment: &'a Environment,
     vault: Option<(&'a Vault, &'a Holder)>,
+    project: Option<&'a ProjectVariables>,
 }
 
 /// A value whose references have all been replaced.
@@ -62,6 +65,9 @@ pub struct Unresolved {
 pub enum MissingReason {
     #[error("environment variable `{name}` is not set")]
     Variable { name: String },
+    /// Looked for in the project, the environment and the vault.
+    #[error("the variable `{name}` is not set")]
+    ProjectVariable { name: String, file: PathBuf, vault_hint: String },
     #[error(transparent)]
     Vault(VaultMiss),
 }
@@ -83,6 +89,12 @@ impl Unresolved {
             MissingReason::Variable { name } => {
                 format!("set it where capdeck is started, for example `export {name}=…`")
             }
+            MissingReason::ProjectVariable { name, file, vault_hint } => {
+                let file = file.display();
+                format!(
+                    "add `{name}=…` to `{file}`, or set it where capdeck is started, or {vault_hint}"
+                )
+            }
             MissingReason::Vault(miss) => miss.hint.clone(),
         }
     }
@@ -90,7 +102,7 @@ impl Unresolved {
     /// The reason in one word, for programs.
     pub fn code(&self) -> &'static str {
         match &self.reason {
-            MissingReason::Variable { .. } => "unset",
+            MissingReason::Variable { .. } | MissingReason::ProjectVariable { .. } => "unset",
             MissingReason::Vault(miss) => miss.kind.as_str(),
         }
     }
@@ -99,12 +111,18 @@ impl Unresolved {
 impl<'a> Lookup<'a> {
     /// The environment, and what the vault grants to this holder.
     pub fn new(environment: &'a Environment, vault: &'a Vault, holder: &'a Holder) -> Self {
-        Self { environment, vault: Some((vault, holder)) }
+        Self { environment, vault: Some((vault, holder)), project: None }
     }
 
     /// The environment alone.
     pub fn of_environment(environment: &'a Environment) -> Self {
-        Self { environment, vault: None }
+        Self { environment, vault: None, project: None }
+    }
+
+    /// Looks for `${NAME}` in a project's variables first, then in the environment, then among what the vault grants;
+    /// as before when there are none.
+    pub fn in_project(self, variables: Option<&'a ProjectVariables>) -> Self {
+        Self { project: variables, ..self }
     }
 }
 
@@ -216,7 +234,8 @@ impl<'a> Walk<'a> {
 
     fn text(&mut self, text: &str) -> String {
         let mut replaced = String::with_capacity(text.len());
-        for piece in pieces(text) {
+        let naming = if self.lookup.project.is_some() { Naming::Free } else { Naming::Strict };
+        for piece in pieces_with(text, naming) {
             match piece {
                 Piece::Literal(literal) => replaced.push_str(literal),
                 Piece::Variable { text, name, default } => match (self.variable(name), default) {
@@ -226,9 +245,10 @@ impl<'a> Walk<'a> {
                     }
                     // A default stands in the file for all to read, so it is no secret.
                     (_, Some(default)) => replaced.push_str(default),
-                    (None, None) => {
-                        self.miss(text, MissingReason::Variable { name: name.to_owned() });
-                    }
+                    (None, None) => match self.vault_variable(name) {
+                        Ok(value) => replaced.push_str(value.expose()),
+                        Err(reason) => self.miss(text, reason),
+                    },
                 },
                 Piece::Vault { text, name } => match self.vault_entry(name) {
                     Ok(value) => {
@@ -243,7 +263,28 @@ impl<'a> Walk<'a> {
     }
 
     fn variable(&self, name: &str) -> Option<&'a str> {
-        self.lookup.environment.get(name)
+        let own = self.lookup.project.and_then(|project| project.get(name));
+        own.or_else(|| self.lookup.environment.get(name))
+    }
+
+    /// A project's variable that is nowhere else; other definitions say `$vault:` when they mean the vault.
+    fn vault_variable(&mut self, name: &str) -> Result<Secret, MissingReason> {
+        let owned = name.to_owned();
+        let Some(project) = self.lookup.project else {
+            return Err(MissingReason::Variable { name: owned });
+        };
+        match self.vault_entry(name) {
+            Ok(value) => {
+                let noted = Substitution { name: owned, value: value.clone(), sensitive: true };
+                self.note(noted);
+                Ok(value)
+            }
+            Err(miss) => Err(MissingReason::ProjectVariable {
+                name: owned,
+                file: project.file().to_owned(),
+                vault_hint: miss.hint,
+            }),
+        }
     }
 
     fn vault_entry(&self, reference: &str) -> Result<Secret, VaultMiss> {

@@ -15,6 +15,7 @@ mod keyring;
 mod keys;
 mod outbound;
 mod private_file;
+mod project_variables;
 mod scrub;
 mod sealed_folder;
 mod secret;
@@ -35,6 +36,7 @@ pub use outbound::{
         Refusal, Revocation, SignIn, SignInState, SignInStatus, SignedOut, TokenStore,
     },
 };
+pub use project_variables::ProjectVariables;
 pub use scrub::{ScrubStream, Scrubber};
 pub use sealed_folder::SealedError;
 pub use secret::{Secret, is_secret_name};

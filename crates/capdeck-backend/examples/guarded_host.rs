@@ -34,6 +34,7 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
         project: None,
         artifacts_dir: PathBuf::from(format!("{file}.artifacts")),
         documents_dir: PathBuf::from(format!("{file}.documents")),
+        inits_dir: PathBuf::from(format!("{file}.inits")),
         vault: Vault::new(&PathBuf::from(format!("{file}.state")), KeySettings::default()),
         guardian: Some(GuardianCommand {
             program: std::env::current_exe()?,
@@ -54,7 +55,13 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
         Source { layer: Layer::UserFile, path: PathBuf::from("/waiting.md") },
     );
     let connection = connector.connect(&definition, ConnectOptions::default()).await?;
-    let call = ToolCall { name: "wait", arguments: None, meta: None, rest: Default::default() };
+    let call = ToolCall {
+        name: "wait",
+        arguments: None,
+        meta: None,
+        rest: Default::default(),
+        unformatted: false,
+    };
     let context = CallContext::detached(Duration::from_secs(600));
     // Polled in order on one thread: the call has started its process before the file is made.
     let (result, made) = tokio::join!(connection.call_tool(call, &context), async {

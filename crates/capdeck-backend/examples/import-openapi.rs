@@ -23,6 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         vault: Vault::new(&PathBuf::new(), KeySettings::default()),
         guardian: None,
         documents_dir: PathBuf::new(),
+        inits_dir: PathBuf::new(),
         client_name: "capdeck".to_owned(),
         client_version: env!("CARGO_PKG_VERSION").to_owned(),
     });

@@ -75,6 +75,34 @@ pub enum ErrorCode {
     InternalError,
 }
 
+/// Every code there is.
+const CODES: [ErrorCode; 24] = [
+    ErrorCode::ConfigInvalid,
+    ErrorCode::RequestInvalid,
+    ErrorCode::ServerNotFound,
+    ErrorCode::ServerUnavailable,
+    ErrorCode::ServerStartTimeout,
+    ErrorCode::UnknownOperation,
+    ErrorCode::UnsupportedOperation,
+    ErrorCode::UnsupportedCapability,
+    ErrorCode::ToolNotFound,
+    ErrorCode::PromptNotFound,
+    ErrorCode::ResourceNotFound,
+    ErrorCode::ToolCallTimeout,
+    ErrorCode::Cancelled,
+    ErrorCode::Denied,
+    ErrorCode::ApprovalRequired,
+    ErrorCode::AuthRequired,
+    ErrorCode::AuthFailed,
+    ErrorCode::DownstreamProtocolError,
+    ErrorCode::DownstreamToolError,
+    ErrorCode::DownstreamResourceError,
+    ErrorCode::DownstreamPromptError,
+    ErrorCode::DownstreamCompletionError,
+    ErrorCode::ContentTooLarge,
+    ErrorCode::InternalError,
+];
+
 impl CallError {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), detail: None, hint: None, data: None, rpc: None }
@@ -160,6 +188,11 @@ impl ErrorCode {
             Self::ContentTooLarge => "CONTENT_TOO_LARGE",
             Self::InternalError => "INTERNAL_ERROR",
         }
+    }
+
+    /// The code of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        CODES.into_iter().find(|code| code.as_str() == name)
     }
 
     pub fn kind(self) -> ErrorKind {

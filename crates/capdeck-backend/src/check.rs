@@ -1,10 +1,10 @@
 //! Whether a definition could be connected, without connecting it.
 
-use capdeck_definition::{Backend, CliTools, Definition, McpServer, McpTransport};
+use capdeck_definition::{Backend, CliTools, CmpTool, Definition, McpServer, McpTransport};
 use indexmap::IndexMap;
 
 use crate::{
-    CallError, Connector, child_environment::child_environment, cli::template::has_input,
+    CallError, Connector, child_environment::child_environment, cli::template::has_input, cmp,
     connect::Prepared, openapi, process::find_program,
 };
 
@@ -15,6 +15,9 @@ impl Connector {
     pub fn check(&self, definition: &Definition) -> Vec<CallError> {
         let found = match &definition.backend {
             Backend::Cli(tools) => self.prepare(definition, tools).map(|ready| check_cli(&ready)),
+            Backend::Cmp(tool) => {
+                self.unresolved(definition, tool.clone()).map(|ready| check_cmp(&ready))
+            }
             Backend::Mcp(server) => self.prepare(definition, server).map(|ready| check_mcp(&ready)),
             Backend::Http(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
             Backend::OpenApi(api) => self.prepare(definition, api).map(|ready| {
@@ -46,6 +49,18 @@ fn check_cli(prepared: &Prepared<CliTools>) -> Vec<CallError> {
         }
     }
     problems
+}
+
+fn check_cmp(prepared: &Prepared<CmpTool>) -> Vec<CallError> {
+    let tool = &prepared.block;
+    let env = cmp::environment(tool, &prepared.surroundings);
+    let path = env.get("PATH").map(String::as_str);
+    let mut programs: Vec<String> =
+        tool.intents.values().map(|intent| intent.command.program()).collect();
+    programs.sort_unstable();
+    programs.dedup();
+    let missing = programs.iter().filter_map(|program| find_program(program, path, None).err());
+    missing.map(CallError::from).collect()
 }
 
 fn check_mcp(prepared: &Prepared<McpServer>) -> Vec<CallError> {

@@ -1,6 +1,8 @@
 //! Command-line actions as a connection: every call starts its own process and ends it.
 
-mod result;
+mod braces;
+pub(crate) mod command_call;
+pub(crate) mod result;
 pub(crate) mod template;
 
 use std::time::Duration;
@@ -12,16 +14,18 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::braces::ProjectCommands;
 use self::{
-    result::{Terms, answer},
+    braces::ReadyCommand,
+    command_call::CommandCall,
+    result::{Style, Terms, answer},
     template::fill,
 };
 use crate::{
     CallContext, CallError, Connection, ToolCall,
     arguments::{no_such_tool, read_arguments},
-    capture::{Capture, MAX_TOTAL, SpillPlace},
     child_environment::child_environment,
-    command_run::{Ending, Outcome, Run, run},
+    command_run::{Ending, Outcome},
     connect::Prepared,
     declared_tool::{DeclaredTool, declared_discovery},
     process::{ChildCommand, Errors, Input},
@@ -33,6 +37,8 @@ pub(crate) struct CliConnection {
     prepared: Prepared<CliTools>,
     /// Cancelled when the connection is closed; running commands end with it.
     closed: CancellationToken,
+    /// Set for the commands of a capability file.
+    project: Option<ProjectCommands>,
 }
 
 #[async_trait]
@@ -62,7 +68,16 @@ impl Connection for CliConnection {
 impl CliConnection {
     /// A connection that also ends with this token.
     pub(crate) fn new(prepared: Prepared<CliTools>, cancel: &CancellationToken) -> Self {
-        Self { prepared, closed: cancel.child_token() }
+        Self { prepared, closed: cancel.child_token(), project: None }
+    }
+
+    /// The commands of a capability file, whose block still holds its references.
+    pub(crate) fn of_project(
+        prepared: Prepared<CliTools>,
+        project: ProjectCommands,
+        cancel: &CancellationToken,
+    ) -> Self {
+        Self { project: Some(project), ..Self::new(prepared, cancel) }
     }
 
     async fn call(
@@ -82,27 +97,74 @@ impl CliConnection {
             timeout: context.timeout.unwrap_or(declared_timeout),
             max_output_bytes: action.max_output_bytes.unwrap_or(tools.max_output_bytes),
             output: action.output.map(|output| output.kind).unwrap_or_default(),
+            style: if self.project.is_some() { Style::Plain } else { Style::Streams },
         };
-        let command = self.command(action, &arguments)?;
-        let outcome = run(
-            &self.prepared.surroundings.spawner,
-            Run {
-                command: &command,
-                timeout: terms.timeout,
-                cancel: async {
-                    tokio::select! {
-                        () = context.cancel.cancelled() => {}
-                        () = self.closed.cancelled() => {}
-                    }
-                },
-                stdout: self.capture("stdout.txt", terms.max_output_bytes),
-                stderr: self.capture("stderr.txt", terms.max_output_bytes),
-                max_total: MAX_TOTAL,
+        if let Some(failure) = self.prepare_tool(&terms, action, &arguments, context).await? {
+            return Ok(failure);
+        }
+        let ready = match &self.project {
+            Some(project) => project.ready(self, action, &arguments)?,
+            None => ReadyCommand {
+                command: self.command(action, &arguments)?,
+                log_scrubber: self.prepared.log_scrubber.clone(),
+                result_scrubber: self.prepared.result_scrubber.clone(),
             },
-        )
-        .await?;
-        self.log(call.name, &outcome);
+        };
+        let outcome = self.run(&ready, &terms, context).await?;
         answer(outcome, &terms).await
+    }
+
+    /// Runs a tool's `init` if it has one that never succeeded. What is returned tells the caller that it failed.
+    async fn prepare_tool(
+        &self,
+        terms: &Terms<'_>,
+        action: &CliAction,
+        arguments: &Map<String, Value>,
+        context: &CallContext,
+    ) -> Result<Option<Box<RawValue>>, CallError> {
+        let (Some(project), Some(init)) = (&self.project, &action.init) else { return Ok(None) };
+        let records = &self.prepared.surroundings.inits;
+        let failed = |mut error: CallError| {
+            error.message = format!("the initialisation of `{}`: {}", terms.tool, error.message);
+            error
+        };
+        let (ready, key) =
+            project.init(self, terms.tool, action, init, arguments).map_err(failed)?;
+        if records.is_done(&key) {
+            return Ok(None);
+        }
+        let _turn = records.take_turn(&key).await;
+        if records.is_done(&key) {
+            return Ok(None);
+        }
+        let outcome = self.run(&ready, terms, context).await.map_err(failed)?;
+        if matches!(outcome.ending, Ending::Exited(exit) if exit.code == Some(0)) {
+            if let Err(error) = records.note(&key) {
+                // It runs once more next time, which is better than not at all.
+                tracing::warn!(%error, "it could not be kept that `{}` is initialised", terms.tool);
+            }
+            return Ok(None);
+        }
+        let terms = Terms { style: Style::Init, ..*terms };
+        answer(outcome, &terms).await.map(Some).map_err(failed)
+    }
+
+    async fn run(
+        &self,
+        ready: &ReadyCommand,
+        terms: &Terms<'_>,
+        context: &CallContext,
+    ) -> Result<Outcome, CallError> {
+        let call = CommandCall {
+            tool: terms.tool,
+            command: &ready.command,
+            timeout: terms.timeout,
+            max_output_bytes: terms.max_output_bytes,
+            log_scrubber: &ready.log_scrubber,
+            result_scrubber: &ready.result_scrubber,
+        };
+        let running = self.prepared.run_command(call, context, &self.closed);
+        running.await.map_err(|error| error.scrubbed(&ready.log_scrubber))
     }
 
     fn command(
@@ -129,35 +191,6 @@ impl CliConnection {
             errors: Errors::Piped,
         })
     }
-
-    fn capture(&self, filename: &str, limit: u64) -> Capture {
-        let place = SpillPlace {
-            store: self.prepared.surroundings.artifacts.clone(),
-            capability: self.prepared.id.clone(),
-            filename: filename.to_owned(),
-            mime_type: Some("text/plain".to_owned()),
-        };
-        Capture::new(limit, &self.prepared.result_scrubber, place)
-    }
-
-    /// Keeps standard error and the ending of a failed call for whoever asks why.
-    fn log(&self, tool: &str, outcome: &Outcome) {
-        let ending = match outcome.ending {
-            Ending::Exited(exit) if exit.code == Some(0) => None,
-            Ending::Exited(exit) => Some(exit.to_string()),
-            Ending::TimedOut => Some("timed out".to_owned()),
-            Ending::Cancelled => Some("cancelled".to_owned()),
-            Ending::TooMuchOutput => Some("ended: too much output".to_owned()),
-        };
-        let log = self.prepared.surroundings.logs.of(&self.prepared.id);
-        let stderr = outcome.stderr.text(u64::MAX);
-        for line in self.prepared.log_scrubber.text(&stderr).lines() {
-            log.push(format!("{tool}: {line}"));
-        }
-        if let Some(ending) = ending {
-            log.push(format!("{tool}: {ending} after {} ms", outcome.elapsed.as_millis()));
-        }
-    }
 }
 
 pub(crate) fn declare<'a>(name: &'a str, action: &'a CliAction) -> DeclaredTool<'a> {
@@ -172,5 +205,6 @@ pub(crate) fn declare<'a>(name: &'a str, action: &'a CliAction) -> DeclaredTool<
         input_schema: action.input_schema.as_ref(),
         output_schema: action.output_schema.as_ref(),
         annotations: action.annotations.map_or(Value::Null, |annotations| json!(annotations)),
+        ..DeclaredTool::default()
     }
 }

@@ -7,15 +7,23 @@ use capdeck_auth::{
     references, resolve_value,
 };
 use capdeck_catalog::RawObject;
-use capdeck_definition::{Backend, CapabilityId, Definition};
+use capdeck_definition::{Backend, CapabilityId, Definition, Placeholders};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
-    cli::CliConnection, google_discovery, graphql::GraphQlReader, http_actions::HttpActions, mcp,
-    openapi, surroundings::Surroundings, vault_holder, working_folder::WorkingFolder,
+    cli::{CliConnection, ProjectCommands},
+    cmp::CmpConnection,
+    google_discovery,
+    graphql::GraphQlReader,
+    http_actions::HttpActions,
+    mcp, openapi,
+    project_values::project_variables,
+    surroundings::Surroundings,
+    tailored, vault_holder,
+    working_folder::WorkingFolder,
 };
 
 /// Opens connections. Cheap to clone; one per host.
@@ -35,6 +43,8 @@ pub struct ConnectorSettings {
     pub artifacts_dir: PathBuf,
     /// Copies of fetched descriptions of APIs are kept below this folder.
     pub documents_dir: PathBuf,
+    /// Which tools of projects were prepared is kept below this folder.
+    pub inits_dir: PathBuf,
     /// Where `$vault:NAME` is looked up, and where sign-ins are kept.
     pub vault: Vault,
     /// How to start the process that ends children when the host is killed.
@@ -79,6 +89,8 @@ pub(crate) struct Prepared<T> {
     pub(crate) surroundings: Arc<Surroundings>,
     /// What its `auth` block refers to, as written.
     pub(crate) auth_references: Vec<Reference>,
+    /// Headers beside those of its `auth` block.
+    pub(crate) headers: Vec<(String, Secret)>,
 }
 
 impl Connector {
@@ -99,12 +111,29 @@ impl Connector {
         options: ConnectOptions,
     ) -> Result<Arc<dyn Connection>, CallError> {
         match &definition.backend {
-            Backend::Mcp(server) => mcp::connect(self.prepare(definition, server)?, options).await,
+            Backend::Mcp(server) => {
+                let prepared = self.prepare(definition, server)?;
+                match &definition.tailoring {
+                    Some(tailoring) => {
+                        tailored::connect(prepared, definition, tailoring, options).await
+                    }
+                    None => mcp::connect(prepared, options).await,
+                }
+            }
             Backend::Http(api) => {
                 Ok(Arc::new(HttpActions::new(self.prepare(definition, api)?, &options.cancel)?))
             }
+            Backend::Cli(tools) if tools.placeholders == Placeholders::Braces => {
+                let prepared = self.unresolved(definition, tools.clone())?;
+                let project = ProjectCommands::new(definition);
+                Ok(Arc::new(CliConnection::of_project(prepared, project, &options.cancel)))
+            }
             Backend::Cli(tools) => {
                 Ok(Arc::new(CliConnection::new(self.prepare(definition, tools)?, &options.cancel)))
+            }
+            Backend::Cmp(tool) => {
+                let prepared = self.unresolved(definition, tool.clone())?;
+                Ok(Arc::new(CmpConnection::new(prepared, &options.cancel)))
             }
             Backend::OpenApi(api) => {
                 let prepared = self.prepare(definition, api)?;
@@ -147,17 +176,34 @@ impl Connector {
         block: &T,
     ) -> Result<Prepared<T>, CallError> {
         let holder = vault_holder(definition);
+        let variables = project_variables(definition)?;
         let lookup = self.surroundings.lookup(&holder);
+        let lookup = lookup.in_project(variables.as_ref());
         let resolved = resolve_value(block, lookup)?;
+        Ok(Prepared {
+            log_scrubber: Scrubber::of_all(&resolved.substitutions),
+            result_scrubber: Scrubber::of_sensitive(&resolved.substitutions),
+            auth_references: references(block, "auth"),
+            ..self.unresolved(definition, resolved.value)?
+        })
+    }
+
+    /// A block as it is, for a backend that resolves its references itself.
+    pub(crate) fn unresolved<T>(
+        &self,
+        definition: &Definition,
+        block: T,
+    ) -> Result<Prepared<T>, CallError> {
         let project = self.surroundings.project.as_deref();
         Ok(Prepared {
             id: definition.id.clone(),
-            block: resolved.value,
+            block,
             folder: WorkingFolder::new(definition.project_bound, project)?,
-            log_scrubber: Scrubber::of_all(&resolved.substitutions),
-            result_scrubber: Scrubber::of_sensitive(&resolved.substitutions),
+            log_scrubber: Scrubber::default(),
+            result_scrubber: Scrubber::default(),
             surroundings: Arc::clone(&self.surroundings),
-            auth_references: references(block, "auth"),
+            auth_references: Vec::new(),
+            headers: Vec::new(),
         })
     }
 }

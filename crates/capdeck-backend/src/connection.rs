@@ -77,6 +77,8 @@ pub struct ToolCall<'a> {
     pub meta: Option<RawObject>,
     /// Other members of the request's `params`, passed through.
     pub rest: RawObject,
+    /// Leave the result as the backend gave it, whatever a file says about its form.
+    pub unformatted: bool,
 }
 
 /// What surrounds one call.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_auth::Scrubber;
-use capdeck_catalog::{Discovery, Tool};
+use capdeck_catalog::{CONFIRM, Discovery, Tool};
 use serde_json::{Map, Value, json};
 
 use crate::{CallError, ErrorCode, scrub_json::scrub_json};
@@ -18,6 +18,10 @@ pub(crate) struct DeclaredTool<'a> {
     pub(crate) input_schema: Option<&'a Map<String, Value>>,
     pub(crate) output_schema: Option<&'a Map<String, Value>>,
     pub(crate) annotations: Value,
+    /// Phrases it answers to, for the search.
+    pub(crate) patterns: Vec<&'a String>,
+    /// A person is asked before it runs.
+    pub(crate) confirm: bool,
 }
 
 /// The discovery of a backend whose tools are all declared, sorted by name.
@@ -43,6 +47,9 @@ impl DeclaredTool<'_> {
                 members.insert(key.into(), hint.as_str().into());
             }
         }
+        if !self.patterns.is_empty() {
+            members.insert("patterns".into(), json!(self.patterns));
+        }
         let schema = match self.input_schema {
             Some(schema) => {
                 let mut schema = schema.clone();
@@ -58,6 +65,9 @@ impl DeclaredTool<'_> {
         }
         if !self.annotations.is_null() {
             members.insert("annotations".into(), self.annotations);
+        }
+        if self.confirm {
+            members.insert("_meta".into(), json!({ CONFIRM: true }));
         }
         let mut tool = Value::Object(members);
         // A file may refer to a variable inside a description or a schema.

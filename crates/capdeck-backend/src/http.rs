@@ -6,6 +6,7 @@
 mod body;
 pub(crate) mod client;
 mod endpoint;
+mod fetch_text;
 mod network;
 mod pace;
 mod refusal;
@@ -16,6 +17,7 @@ mod send;
 mod target;
 mod turns;
 
+pub use self::fetch_text::fetch_text;
 pub(crate) use self::{
     body::Body,
     endpoint::{Delivery, Endpoint},

@@ -99,5 +99,6 @@ pub(crate) fn declare<'a>(name: &'a str, action: &'a HttpAction) -> DeclaredTool
             "readOnlyHint": action.method == HttpMethod::Get,
             "destructiveHint": action.method == HttpMethod::Delete,
         }),
+        ..DeclaredTool::default()
     }
 }

@@ -58,6 +58,10 @@ fn without_credentials(backend: &Backend) -> Option<(PathBuf, Backend)> {
             anonymous.auth = auth;
             Some((file(&api.schema_path)?, Backend::GraphQl(anonymous)))
         }
-        Backend::Mcp(_) | Backend::Http(_) | Backend::Cli(_) | Backend::Caplets(_) => None,
+        Backend::Mcp(_)
+        | Backend::Http(_)
+        | Backend::Cli(_)
+        | Backend::Cmp(_)
+        | Backend::Caplets(_) => None,
     }
 }

@@ -4,7 +4,7 @@ use capdeck_auth::Scrubber;
 use capdeck_catalog::Discovery;
 use capdeck_definition::{Backend, Definition};
 
-use crate::{cli, declared_tool::declared_discovery, http_actions};
+use crate::{cli, cmp, declared_tool::declared_discovery, http_actions};
 
 /// What a definition declares, references left as text. `None` for backends that must be asked.
 pub fn static_discovery(definition: &Definition) -> Option<Discovery> {
@@ -19,6 +19,7 @@ pub fn static_discovery(definition: &Definition) -> Option<Discovery> {
                 api.actions.iter().map(|(name, action)| http_actions::declare(name, action));
             declared_discovery(declared, &scrubber).ok()
         }
+        Backend::Cmp(tool) => cmp::discovery(tool).ok(),
         Backend::Mcp(_)
         | Backend::OpenApi(_)
         | Backend::GoogleDiscovery(_)

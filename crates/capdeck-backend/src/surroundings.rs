@@ -9,8 +9,8 @@ use capdeck_auth::{Environment, GuardedClients, Holder, Lookup, Names, TokenStor
 
 use crate::{
     CallError, artifact::ArtifactStore, connect::ConnectorSettings, described::DocumentCache,
-    fault_sources::FaultSources, guardian::Guardian, http::client, process::Spawner,
-    process_log::ProcessLogs,
+    fault_sources::FaultSources, guardian::Guardian, http::client, init_records::InitRecords,
+    process::Spawner, process_log::ProcessLogs,
 };
 
 /// Shared by all connections, behind an `Arc`.
@@ -30,6 +30,8 @@ pub(crate) struct Surroundings {
     /// Copies of the descriptions of APIs.
     pub(crate) documents: DocumentCache,
     pub(crate) faults: FaultSources,
+    /// Which tools of projects were prepared.
+    pub(crate) inits: InitRecords,
     http: OnceLock<Result<reqwest::Client, CallError>>,
 }
 
@@ -40,6 +42,7 @@ impl Surroundings {
             project,
             artifacts_dir,
             documents_dir,
+            inits_dir,
             vault,
             guardian,
             client_name,
@@ -60,6 +63,7 @@ impl Surroundings {
             guarded_clients: GuardedClients::new(Arc::new(build)),
             documents: DocumentCache::new(documents_dir),
             faults: FaultSources::default(),
+            inits: InitRecords::new(inits_dir),
             http: OnceLock::new(),
         }
     }

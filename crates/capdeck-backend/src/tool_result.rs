@@ -9,7 +9,8 @@ use crate::{Artifact, CallError, ErrorCode};
 pub(crate) struct ToolResult {
     pub(crate) text: String,
     pub(crate) artifacts: Vec<Artifact>,
-    pub(crate) structured: Map<String, Value>,
+    /// Nothing at all when it could not be what the tool's output schema promises.
+    pub(crate) structured: Option<Map<String, Value>>,
     pub(crate) is_error: bool,
     pub(crate) meta: Map<String, Value>,
 }
@@ -31,13 +32,14 @@ impl ToolResult {
             }
             content.push(link);
         }
-        let mut result = json!({
-            "content": content,
-            "structuredContent": self.structured,
-            "isError": self.is_error,
-        });
-        if let (false, Some(members)) = (self.meta.is_empty(), result.as_object_mut()) {
-            members.insert("_meta".into(), Value::Object(self.meta));
+        let mut result = Map::new();
+        result.insert("content".into(), content.into());
+        if let Some(structured) = self.structured {
+            result.insert("structuredContent".into(), Value::Object(structured));
+        }
+        result.insert("isError".into(), self.is_error.into());
+        if !self.meta.is_empty() {
+            result.insert("_meta".into(), Value::Object(self.meta));
         }
         serde_json::value::to_raw_value(&result).map_err(|error| {
             CallError::new(ErrorCode::InternalError, "the result cannot be written as JSON")

@@ -17,7 +17,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use capdeck_definition::{CapabilityId, Deck, DeckConfig, Definition, Exposure, PinMode};
 
 use self::merge::{Entry, Merged, merge};
-use crate::{Capability, Catalog, Discovery, Held, HiddenReason, Status};
+use crate::{Capability, Catalog, Discovery, Held, HiddenReason, Parts, Status};
 
 /// What the deck's files cannot say.
 pub struct Facts<'a> {
@@ -82,6 +82,7 @@ pub fn build(deck: &Deck, facts: &Facts<'_>, previous: Option<&Catalog>) -> Cata
         untrusted,
         quarantined: deck.quarantined.clone().into(),
         diagnostics: deck.diagnostics.clone().into(),
+        parts: Arc::new(Parts::of(&config)),
         config: Arc::new(config),
         ..Catalog::default()
     }
@@ -115,6 +116,7 @@ impl Maker<'_> {
             held: Arc::new(held),
             exposure: chosen.unwrap_or(self.facts.default_exposure),
             exposure_is_explicit: chosen.is_some(),
+            tools_only: false,
             shadows: entry.shadows.clone(),
             status,
             definition,

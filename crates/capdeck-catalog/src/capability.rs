@@ -21,6 +21,8 @@ pub struct Capability {
     pub pins: PinMode,
     /// Tools that are kept from everybody until a person approves them; empty unless changes are blocked.
     pub held: Arc<Held>,
+    /// True when whoever sees this has only some of its tools: no resources, no prompts, nothing else of it.
+    pub tools_only: bool,
     /// What the backend said it offers, once it has been asked.
     pub discovery: Option<Arc<Discovery>>,
 }

@@ -8,8 +8,8 @@ use std::{
 use capdeck_definition::{CapabilityId, DeckConfig, Diagnostic, Quarantined};
 
 use crate::{
-    BadCursor, Capability, Discovery, Held, SearchPage, SearchRequest, Tool, nearest::nearest,
-    search::Index,
+    BadCursor, Capability, Discovery, Held, Part, Parts, SearchPage, SearchRequest, SkillTools,
+    Tool, nearest::nearest, search::Index,
 };
 
 /// The merged deck: capabilities with their state, tools and provenance.
@@ -23,6 +23,9 @@ pub struct Catalog {
     pub(crate) config: Arc<DeckConfig>,
     /// True when some tool is held.
     pub(crate) holds_tools: bool,
+    pub(crate) parts: Arc<Parts>,
+    /// True when this is a part of another catalog.
+    pub(crate) is_narrowed: bool,
     /// Built by the first search: many processes never search.
     pub(crate) index: OnceLock<Index>,
 }
@@ -63,10 +66,29 @@ impl Catalog {
         &self.config
     }
 
-    /// True when every client may know everything in it: no rule denies and no pin holds anything.
+    /// True when every client may know everything that servers offer: no rule denies and no pin holds anything, and it
+    /// is no part of another catalog.
     pub fn is_open(&self) -> bool {
         let policy = &self.config.policy;
-        !self.holds_tools && policy.user.is_empty() && policy.project.is_empty()
+        !self.is_narrowed
+            && !self.holds_tools
+            && policy.user.is_empty()
+            && policy.project.is_empty()
+    }
+
+    /// True when this part of it is all of it, whoever asks.
+    pub fn is_open_to(&self, part: &Part) -> bool {
+        self.is_open() && !self.parts.narrows(part)
+    }
+
+    /// The named parts of the deck: skills' tools and views.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// The skills that may be set up here, with their tools.
+    pub fn skills(&self) -> &[SkillTools] {
+        &self.parts.skills
     }
 
     /// One tool of a capability, by the name its backend knows it by.
@@ -101,6 +123,11 @@ impl Catalog {
     pub fn nearest_capability(&self, id: &str) -> Option<&str> {
         let usable = self.capabilities().filter(|capability| capability.is_usable());
         nearest(id, usable.map(|capability| capability.definition.id.as_str()))
+    }
+
+    /// The view somebody probably meant.
+    pub fn nearest_view(&self, name: &str) -> Option<&str> {
+        nearest(name, self.parts.views.keys().map(String::as_str))
     }
 
     /// The tool somebody probably meant.
@@ -157,6 +184,8 @@ impl Catalog {
             config: Arc::clone(&self.config),
             holds_tools: capabilities.values().any(|capability| !capability.held.is_empty()),
             capabilities: Arc::new(capabilities),
+            parts: Arc::clone(&self.parts),
+            is_narrowed: self.is_narrowed,
             index: OnceLock::new(),
         }
     }

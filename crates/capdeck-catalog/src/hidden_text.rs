@@ -1,21 +1,15 @@
-//! Text that a model reads and a person does not see: zero-width, bidirectional, tag and other invisible characters.
-//!
-//! Some invisible characters belong where they stand: joiners inside emoji and inside words of scripts that need
-//! them, variation selectors after what they vary. Those are not reported.
-
-mod characters;
+//! The text in a tool's definition that a model reads and a person does not see.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use capdeck_definition::{HiddenKind, hidden_characters, reveal};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::Tool;
-
-pub(crate) use characters::{HiddenCharacter, hidden_characters};
 
 /// Places listed per tool; a tool full of hidden text is as bad with one hundred as with one.
 const MOST_PLACES: usize = 20;
@@ -32,38 +26,6 @@ pub struct HiddenText {
     pub count: usize,
     /// The text with what is hidden made visible, cut where it gets long.
     pub revealed: String,
-}
-
-/// Families of characters that hide or disguise text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HiddenKind {
-    /// Takes no room: spaces and joiners of no width.
-    ZeroWidth,
-    /// Reorders what is shown.
-    Bidirectional,
-    /// A copy of ASCII that no screen shows.
-    Tag,
-    /// Selects a variant of nothing, so it can only carry data.
-    VariationSelector,
-    /// Moves the cursor or colours the screen.
-    Control,
-    /// Anything else that is not shown.
-    Invisible,
-}
-
-impl HiddenKind {
-    /// The name shown to people and programs.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ZeroWidth => "zero-width",
-            Self::Bidirectional => "bidirectional",
-            Self::Tag => "tag",
-            Self::VariationSelector => "variation-selector",
-            Self::Control => "control",
-            Self::Invisible => "invisible",
-        }
-    }
 }
 
 /// The hidden text in everything of a tool that agents and people are shown.
@@ -115,36 +77,6 @@ fn examine(text: &str, at: &str) -> Option<HiddenText> {
         count: hidden.len(),
         revealed: cut(&reveal(text)),
     })
-}
-
-/// The text with each hidden character spelled out; a run of tag characters as the ASCII it stands for.
-pub fn reveal(text: &str) -> String {
-    let hidden = hidden_characters(text);
-    let mut hidden = hidden.iter().peekable();
-    let mut shown = String::new();
-    let mut tags = String::new();
-    for (index, letter) in text.chars().enumerate() {
-        let is_hidden = hidden.next_if(|one: &&HiddenCharacter| one.index == index).is_some();
-        if is_hidden && let Some(plain) = characters::tag_letter(letter) {
-            tags.push(plain);
-            continue;
-        }
-        close_tags(&mut shown, &mut tags);
-        if is_hidden {
-            shown.push_str(&format!("‹U+{:04X}›", u32::from(letter)));
-        } else {
-            shown.push(letter);
-        }
-    }
-    close_tags(&mut shown, &mut tags);
-    shown
-}
-
-fn close_tags(shown: &mut String, tags: &mut String) {
-    if !tags.is_empty() {
-        shown.push_str(&format!("‹tags: {tags}›"));
-        tags.clear();
-    }
 }
 
 fn cut(text: &str) -> String {

@@ -2,7 +2,11 @@
 
 use capdeck_definition::{About, Annotation, Effect, Policy, PolicyRule};
 
-use crate::Tool;
+use crate::{RawObject, Tool};
+
+/// The member of a tool's `_meta` that is true when a person is asked before it runs. A server that sets it is asked about
+/// more, never less.
+pub const CONFIRM: &str = "capdeck/confirm";
 
 /// Which rules a client can meet: one answer per rule, the person's own first. Clients with the same answers are
 /// the same to the policy, so what is made for one serves them all.
@@ -35,6 +39,8 @@ pub enum Because {
     ProjectRule(usize),
     /// No rule fits, and the tool says that it is destructive.
     SaysDestructive,
+    /// No rule fits, and the tool's file wants a person asked first.
+    WantsConfirmation,
     /// No rule fits.
     NoRule,
 }
@@ -75,6 +81,9 @@ impl Clearance {
             Some((number, effect)) => Ruling { effect, because: Because::UserRule(number) },
             None if says(subject.definition, Annotation::Destructive) => {
                 Ruling { effect: Effect::Ask, because: Because::SaysDestructive }
+            }
+            None if subject.definition.is_some_and(wants_confirmation) => {
+                Ruling { effect: Effect::Ask, because: Because::WantsConfirmation }
             }
             None => Ruling { effect: Effect::Allow, because: Because::NoRule },
         };
@@ -126,6 +135,12 @@ fn fits_capability(about: &About, capabilities: &[&str]) -> bool {
         capabilities.iter().any(|capability| pattern.matches(capability))
     };
     about.capability.as_ref().is_none_or(fits)
+}
+
+fn wants_confirmation(tool: &Tool) -> bool {
+    let meta = tool.raw().get("_meta");
+    let meta = meta.and_then(|meta| serde_json::from_str::<RawObject>(meta.get()).ok());
+    meta.is_some_and(|meta| meta.get(CONFIRM).is_some_and(|wanted| wanted.get() == "true"))
 }
 
 /// Only what a tool says itself counts; a hint's default says nothing.

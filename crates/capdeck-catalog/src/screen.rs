@@ -1,4 +1,4 @@
-//! What a client may know: everything but what the policy denies it and what a pin holds.
+//! What a client may know: its part of the deck, but for what the policy denies it and what a pin holds.
 //!
 //! Clients are given a catalog in which the rest does not exist. Lists, search, suggestions and calls are made from
 //! it, so that a denied tool and an unknown one cannot be told apart anywhere.
@@ -10,18 +10,19 @@ use std::{
 
 use capdeck_definition::{Backend, Effect};
 
-use crate::{Capability, Catalog, Clearance, Discovery, Subject, Tool};
+use crate::{Capability, Catalog, Clearance, Discovery, Part, Parts, Selection, Subject, Tool};
 
-/// The catalog as clients of this clearance may know it: the same one when nothing is kept from them.
-pub fn screen(catalog: &Arc<Catalog>, clearance: &Clearance) -> Arc<Catalog> {
+/// The catalog as clients of this clearance may know this part of it: the same one when nothing is kept from them.
+pub fn screen(catalog: &Arc<Catalog>, clearance: &Clearance, part: &Part) -> Arc<Catalog> {
     let policy = &catalog.config().policy;
-    if clearance.is_denied_nothing(policy) && !catalog.holds_tools {
+    let narrows = catalog.parts.narrows(part);
+    if clearance.is_denied_nothing(policy) && !catalog.holds_tools && !narrows {
         return Arc::clone(catalog);
     }
-    let screen = Screen { catalog, clearance };
+    let screen = Screen::new(catalog, clearance, part);
     let gone: BTreeSet<&str> = catalog
         .capabilities()
-        .filter(|capability| screen.denies(capability))
+        .filter(|capability| screen.denies(capability) || screen.leaves_out(capability))
         .map(|capability| capability.definition.id.as_str())
         .collect();
     let mut capabilities = BTreeMap::new();
@@ -36,12 +37,14 @@ pub fn screen(catalog: &Arc<Catalog>, clearance: &Clearance) -> Arc<Catalog> {
         changed |= !Arc::ptr_eq(&shown, capability);
         capabilities.insert(id.clone(), shown);
     }
-    let denied_id = |id: &str| clearance.denies_all_of(policy, &[id]);
-    let untrusted: Vec<_> =
-        catalog.untrusted().iter().filter(|one| !screen.denies(one)).cloned().collect();
+    let is_known_id =
+        |id: &str| !clearance.denies_all_of(policy, &[id]) && screen.chooses_some_of(&[id]);
+    let is_known = |one: &&Arc<Capability>| !screen.denies(one) && !screen.leaves_out(one);
+    let untrusted: Vec<_> = catalog.untrusted().iter().filter(is_known).cloned().collect();
     let quarantined: Vec<_> =
-        catalog.quarantined().iter().filter(|entry| !denied_id(&entry.id)).cloned().collect();
-    changed |= untrusted.len() != catalog.untrusted().len()
+        catalog.quarantined().iter().filter(|entry| is_known_id(&entry.id)).cloned().collect();
+    changed |= narrows
+        || untrusted.len() != catalog.untrusted().len()
         || quarantined.len() != catalog.quarantined().len();
     if !changed {
         return Arc::clone(catalog);
@@ -54,6 +57,11 @@ pub fn screen(catalog: &Arc<Catalog>, clearance: &Clearance) -> Arc<Catalog> {
         diagnostics: Arc::clone(&catalog.diagnostics),
         config: Arc::clone(&catalog.config),
         holds_tools: catalog.holds_tools,
+        parts: Arc::new(Parts {
+            skills: catalog.parts.skills_in(part),
+            ..Parts::clone(&catalog.parts)
+        }),
+        is_narrowed: narrows,
         index: OnceLock::new(),
     })
 }
@@ -61,21 +69,64 @@ pub fn screen(catalog: &Arc<Catalog>, clearance: &Clearance) -> Arc<Catalog> {
 struct Screen<'a> {
     catalog: &'a Catalog,
     clearance: &'a Clearance,
+    /// What a view has; `None` where everything is had.
+    chosen: Option<Selection>,
+    /// Tools that are left out although the rest is had.
+    shelved: Option<&'a Selection>,
 }
 
-impl Screen<'_> {
+impl<'a> Screen<'a> {
+    fn new(catalog: &'a Catalog, clearance: &'a Clearance, part: &Part) -> Self {
+        let parts = &catalog.parts;
+        let chosen = match part {
+            Part::Everything | Part::Offered => None,
+            Part::View(name) => {
+                let view = parts.views.get(&**name);
+                Some(view.map(|view| view.tools.clone()).unwrap_or_default())
+            }
+        };
+        let shelved = (*part == Part::Offered).then_some(&parts.shelved);
+        Self { catalog, clearance, chosen, shelved }
+    }
+
+    fn chooses_some_of(&self, ids: &[&str]) -> bool {
+        self.chosen.as_ref().is_none_or(|chosen| chosen.has_some_of(ids))
+    }
+
+    /// True when the part has nothing of the capability. A set is there as long as one of its members is.
+    fn leaves_out(&self, capability: &Capability) -> bool {
+        let Some(chosen) = &self.chosen else { return false };
+        if chosen.has_some_of(&self.catalog.with_sets(capability)) {
+            return false;
+        }
+        let is_set = matches!(capability.definition.backend, Backend::Caplets(_));
+        let id = capability.definition.id.as_str();
+        let is_chosen_member = |one: &Arc<Capability>| {
+            let ids = self.catalog.with_sets(one);
+            ids.contains(&id) && chosen.has_some_of(&ids)
+        };
+        !(is_set && self.catalog.capabilities().any(is_chosen_member))
+    }
+
+    /// True when only some tools are had of a capability, and nothing else.
+    fn has_tools_only(&self, ids: &[&str]) -> bool {
+        self.chosen.as_ref().is_some_and(|chosen| !chosen.has_all_of(ids))
+    }
+
     fn denies(&self, capability: &Capability) -> bool {
         let ids = self.catalog.with_sets(capability);
         self.clearance.denies_all_of(&self.catalog.config().policy, &ids)
     }
 
     fn shown(&self, capability: &Arc<Capability>, gone: &BTreeSet<&str>) -> Arc<Capability> {
-        let Some(known) = &capability.discovery else { return Arc::clone(capability) };
         let policy = &self.catalog.config().policy;
         let ids = self.catalog.with_sets(capability);
-        let may_deny = self.clearance.may_deny_some_of(policy, &ids);
         let is_set = matches!(capability.definition.backend, Backend::Caplets(_));
-        if !may_deny && !is_set && capability.held.is_empty() {
+        // A set has nothing but its members, which are shown or gone by themselves.
+        let tools_only = !is_set && self.has_tools_only(&ids);
+        let may_deny = self.clearance.may_deny_some_of(policy, &ids);
+        let may_shelve = self.shelved.is_some_and(|shelved| shelved.has_some_of(&ids));
+        if !may_deny && !may_shelve && !tools_only && !is_set && capability.held.is_empty() {
             return Arc::clone(capability);
         }
         let is_shown = |tool: &&Arc<Tool>| {
@@ -86,16 +137,32 @@ impl Screen<'_> {
             let is_denied =
                 || may_deny && self.clearance.rule_on(policy, &subject).effect == Effect::Deny;
             let has_gone = || is_set && gone.contains(member().as_str());
-            !(is_held || is_denied() || has_gone())
+            let is_chosen =
+                !tools_only || self.chosen.as_ref().is_none_or(|chosen| chosen.has(&ids, name));
+            let is_shelved = self.shelved.is_some_and(|shelved| shelved.has(&ids, name));
+            is_chosen && !(is_shelved || is_held || is_denied() || has_gone())
         };
-        let tools: Vec<_> = known.tools.iter().filter(is_shown).cloned().collect();
-        if tools.len() == known.tools.len() {
+        let shown = |known: &Arc<Discovery>| {
+            let tools: Vec<_> = known.tools.iter().filter(is_shown).cloned().collect();
+            if tools.len() == known.tools.len() && !tools_only {
+                return Arc::clone(known);
+            }
+            let mut rest = Discovery { tools, ..Discovery::clone(known) };
+            if tools_only {
+                rest.resources.clear();
+                rest.resource_templates.clear();
+                rest.prompts.clear();
+            }
+            Arc::new(rest)
+        };
+        let discovery = capability.discovery.as_ref().map(shown);
+        let is_same = match (&discovery, &capability.discovery) {
+            (Some(shown), Some(known)) => Arc::ptr_eq(shown, known),
+            _ => true,
+        };
+        if is_same && !tools_only {
             return Arc::clone(capability);
         }
-        let discovery = Discovery { tools, ..Discovery::clone(known) };
-        Arc::new(Capability {
-            discovery: Some(Arc::new(discovery)),
-            ..Capability::clone(capability)
-        })
+        Arc::new(Capability { discovery, tools_only, ..Capability::clone(capability) })
     }
 }

@@ -1,6 +1,10 @@
 //! A tool's call in one line of TypeScript-like text: `read_file(path: string, limit?: number)`.
 
+mod brief;
+
 use serde_json::Value;
+
+pub use brief::brief_signature;
 
 use crate::{
     Tool,

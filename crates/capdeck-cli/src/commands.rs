@@ -4,29 +4,41 @@ mod add;
 mod approvals;
 mod approve;
 mod artifacts;
+mod attach;
 mod auth;
 mod budget;
 mod call;
 mod check;
+mod clean;
+mod cmp;
 mod completions;
+mod connect;
 mod describe;
+mod disconnect;
 mod doctor;
+mod get;
+mod import;
 mod init;
 mod inspect;
+mod install;
 mod list;
+mod package;
 mod pins;
+mod remove;
 mod run;
 mod runs;
 mod schema;
 mod search;
 mod serve;
 mod setup;
+mod sh;
 mod test;
 mod tools;
 mod trust;
 mod types;
 mod untrust;
 mod up;
+mod update;
 mod validate;
 mod vault;
 mod why;
@@ -44,6 +56,7 @@ use crate::{
 pub(crate) enum Command {
     Up(up::UpArgs),
     Serve(serve::ServeArgs),
+    Attach(attach::AttachArgs),
     List(list::ListArgs),
     Inspect(inspect::InspectArgs),
     Why(why::WhyArgs),
@@ -51,10 +64,12 @@ pub(crate) enum Command {
     Describe(describe::DescribeArgs),
     Search(search::SearchArgs),
     Call(call::CallArgs),
+    Sh(sh::ShArgs),
     Run(run::RunArgs),
     Runs(runs::RunsArgs),
     Test(test::TestArgs),
     Types(types::TypesArgs),
+    Cmp(cmp::CmpArgs),
     Artifacts(artifacts::ArtifactsArgs),
     Auth(auth::AuthArgs),
     Vault(vault::VaultArgs),
@@ -63,6 +78,14 @@ pub(crate) enum Command {
     Validate(validate::ValidateArgs),
     Add(add::AddArgs),
     Init(init::InitArgs),
+    Connect(connect::ConnectArgs),
+    Disconnect(disconnect::DisconnectArgs),
+    Import(import::ImportArgs),
+    Get(get::GetArgs),
+    Update(update::UpdateArgs),
+    Remove(remove::RemoveArgs),
+    Install(install::InstallArgs),
+    Clean(clean::CleanArgs),
     Trust(trust::TrustArgs),
     Untrust(untrust::UntrustArgs),
     Setup(setup::SetupArgs),
@@ -80,6 +103,7 @@ impl Command {
         match self {
             Self::Up(args) => up::run(args, context),
             Self::Serve(args) => serve::run(args, context),
+            Self::Attach(args) => attach::run(args, context),
             Self::List(args) => list::run(args, context),
             Self::Inspect(args) => inspect::run(args, context),
             Self::Why(args) => why::run(args, context),
@@ -87,10 +111,12 @@ impl Command {
             Self::Describe(args) => describe::run(args, context),
             Self::Search(args) => search::run(args, context),
             Self::Call(args) => call::run(args, context),
+            Self::Sh(args) => sh::run(args, context),
             Self::Run(args) => run::run(args, context),
             Self::Runs(args) => runs::run(args, context),
             Self::Test(args) => test::run(args, context),
             Self::Types(args) => types::run(args, context),
+            Self::Cmp(args) => cmp::run(args, context),
             Self::Artifacts(args) => artifacts::run(args, context),
             Self::Auth(args) => auth::run(args, context),
             Self::Vault(args) => vault::run(args, context),
@@ -99,6 +125,14 @@ impl Command {
             Self::Validate(args) => validate::run(args, context),
             Self::Add(args) => add::run(args, context),
             Self::Init(args) => init::run(args, context),
+            Self::Connect(args) => connect::run(args, context),
+            Self::Disconnect(args) => disconnect::run(args, context),
+            Self::Import(args) => import::run(args, context),
+            Self::Get(args) => get::run(args, context),
+            Self::Update(args) => update::run(args, context),
+            Self::Remove(args) => remove::run(args, context),
+            Self::Install(args) => install::run(args, context),
+            Self::Clean(args) => clean::run(args, context),
             Self::Trust(args) => trust::run(args, context),
             Self::Untrust(args) => untrust::run(args, context),
             Self::Setup(args) => setup::run(args, context),
@@ -114,7 +148,7 @@ impl Command {
     /// Servers say what goes wrong; one-shot commands fail with their own error instead.
     pub(crate) fn default_log(&self) -> DefaultLog {
         match self {
-            Self::Up(_) | Self::Serve(_) => DefaultLog::Warnings,
+            Self::Up(_) | Self::Serve(_) | Self::Attach(_) => DefaultLog::Warnings,
             _ => DefaultLog::Nothing,
         }
     }

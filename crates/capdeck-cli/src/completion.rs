@@ -1,5 +1,7 @@
 //! Answers a shell that asks what could come next. Never connects: tools come from what is already known.
 
+mod shell_line;
+
 use std::{
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
@@ -51,7 +53,10 @@ pub(crate) fn answer(
         printer.bytes(&script(&name, env)?);
         return Ok(ExitStatus::Done);
     }
-    let mut command = Args::command();
+    let mut command = match shell_line::words_after_sh(&typed) {
+        Some(words) => shell_line::command(known().as_deref(), &words),
+        None => Args::command(),
+    };
     command.build();
     let mut candidates = Vec::new();
     completer

@@ -13,8 +13,9 @@ pub(crate) const COMPLETE: &str = "CAPDECK_COMPLETE";
 const EXECUTABLE: &str = "CAPDECK_EXE";
 
 /// Keys of the host itself. A definition must not be able to send them anywhere.
-const WITHHELD: [&str; 4] = [
+const WITHHELD: [&str; 5] = [
     "CAPDECK_ADMIN_KEY",
+    "CAPDECK_ATTACH_KEY",
     "CAPDECK_KEY_FILE",
     "CAPLETS_ENCRYPTION_KEY",
     "CAPLETS_ENCRYPTION_KEY_FILE",
@@ -37,6 +38,8 @@ pub(crate) struct EnvVars {
     pub(crate) public_url: Option<String>,
     /// `CAPDECK_ADMIN_KEY`.
     pub(crate) admin_key: Option<Secret>,
+    /// `CAPDECK_ATTACH_KEY`.
+    pub(crate) attach_key: Option<Secret>,
     /// `CAPDECK_KEY_FILE`.
     pub(crate) key_file: Option<PathBuf>,
     /// `CAPLETS_ENCRYPTION_KEY`.
@@ -49,6 +52,8 @@ pub(crate) struct EnvVars {
     pub(crate) caplets_config: Option<PathBuf>,
     /// `CAPLETS_PROJECT_CONFIG`.
     pub(crate) caplets_project_config: Option<PathBuf>,
+    /// `CMP_TOOL_PATH`: folders that are CMP tools, between colons.
+    pub(crate) cmp_tool_path: Vec<PathBuf>,
     /// `NO_COLOR`, when it is not empty.
     pub(crate) no_color: bool,
     /// `TERM=dumb`: a terminal that understands no colours.
@@ -85,12 +90,14 @@ impl EnvVars {
             port: text("CAPDECK_PORT"),
             public_url: text("CAPDECK_PUBLIC_URL"),
             admin_key: text("CAPDECK_ADMIN_KEY").map(Secret::new),
+            attach_key: text("CAPDECK_ATTACH_KEY").map(Secret::new),
             key_file: path("CAPDECK_KEY_FILE"),
             caplets_key: text("CAPLETS_ENCRYPTION_KEY").map(Secret::new),
             caplets_key_file: path("CAPLETS_ENCRYPTION_KEY_FILE"),
             log: text("CAPDECK_LOG"),
             caplets_config: path("CAPLETS_CONFIG"),
             caplets_project_config: path("CAPLETS_PROJECT_CONFIG"),
+            cmp_tool_path: paths("CMP_TOOL_PATH"),
             no_color: text("NO_COLOR").is_some(),
             dumb_terminal: text("TERM").is_some_and(|terminal| terminal == "dumb"),
             complete: text(COMPLETE).filter(|shell| shell != "0"),
@@ -114,6 +121,11 @@ fn text(name: &str) -> Option<String> {
 
 fn path(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn paths(name: &str) -> Vec<PathBuf> {
+    let named = env::var_os(name).unwrap_or_default();
+    env::split_paths(&named).filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
 fn base_folders() -> Option<BaseFolders> {

@@ -4,7 +4,9 @@
 //! shows. Nothing here knows how a backend works or what a protocol message looks like.
 
 mod args;
+mod arguments;
 mod browser;
+mod caplet_document;
 mod commands;
 mod completion;
 mod context;
@@ -24,6 +26,7 @@ mod settings;
 mod starter;
 mod table;
 mod target;
+mod tokens;
 
 use std::process::ExitCode;
 

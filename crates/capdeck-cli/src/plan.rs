@@ -1,8 +1,9 @@
 //! What a definition would do on this machine, told before anybody agrees to it. Nothing is shortened.
 
 use capdeck_definition::{
-    Auth, Backend, CliTools, Definition, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, HttpBlock,
-    McpServer, Network, OpenApiEndpoint, Setup, SetupStep,
+    Auth, Backend, CliTools, CmpTool, Definition, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi,
+    HttpBlock, McpServer, Network, OpenApiEndpoint, Setup, SetupStep, Tailoring, ToolChoice,
+    capa::Value,
 };
 
 use crate::plain_text::{command_line, one_line, written};
@@ -16,12 +17,14 @@ pub(crate) fn plan(definition: &Definition) -> Vec<String> {
         Backend::GraphQl(api) => graphql(api),
         Backend::Http(api) => http(api),
         Backend::Cli(tools) => cli(tools),
+        Backend::Cmp(tool) => cmp(tool),
         Backend::Caplets(set) => [&set.config_path, &set.caplets_root]
             .into_iter()
             .flatten()
             .map(|path| format!("reads definitions from {}", one_line(path)))
             .collect(),
     };
+    lines.extend(definition.tailoring.iter().flat_map(|tailoring| tailored(tailoring)));
     if let Some(setup) = &definition.setup {
         lines.extend(setup_plan(setup));
     }
@@ -107,7 +110,50 @@ fn cli(tools: &CliTools) -> Vec<String> {
         let env = tools.env.iter().chain(&action.env);
         format!("{name} runs {}{}", command_line(words), surroundings(cwd, env))
     };
-    tools.actions.iter().map(line).collect()
+    let init = |(name, action): (&String, &capdeck_definition::CliAction)| {
+        let init = action.init.as_ref()?;
+        let words = std::iter::once(&init.command).chain(&init.args).map(String::as_str);
+        let more = surroundings(init.cwd.as_deref(), &init.env);
+        Some(format!("{name} first runs {}, once{more}", command_line(words)))
+    };
+    let mut lines: Vec<String> = tools.actions.iter().map(line).collect();
+    lines.extend(tools.actions.iter().filter_map(init));
+    lines
+}
+
+/// The programs and files that a capability file names beside a server.
+fn tailored(tailoring: &Tailoring) -> Vec<String> {
+    let mut lines = Vec::new();
+    let values = tailoring.env.iter().chain(&tailoring.headers);
+    for (name, value) in values {
+        let from = match value {
+            Value::Text(_) => continue,
+            Value::FromEnv(variable) => format!("the variable {}", one_line(variable)),
+            Value::FromFile(path) => format!("the file {}", one_line(path)),
+            Value::FromCommand(words) => {
+                format!("what is printed by {}", command_line(words.iter().map(String::as_str)))
+            }
+        };
+        lines.push(format!("takes {} from {from}", one_line(name)));
+    }
+    if let ToolChoice::Chosen(tools) = &tailoring.tools {
+        lines.extend(tools.iter().filter_map(|tool| {
+            let formatter = tool.formatter.as_ref()?;
+            let (tool, line) = (one_line(&tool.id), one_line(&formatter.cmd));
+            Some(format!("passes results of {tool} through {line}"))
+        }));
+    }
+    lines
+}
+
+fn cmp(tool: &CmpTool) -> Vec<String> {
+    let first = tool.bin.as_ref().map_or_else(String::new, |bin| {
+        format!(", programs of {} first", one_line(&bin.display().to_string()))
+    });
+    let line = |(name, intent): (&String, &capdeck_definition::CmpIntent)| {
+        format!("{name} runs {}{first}", one_line(intent.command.text()))
+    };
+    tool.intents.iter().map(line).collect()
 }
 
 fn sources(places: [&Option<String>; 2]) -> Vec<String> {

@@ -7,7 +7,10 @@ mod progress;
 
 use std::{
     io::{self, IsTerminal as _, Write},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use serde::Serialize;
@@ -31,7 +34,7 @@ pub(crate) enum ColorChoice {
 /// How a run talks, decided once from flags, environment and terminal.
 #[derive(Debug)]
 pub(crate) struct Printer {
-    format: Format,
+    is_json: AtomicBool,
     quiet: bool,
     stdout: Palette,
     stderr: Palette,
@@ -68,7 +71,7 @@ impl Printer {
             ColorChoice::Auto | ColorChoice::Never => Palette::Plain,
         };
         Self {
-            format,
+            is_json: AtomicBool::new(format == Format::Json),
             quiet,
             stdout: palette(stdout),
             stderr: palette(stderr),
@@ -79,7 +82,12 @@ impl Printer {
     }
 
     pub(crate) fn wants_json(&self) -> bool {
-        self.format == Format::Json
+        self.is_json.load(Ordering::Relaxed)
+    }
+
+    /// Data is JSON from now on: the flag was found late, among the flags of a tool.
+    pub(crate) fn switch_to_json(&self) {
+        self.is_json.store(true, Ordering::Relaxed);
     }
 
     /// The colours of stdout.

@@ -57,17 +57,18 @@ pub(crate) fn single_thread() -> Result<Runtime, Failure> {
     Builder::new_current_thread().enable_all().build().map_err(|error| no_runtime(&error))
 }
 
-/// Ends when the person or the system asks the process to stop.
-pub(crate) async fn stop_signal() {
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        // Without handlers the signals end the process the default way, and the guardian the children.
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+/// Ends when the person or the system asks the process to stop. Heard from the moment this is called.
+pub(crate) fn stop_signal() -> impl Future<Output = ()> {
+    let handlers = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    async move {
+        let (Ok(mut interrupt), Ok(mut terminate)) = handlers else {
+            // Without handlers the signals end the process the default way, and the guardian the children.
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
     }
 }
 

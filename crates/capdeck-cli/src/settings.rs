@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use capdeck_auth::{Environment, KeySettings, Vault};
+use capdeck_auth::{Environment, KeySettings, Secret, Vault};
+use capdeck_catalog::sha256_hex;
 use capdeck_definition::{Exposure, Owner, Project, Root, find_project};
 use capdeck_host::{ApprovalStore, GuardianCommand, Host, HostSettings, RunStore, WorkerCommand};
 
@@ -18,6 +19,9 @@ pub(crate) const GUARDIAN: &str = "__guardian";
 
 /// The hidden subcommand that runs code of code mode.
 pub(crate) const SANDBOX_WORKER: &str = "__sandbox-worker";
+
+/// Where a machine's CMP tools are installed for everyone.
+const SHARED_CMP_TOOLS: &str = "/usr/local/share/cmp/tools";
 
 /// Resolved settings. Nothing here is read from the environment again.
 #[derive(Debug, Clone)]
@@ -79,8 +83,34 @@ impl Settings {
         })
     }
 
+    /// Opens the host for a deck that another host's is added to: without a starter deck, and with the other host's key in a
+    /// variable that no file can name, because its name is made up here.
+    pub(crate) fn open_host_with(
+        &self,
+        key: Option<&Secret>,
+    ) -> Result<(Host, Option<String>), Failure> {
+        self.check_folders()?;
+        let mut settings = HostSettings { starter: Vec::new(), ..self.host_settings() };
+        let variable = key.map(|key| {
+            let name = format!("CAPDECK_ATTACHED_{}", random_word());
+            let known = settings
+                .environment
+                .iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let with_key = known.chain([(name.clone(), key.expose().to_owned())]).collect();
+            settings.environment = with_key;
+            name
+        });
+        Ok((Host::open(settings), variable))
+    }
+
     /// Opens the host. Broken files never fail this; a deck that is no folder does.
     pub(crate) fn open_host(&self) -> Result<Host, Failure> {
+        self.check_folders()?;
+        Ok(Host::open(self.host_settings()))
+    }
+
+    fn check_folders(&self) -> Result<(), Failure> {
         if self.config_is_named {
             existing_folder(&self.config_dir, "--config").map_err(|failure| {
                 failure.hint(format!(
@@ -89,12 +119,13 @@ impl Settings {
                 ))
             })?;
         }
-        for root in &self.user_roots {
+        let decks = self.user_roots.iter().filter(|root| root.owner == Owner::User);
+        for root in decks {
             if root.dir.exists() && !root.dir.is_dir() {
                 return Err(not_a_folder(&root.dir, "the user deck"));
             }
         }
-        Ok(Host::open(self.host_settings()))
+        Ok(())
     }
 
     /// What people approved. Needs no deck.
@@ -112,6 +143,21 @@ impl Settings {
         self.worker().ok_or_else(|| {
             Failure::setup("NO_PROGRAM", "this program cannot find itself, so it cannot run code")
         })
+    }
+
+    /// Where a running host of the very same decks answers `capdeck sh`.
+    pub(crate) fn shell_socket(&self) -> PathBuf {
+        let real = |dir: &Path| dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        let project = self.project.iter().map(|project| project.dir.as_path());
+        let decks = self.user_roots.iter().map(|root| root.dir.as_path());
+        let places: Vec<String> = project
+            .chain([Path::new("")])
+            .chain(decks)
+            .chain([self.cache_dir.as_path()])
+            .map(|dir| real(dir).to_string_lossy().into_owned())
+            .collect();
+        let identity: String = sha256_hex(&places.join("\0")).chars().take(24).collect();
+        self.state_dir.join("sh").join(format!("{identity}.sock"))
     }
 
     fn worker(&self) -> Option<WorkerCommand> {
@@ -145,6 +191,14 @@ impl Settings {
     }
 }
 
+/// A word that nobody can guess.
+fn random_word() -> String {
+    let one = std::hash::RandomState::new();
+    let other = std::hash::RandomState::new();
+    let number = |state: &std::hash::RandomState| std::hash::BuildHasher::hash_one(state, 0_u8);
+    format!("{:016X}{:016X}", number(&one), number(&other))
+}
+
 /// What the environment says about the key, and where Caplets keeps one.
 fn key_settings(env: &EnvVars, here: &Path, state_dir: &Path) -> KeySettings {
     let states = env.base.iter().map(|base| base.state.as_path());
@@ -165,11 +219,22 @@ fn user_roots(config_dir: &Path, is_chosen: bool, env: &EnvVars, here: &Path) ->
         Some(file) => here.join(file).parent().map(Path::to_owned),
         None => env.base.as_ref().map(|base| base.config.join("caplets")),
     };
-    let mut roots = Vec::new();
+    let mut roots = cmp_roots(env, here);
     if !is_chosen && let Some(caplets) = caplets.filter(|dir| dir.is_dir()) {
         roots.push(root(caplets));
     }
     roots.push(root(config_dir.to_owned()));
+    roots
+}
+
+/// Where CMP tools live, the shared place first and what the variable names last. They are the person's whatever deck was
+/// named, as they are installed apart from any deck.
+fn cmp_roots(env: &EnvVars, here: &Path) -> Vec<Root> {
+    let own = env.home.as_ref().map(|home| home.join(".cmp/tools"));
+    let places = [Some(PathBuf::from(SHARED_CMP_TOOLS)), own].into_iter().flatten();
+    let mut roots: Vec<Root> = places.map(|dir| Root { dir, owner: Owner::CmpTools }).collect();
+    let named = env.cmp_tool_path.iter();
+    roots.extend(named.map(|dir| Root { dir: here.join(dir), owner: Owner::CmpTool }));
     roots
 }
 

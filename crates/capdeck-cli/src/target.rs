@@ -1,5 +1,7 @@
 //! `ID TOOL` or `ID.TOOL`: two ways to name one tool.
 
+use capdeck_definition::CapabilityFile;
+
 use crate::errors::Failure;
 
 /// One tool of one capability.
@@ -20,6 +22,21 @@ pub(crate) fn split(word: &str) -> (String, Option<String>) {
 }
 
 impl ToolTarget {
+    /// The same where a project's capability file may know the first word: as `group.tool` or as a tool's bare id.
+    pub(crate) fn take_from<'a>(
+        file: Option<&CapabilityFile>,
+        first: &str,
+        rest: &'a [String],
+    ) -> Result<(Self, &'a [String]), Failure> {
+        let names_both =
+            split(first).1.is_some() || rest.first().is_none_or(|word| word.contains('='));
+        let located = file.filter(|_| names_both).and_then(|file| file.locate(first));
+        match located {
+            Some((id, tool)) => Ok((Self { id: id.to_string(), tool }, rest)),
+            None => Self::take(first, rest),
+        }
+    }
+
     /// The target of `words`, and the words after it.
     pub(crate) fn take<'a>(
         first: &str,

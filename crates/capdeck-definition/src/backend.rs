@@ -2,6 +2,7 @@
 
 pub(crate) mod chaos;
 pub(crate) mod cli;
+pub(crate) mod cmp;
 pub(crate) mod google_discovery;
 pub(crate) mod graphql;
 pub(crate) mod http;
@@ -13,7 +14,8 @@ pub(crate) mod set;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CapletSet, CliTools, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, McpServer, OpenApiEndpoint,
+    CapletSet, CliTools, CmpTool, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, McpServer,
+    OpenApiEndpoint,
 };
 
 /// What stands behind a capability.
@@ -28,6 +30,7 @@ pub enum Backend {
     GraphQl(GraphQlEndpoint),
     Http(HttpApi),
     Cli(CliTools),
+    Cmp(CmpTool),
     Caplets(CapletSet),
 }
 
@@ -43,6 +46,7 @@ pub enum BackendKind {
     GraphQl,
     Http,
     Cli,
+    Cmp,
     Caplets,
 }
 
@@ -56,6 +60,7 @@ impl Backend {
             Self::GraphQl(_) => BackendKind::GraphQl,
             Self::Http(_) => BackendKind::Http,
             Self::Cli(_) => BackendKind::Cli,
+            Self::Cmp(_) => BackendKind::Cmp,
             Self::Caplets(_) => BackendKind::Caplets,
         }
     }
@@ -71,6 +76,7 @@ impl BackendKind {
             Self::GraphQl => "graphql",
             Self::Http => "http",
             Self::Cli => "cli",
+            Self::Cmp => "cmp",
             Self::Caplets => "caplets",
         }
     }

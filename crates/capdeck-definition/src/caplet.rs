@@ -96,6 +96,7 @@ fn read(
             shared: caplet.shared.clone().with_block(block.fields),
             icon: caplet.icon.clone(),
             backend,
+            tailoring: None,
         });
         parsed.definitions.push(Placed { definition, place: root.key_place(key) });
     }
@@ -164,6 +165,7 @@ impl Caplet<'_> {
                 shared: shared.inherit(&self.shared),
                 icon: self.icon.clone(),
                 backend,
+                tailoring: None,
             });
             parsed.definitions.push(Placed { definition, place: map.key_place(&child.id) });
             return;

@@ -6,13 +6,16 @@ use std::{
 };
 
 use crate::{
-    Deck, Diagnostic, Owner, Root,
+    Deck, Diagnostic, Owner, Project, Root,
     deck::{Assembly, Scope},
-    load::Loaded,
+    load::{Loaded, cmp_tool_of, holds_cmp_tools, is_cmp_tool},
+    project::{has_capability_file, project_roots},
 };
 
-/// Reads what each path is: a `.md` file is a Caplet, a folder with `CAPLET.md` one capability, any other folder a
-/// root, and a `.json`, `.yaml` or `.yml` file a config. The result is a deck like any other, for its diagnostics.
+/// Reads what each path is: a `.md` file is a Caplet, a folder with `CAPLET.md` one capability, one with
+/// `cmp/manifest.json` a CMP tool, one whose folders are such tools a place for them, one with a capability file a project,
+/// any other folder a root. The files of a CMP tool are that tool, `capabilities.json` or `.yaml` is a capability file, and
+/// any other `.json`, `.yaml` or `.yml` file a config. The result is a deck like any other, for its diagnostics.
 pub fn check_paths(paths: &[PathBuf]) -> Deck {
     let mut assembly = Assembly::default();
     for path in paths {
@@ -28,12 +31,21 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
                 continue;
             }
         };
+        if is_dir && has_capability_file(path) {
+            let project = Project { dir: path.clone(), roots: project_roots(path) };
+            assembly.add_project(&project);
+            continue;
+        }
         let root = Root { dir: folder_of(path, is_dir), owner: Owner::User };
         let scope = Scope::of_root(&root);
         let loaded = if is_dir {
             let capability = path.join("CAPLET.md");
             if capability.is_file() {
                 Loaded::caplet(&capability, name_of(path), layers.file)
+            } else if is_cmp_tool(path) {
+                Loaded::cmp_tool(path)
+            } else if holds_cmp_tools(path) {
+                Loaded::cmp_tools(path)
             } else {
                 Loaded::root(path, layers)
             }
@@ -43,6 +55,10 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
                     Loaded::caplet(path, name_of(&root.dir), layers.file)
                 }
                 "md" => Loaded::caplet(path, stem(path), layers.file),
+                "json" if let Some(tool) = cmp_tool_of(path) => Loaded::cmp_tool(&tool),
+                "json" | "yaml" | "yml" if stem(path) == "capabilities" => {
+                    Loaded::capability_file(path)
+                }
                 "json" | "yaml" | "yml" => Loaded::config(path, layers.config),
                 _ => {
                     assembly.report(
@@ -58,6 +74,23 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
             }
         };
         assembly.add(loaded, &scope);
+    }
+    let mut deck = assembly.finish();
+    deck.project_hash = None;
+    deck
+}
+
+/// Reads paths that must be CMP tools, places for them, or their files.
+pub fn check_cmp_paths(paths: &[PathBuf]) -> Deck {
+    let mut assembly = Assembly::default();
+    for path in paths {
+        let loaded = match cmp_tool_of(path) {
+            Some(tool) => Loaded::cmp_tool(&tool),
+            None if holds_cmp_tools(path) && !is_cmp_tool(path) => Loaded::cmp_tools(path),
+            None => Loaded::cmp_tool(path),
+        };
+        let root = Root { dir: path.clone(), owner: Owner::CmpTool };
+        assembly.add(loaded, &Scope::of_root(&root));
     }
     let mut deck = assembly.finish();
     deck.project_hash = None;

@@ -108,13 +108,10 @@ fn adopt_id(
     findings: &mut Findings,
     broken: &mut BrokenEntries,
 ) {
-    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if pattern::is_id(&server.key) {
         return;
     }
-    let spaced: String = server.key.chars().map(|c| if legal(c) { c } else { ' ' }).collect();
-    let joined = spaced.split_whitespace().collect::<Vec<_>>().join("-");
-    let id: String = joined.chars().take(64).collect();
+    let id = pattern::id_from(&server.key);
     if id.is_empty() || taken.contains(&id) {
         // The schema reports an illegal id; a clash is only visible here.
         if !id.is_empty() {

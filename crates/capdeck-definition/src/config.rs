@@ -225,7 +225,7 @@ fn define_entry(
     let id = origin.qualify(&entry.id, map.key_place(&entry.id), findings);
     match (id, findings.first_error_since(mark)) {
         (Some(id), None) => {
-            let draft = Draft { id, parent: None, shared, icon: None, backend };
+            let draft = Draft { id, parent: None, shared, icon: None, backend, tailoring: None };
             let place = map.key_place(&entry.id);
             parsed.definitions.push(Placed { definition: origin.define(draft), place });
         }

@@ -7,15 +7,15 @@ use std::{
 };
 
 use crate::{
-    Backend, CapabilityId, DeckConfig, Definition, Diagnostic, Format, Layer, Owner, Root, Source,
-    SourceFile,
+    Backend, CapabilityFile, CapabilityId, DeckConfig, Definition, Diagnostic, Format, Layer,
+    Owner, Project, Root, Source, SourceFile, cmp,
     draft::Origin,
     fingerprint::sha256_hex,
     load::Loaded,
     parsed::{self, Parsed, Placed},
     set::{self, SetBudget},
     shape::config_file::ConfigFile,
-    skill_hash::skill_lines,
+    skill_hash::{skill_lines, variables_line},
 };
 
 /// Everything read from a deck's roots. Reading never fails as a whole.
@@ -35,6 +35,8 @@ pub struct Deck {
     pub diagnostics: Vec<Diagnostic>,
     /// SHA-256 over the names and contents of every file read for a project, sets included. Keys the person's trust.
     pub project_hash: Option<String>,
+    /// The project's capability file. Like everything of a project it counts for nothing until that is trusted.
+    pub capability_file: Option<Arc<CapabilityFile>>,
     /// The folders and files whose change means: read again.
     pub watched: Vec<PathBuf>,
 }
@@ -55,15 +57,26 @@ impl Deck {
     pub fn read(roots: &[Root]) -> Self {
         let mut assembly = Assembly::default();
         for root in roots {
-            let loaded = Loaded::root(&root.dir, root.owner.layers());
-            let scope = Scope::of_root(root);
-            if root.owner == Owner::Project {
-                assembly.project_lines.extend(skill_lines(&root.dir, &scope.base));
-            }
-            assembly.add(loaded, &scope);
+            assembly.add_root(root);
         }
         let mut deck = assembly.finish();
-        if roots.iter().all(|root| root.owner == Owner::User) {
+        if roots.iter().all(|root| root.owner != Owner::Project) {
+            deck.project_hash = None;
+        }
+        deck
+    }
+
+    /// Reads the person's roots and, above them, a project: its capability file, then its roots.
+    pub fn open(user_roots: &[Root], project: Option<&Project>) -> Self {
+        let mut assembly = Assembly::default();
+        for root in user_roots {
+            assembly.add_root(root);
+        }
+        if let Some(project) = project {
+            assembly.add_project(project);
+        }
+        let mut deck = assembly.finish();
+        if !project.is_some_and(Project::has_deck) {
             deck.project_hash = None;
         }
         deck
@@ -100,11 +113,21 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
+    pub(crate) fn of_project(dir: &Path) -> Self {
+        let chain = Vec::new();
+        Self { owner: Owner::Project, member_of: None, depth: 0, chain, base: dir.to_owned() }
+    }
+
     pub(crate) fn of_root(root: &Root) -> Self {
         let chain = root.dir.canonicalize().into_iter().collect();
         let base = root.dir.parent().unwrap_or(Path::new("")).to_owned();
         Self { owner: root.owner, member_of: None, depth: 0, chain, base }
     }
+}
+
+/// Whether a capability file may name variables, whose values the project's `.env` may set.
+fn takes_variables(file: &SourceFile) -> bool {
+    file.text.as_ref().is_ok_and(|text| text.contains("${"))
 }
 
 /// A deck while it is put together.
@@ -117,6 +140,31 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
+    pub(crate) fn add_root(&mut self, root: &Root) {
+        let loaded = match root.owner {
+            Owner::User | Owner::Project => Loaded::root(&root.dir, root.owner.layers()),
+            Owner::CmpTools => Loaded::cmp_tools(&root.dir),
+            Owner::CmpTool => Loaded::cmp_tool(&root.dir),
+        };
+        let scope = Scope::of_root(root);
+        if root.owner == Owner::Project {
+            self.project_lines.extend(skill_lines(&root.dir, &scope.base));
+        }
+        self.add(loaded, &scope);
+    }
+
+    pub(crate) fn add_project(&mut self, project: &Project) {
+        let loaded = Loaded::capability_file_of(&project.dir);
+        if loaded.files.iter().any(takes_variables) {
+            self.project_lines.extend(variables_line(&project.dir));
+        }
+        let scope = Scope::of_project(&project.dir);
+        self.add(loaded, &scope);
+        for root in &project.roots {
+            self.add_root(root);
+        }
+    }
+
     /// Parses files and adds what they yield, sets with their members.
     pub(crate) fn add(&mut self, loaded: Loaded, scope: &Scope) {
         self.deck.watched.extend(loaded.watched);
@@ -136,6 +184,7 @@ impl Assembly {
             let parsed = parsed::parse(file, &Origin::of(file, scope.member_of.as_ref()));
             definitions.extend(self.take(parsed, file, scope));
         }
+        self.deck.diagnostics.extend(cmp::tell_apart(&mut definitions));
         for placed in self.without_repeats(definitions) {
             self.define(placed, scope);
         }
@@ -156,6 +205,12 @@ impl Assembly {
     fn take(&mut self, parsed: Parsed, file: &SourceFile, scope: &Scope) -> Vec<Placed> {
         self.deck.diagnostics.extend(parsed.diagnostics);
         self.deck.quarantined.extend(parsed.quarantined);
+        if let Some(file) = parsed.capability_file {
+            if let Some(chosen) = file.options.tool_exposure {
+                self.deck.config.exposure = Some(chosen.exposure());
+            }
+            self.deck.capability_file = Some(Arc::new(file));
+        }
         // The options of a set's own config concern nobody outside it.
         if file.format == Format::Config && scope.member_of.is_none() {
             self.configure(parsed.options.as_ref(), file.layer);

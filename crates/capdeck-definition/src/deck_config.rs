@@ -1,9 +1,11 @@
 //! The host options of a deck, merged from its config files.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Exposure, FlowMode, Layer, PinMode, Policy,
+    Exposure, FlowMode, Layer, PinMode, Policy, ViewConfig,
     shape::config_file::{ConfigFile, NamespaceAliases},
 };
 
@@ -41,6 +43,8 @@ pub struct DeckConfig {
     pub pins: PinMode,
     /// What a project demands at least, whatever else is said.
     pub least_pins: PinMode,
+    /// Parts of the deck by name.
+    pub views: BTreeMap<String, ViewConfig>,
     /// Labels for decks that share an id.
     pub namespace_aliases: NamespaceAliases,
     /// Where the HTTP host listens, from the user's own config only.
@@ -109,6 +113,7 @@ impl Default for DeckConfig {
             policy: Policy::default(),
             pins: PinMode::default(),
             least_pins: PinMode::Off,
+            views: BTreeMap::new(),
             namespace_aliases: NamespaceAliases::default(),
             serve: ServeConfig::default(),
         }
@@ -154,6 +159,13 @@ impl DeckConfig {
             self.policy.add_user(&file.rules);
             self.pins = file.pins.unwrap_or(self.pins);
             self.flow = file.flow.unwrap_or(self.flow);
+        }
+        for (name, view) in &file.views {
+            // A project must not widen a view of the person's.
+            let is_taken = layer.needs_trust() && self.views.contains_key(name);
+            if !is_taken {
+                self.views.insert(name.clone(), view.clone());
+            }
         }
         if let Some(aliases) = &file.namespace_aliases {
             let merged = &mut self.namespace_aliases;

@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Backend, Exposure, PinMode, Setup, Source, pattern};
+use crate::{Backend, Exposure, PinMode, Setup, Source, Tailoring, pattern};
 
 /// A capability as a file declares it. Plural files yield one of these per child.
 ///
@@ -34,6 +34,8 @@ pub struct Definition {
     pub icon: Option<String>,
     pub disabled: bool,
     pub backend: Backend,
+    /// What a capability file says about its tools and values; other files have none.
+    pub tailoring: Option<Arc<Tailoring>>,
     pub source: Source,
     /// The folder relative paths were resolved against: the file's own.
     pub base_dir: PathBuf,
@@ -62,6 +64,7 @@ impl Definition {
             icon: None,
             disabled: false,
             backend,
+            tailoring: None,
             base_dir: source.path.parent().map(PathBuf::from).unwrap_or_default(),
             source,
             fingerprint: String::new(),

@@ -104,6 +104,18 @@ impl Findings {
             .map(|diagnostic| diagnostic.message.as_str())
     }
 
+    /// Whether there is an error of another kind than this.
+    pub(crate) fn has_error_besides(&self, code: &str) -> bool {
+        self.diagnostics.iter().any(|found| found.severity == Severity::Error && found.code != code)
+    }
+
+    /// Makes warnings of what was recorded after `mark`, where a mistake costs only the entry it is in.
+    pub(crate) fn soften_since(&mut self, mark: usize) {
+        for diagnostic in self.diagnostics.iter_mut().skip(mark) {
+            diagnostic.severity = Severity::Warning;
+        }
+    }
+
     /// The problems in reading order.
     pub(crate) fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.diagnostics.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));

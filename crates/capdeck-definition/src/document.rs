@@ -100,6 +100,19 @@ impl Node {
         }
     }
 
+    /// Takes one item out of the list that a path of keys leads to, if it is there.
+    pub(crate) fn remove_item(&mut self, path: &[&str], index: usize) {
+        match (&mut self.content, path) {
+            (Content::List(items), []) if index < items.len() => drop(items.remove(index)),
+            (Content::Map(entries), [key, rest @ ..]) => {
+                if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *key) {
+                    entry.value.remove_item(rest, index);
+                }
+            }
+            _ => {}
+        }
+    }
+
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.content {
             Content::Text(text) => Some(text),

@@ -1,11 +1,15 @@
 //! From what a file declares to a [`Definition`]: inheritance, ids and the fingerprint.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::{
     Backend, CapabilityId, Definition, Hints, Quarantined, Runtime, Setup, Source, SourceFile,
+    Tailoring,
     diagnostic::{Diagnostic, Findings, Place},
-    fingerprint::fingerprint,
+    fingerprint::{Behaviour, fingerprint},
     shape::{BlockFields, ChildFields, EntryFields, Presentation, ProjectBinding},
 };
 
@@ -37,6 +41,7 @@ pub(crate) struct Draft {
     pub(crate) shared: Shared,
     pub(crate) icon: Option<String>,
     pub(crate) backend: Backend,
+    pub(crate) tailoring: Option<Arc<Tailoring>>,
 }
 
 impl Shared {
@@ -136,17 +141,18 @@ impl<'a> Origin<'a> {
     }
 
     pub(crate) fn define(&self, draft: Draft) -> Definition {
-        let Draft { id, parent, shared, icon, backend } = draft;
+        let Draft { id, parent, shared, icon, backend, tailoring } = draft;
         let project_bound = shared.project_binding.is_some_and(|binding| binding.required);
         let runtime = shared.runtime.unwrap_or_default();
         let presentation = shared.presentation;
-        let fingerprint = fingerprint(
-            &id,
-            &backend,
-            presentation.setup.as_ref(),
+        let fingerprint = fingerprint(Behaviour {
+            id: &id,
+            backend: &backend,
+            setup: presentation.setup.as_ref(),
             project_bound,
-            &runtime.features,
-        );
+            features: &runtime.features,
+            tailoring: tailoring.as_deref(),
+        });
         Definition {
             name: shared.name.unwrap_or_else(|| id.as_str().to_owned()),
             description: shared.description.unwrap_or_default(),
@@ -161,6 +167,7 @@ impl<'a> Origin<'a> {
             icon,
             disabled: shared.disabled,
             backend,
+            tailoring,
             source: self.source.clone(),
             base_dir: self.base_dir.clone(),
             member_of: self.member_of.cloned(),

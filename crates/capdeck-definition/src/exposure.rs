@@ -21,6 +21,9 @@ pub enum Exposure {
     CodeModeAndSearch,
     /// Reached through `search`, `describe` and `call_tool`.
     Search,
+    /// Reached through `setup_tools` and `call_tool`: signatures when a skill or a capability is set up, schemas when a
+    /// call was wrong.
+    OnDemand,
     /// Not offered over MCP at all.
     None,
 }

@@ -1,26 +1,27 @@
 //! The hash that tells whether a change to a file changes behaviour.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{Backend, CapabilityId, RuntimeFeature, Setup};
+use crate::{Backend, CapabilityId, RuntimeFeature, Setup, Tailoring};
 
-/// SHA-256 over everything that changes what a capability does, in a form that key order does not affect.
-pub(crate) fn fingerprint(
-    id: &CapabilityId,
-    backend: &Backend,
-    setup: Option<&Setup>,
-    project_bound: bool,
-    features: &[RuntimeFeature],
-) -> String {
-    let behaviour = json!({
-        "id": id,
-        "backend": backend,
-        "setup": setup,
-        "projectBound": project_bound,
-        "features": features,
-    });
-    sha256_hex(sorted(behaviour).to_string().as_bytes())
+/// Everything that changes what a capability does.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Behaviour<'a> {
+    pub(crate) id: &'a CapabilityId,
+    pub(crate) backend: &'a Backend,
+    pub(crate) setup: Option<&'a Setup>,
+    pub(crate) project_bound: bool,
+    pub(crate) features: &'a [RuntimeFeature],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tailoring: Option<&'a Tailoring>,
+}
+
+/// SHA-256 over a capability's behaviour, in a form that key order does not affect.
+pub(crate) fn fingerprint(behaviour: Behaviour<'_>) -> String {
+    sha256_hex(sorted(json!(behaviour)).to_string().as_bytes())
 }
 
 /// SHA-256 in lower-case hex.

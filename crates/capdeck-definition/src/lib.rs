@@ -5,12 +5,15 @@
 //! This crate never runs anything, never opens a socket, never looks at the environment and knows
 //! nothing of what is connected. A broken file is a value, not an error.
 
+mod attached;
 mod auth;
 mod backend;
 mod broken_entries;
+pub mod capa;
 mod caplet;
 mod check;
 mod client_block;
+mod cmp;
 mod config;
 mod deck;
 mod deck_config;
@@ -23,6 +26,7 @@ mod fingerprint;
 mod flow_mode;
 mod frontmatter;
 mod glob;
+mod hidden_characters;
 mod load;
 mod parsed;
 mod pattern;
@@ -39,11 +43,17 @@ mod skill_file;
 mod skill_hash;
 mod source;
 mod suggest;
+mod tailoring;
+mod view_config;
 mod violation;
 
+pub use attached::{Collision, RemoteCapability, RemoteDeck};
 pub use auth::{Auth, OAuth};
 pub use backend::chaos::{Chaos, ChaosDelay, DelayRange};
-pub use backend::cli::{CliAction, CliAnnotations, CliOutput, CliOutputType, CliTools};
+pub use backend::cli::{
+    CliAction, CliAnnotations, CliCommand, CliOutput, CliOutputType, CliTools, Placeholders,
+};
+pub use backend::cmp::{CmpIntent, CmpParam, CmpTool, CmpType};
 pub use backend::google_discovery::GoogleDiscoveryApi;
 pub use backend::graphql::{
     GraphQlEndpoint, GraphQlOperation, GraphQlQueryRights, GraphQlQueryTool,
@@ -54,7 +64,13 @@ pub use backend::openapi::OpenApiEndpoint;
 pub use backend::outgoing::{HttpBlock, Network, Outgoing, RateLimit, RatePeriod};
 pub use backend::set::CapletSet;
 pub use backend::{Backend, BackendKind};
-pub use check::check_paths;
+pub use capa::{CAPABILITY_FILE_NAMES, CapabilityFile, parse_capability_file};
+pub use check::{check_cmp_paths, check_paths};
+pub use cmp::CmpFiles;
+pub use cmp::command::{CommandError, CommandPiece, CommandTemplate, CommandWord};
+pub use cmp::export::{CmpExport, ExportError, export_cmp};
+pub use cmp::matcher::{CmpCandidate, IntentHit, IntentMatch, MatchKind, match_intent};
+pub use cmp::schemas::CMP_RESULT;
 pub use deck::{Deck, Quarantined};
 pub use deck_config::{ArtifactConfig, DeckConfig, RunConfig, ServeConfig};
 pub use definition::{
@@ -65,13 +81,16 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use exposure::Exposure;
 pub use flow_mode::FlowMode;
 pub use glob::Glob;
+pub use hidden_characters::{HiddenCharacter, HiddenKind, hidden_characters, reveal};
 pub use load::{Format, Owner, Root, SourceFile};
 pub use pin_mode::PinMode;
 pub use policy::{About, Annotation, Effect, Policy, PolicyRule};
 pub use project::{Project, find_project};
 pub use rules::FORBIDDEN_HEADERS;
-pub use schema::{caplet_schema, config_schema};
+pub use schema::{capability_file_schema, caplet_schema, cmp_schema, config_schema};
 pub use setup::{Setup, SetupStep};
 pub use shape::config_file::NamespaceAliases;
 pub use skill_file::{BadSkill, skill_frontmatter};
 pub use source::{Layer, Source};
+pub use tailoring::{ChosenTool, Tailoring, ToolChoice};
+pub use view_config::ViewConfig;

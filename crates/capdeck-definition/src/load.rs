@@ -1,5 +1,7 @@
 //! Definition files on disk. The only place that reads them; what they mean is decided elsewhere.
 
+mod cmp;
+
 use std::{
     fs::{self, File},
     io::Read,
@@ -9,9 +11,11 @@ use std::{
 use indexmap::IndexMap;
 
 use crate::{
-    Diagnostic, Layer, Quarantined, Source,
+    CAPABILITY_FILE_NAMES, CmpFiles, Diagnostic, Layer, Quarantined, Source,
     frontmatter::{self, NoFrontmatter},
 };
+
+pub(crate) use cmp::{cmp_tool_of, holds_cmp_tools, is_cmp_tool};
 
 /// The largest Caplet file, in bytes.
 const MAX_CAPLET_BYTES: u64 = 131_072;
@@ -37,6 +41,10 @@ pub enum Owner {
     User,
     /// Untrusted until the person trusts the project.
     Project,
+    /// The person, in CMP's form: each folder inside is one tool.
+    CmpTools,
+    /// The same for a folder that is one tool itself.
+    CmpTool,
 }
 
 /// One definition file as read.
@@ -59,6 +67,10 @@ pub enum Format {
     Caplet { id: String },
     /// Options and maps of capabilities; JSON when the name ends in `.json`, else YAML.
     Config,
+    /// A project's servers, tools, skills and more; JSON when the name ends in `.json`, else YAML.
+    CapabilityFile,
+    /// The manifest of a CMP tool, and what belongs to it.
+    Cmp(Box<CmpFiles>),
 }
 
 /// The layers that the files of one folder belong to.
@@ -84,6 +96,7 @@ impl Owner {
             Self::Project => {
                 FolderLayers { config: Layer::ProjectConfig, file: Layer::ProjectFile }
             }
+            Self::CmpTools | Self::CmpTool => FolderLayers { config: Layer::Cmp, file: Layer::Cmp },
         }
     }
 }
@@ -177,6 +190,38 @@ impl Loaded {
             watched: vec![path.to_owned()],
             ..Self::default()
         }
+    }
+
+    /// Reads the capability file of a project. Two of them leave open which one is meant, so neither is used.
+    pub(crate) fn capability_file_of(project: &Path) -> Self {
+        let paths = CAPABILITY_FILE_NAMES.map(|name| project.join(name));
+        let present: Vec<&PathBuf> = paths.iter().filter(|path| path.is_file()).collect();
+        let mut loaded = Self { watched: vec![project.to_owned()], ..Self::default() };
+        for path in &present {
+            let mut file = Self::capability_file(path);
+            for file in &mut file.files {
+                if let Some(other) = present.iter().find(|other| *other != path) {
+                    let message =
+                        format!("`{}` is beside this file, so neither is used", file_name(other));
+                    file.text = Err(Diagnostic::error("several-capability-files", message)
+                        .with_fix("keep one of the two")
+                        .in_file(path));
+                }
+            }
+            loaded.files.extend(file.files);
+        }
+        loaded
+    }
+
+    /// Reads one capability file.
+    pub(crate) fn capability_file(path: &Path) -> Self {
+        let file = SourceFile {
+            path: path.to_owned(),
+            layer: Layer::ProjectCapabilityFile,
+            format: Format::CapabilityFile,
+            text: read_text(path, MAX_CONFIG_BYTES),
+        };
+        Self { files: vec![file], watched: vec![path.to_owned()], ..Self::default() }
     }
 
     /// The Caplet file that a folder entry stands for, if it is one.

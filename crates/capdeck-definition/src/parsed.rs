@@ -1,8 +1,10 @@
 //! What one file yields.
 
 use crate::{
-    Definition, Diagnostic, Format, Quarantined, SourceFile,
+    CapabilityFile, Definition, Diagnostic, Format, Quarantined, SourceFile,
+    capa::parse_capabilities,
     caplet::parse_caplet,
+    cmp::parse_cmp,
     config::parse_config,
     diagnostic::{Findings, Place},
     draft::Origin,
@@ -17,6 +19,8 @@ pub(crate) struct Parsed {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The options of a config file, without its entries.
     pub(crate) options: Option<ConfigFile>,
+    /// A capability file, whose definitions are among the others.
+    pub(crate) capability_file: Option<CapabilityFile>,
 }
 
 /// A definition and where its file declares it.
@@ -30,7 +34,9 @@ pub(crate) struct Placed {
 pub(crate) fn parse(file: &SourceFile, origin: &Origin<'_>) -> Parsed {
     let name = match &file.format {
         Format::Caplet { id } => id.clone(),
-        Format::Config => file_name(file),
+        Format::Config | Format::CapabilityFile => file_name(file),
+        // Two files, each with findings of its own.
+        Format::Cmp(files) => return parse_cmp(&file.text, files, origin),
     };
     match &file.text {
         Err(diagnostic) => Parsed {
@@ -41,8 +47,11 @@ pub(crate) fn parse(file: &SourceFile, origin: &Origin<'_>) -> Parsed {
         Ok(text) => {
             let mut findings = Findings::new(&file.path);
             let mut parsed = match &file.format {
-                Format::Caplet { id } => parse_caplet(text, id, origin, &mut findings),
                 Format::Config => parse_config(text, &name, origin, &mut findings),
+                Format::CapabilityFile => parse_capabilities(text, &name, origin, &mut findings),
+                Format::Caplet { .. } | Format::Cmp(_) => {
+                    parse_caplet(text, &name, origin, &mut findings)
+                }
             };
             parsed.diagnostics = findings.into_diagnostics();
             parsed

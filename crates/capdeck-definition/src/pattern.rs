@@ -66,6 +66,13 @@ pub(crate) fn is_id(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(legal)
 }
 
+/// An id made of any name: what may not be in one becomes `-`. Empty when nothing is left.
+pub(crate) fn id_from(name: &str) -> String {
+    let legal = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    let words = name.split(|letter| !legal(letter)).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").chars().take(64).collect()
+}
+
 fn is_label(text: &str) -> bool {
     let legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=32).contains(&text.len())

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Owner, Root};
+use crate::{CAPABILITY_FILE_NAMES, Owner, Root};
 
 /// A project that has a deck.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +11,13 @@ pub struct Project {
     pub dir: PathBuf,
     /// Its roots, the lowest precedence first: `.caplets`, then `.capdeck`.
     pub roots: Vec<Root>,
+}
+
+impl Project {
+    /// Whether the project defines anything: a deck, or a capability file.
+    pub fn has_deck(&self) -> bool {
+        !self.roots.is_empty() || has_capability_file(&self.dir)
+    }
 }
 
 /// The project deck nearest to `start`: the first ancestor, itself included, with `.capdeck/`, `.caplets/`,
@@ -23,15 +30,8 @@ pub fn find_project(start: &Path, home: Option<&Path>) -> Option<Project> {
         if home.as_deref() == Some(dir) {
             return None;
         }
-        let roots: Vec<Root> = [".caplets", ".capdeck"]
-            .iter()
-            .map(|name| dir.join(name))
-            .filter(|root| root.is_dir())
-            .map(|root| Root { dir: root, owner: Owner::Project })
-            .collect();
-        let has_file =
-            ["capabilities.yaml", "capabilities.json"].iter().any(|name| dir.join(name).is_file());
-        if !roots.is_empty() || has_file {
+        let roots = project_roots(dir);
+        if !roots.is_empty() || has_capability_file(dir) {
             return Some(Project { dir: dir.to_owned(), roots });
         }
         if dir.join(".git").exists() {
@@ -39,4 +39,18 @@ pub fn find_project(start: &Path, home: Option<&Path>) -> Option<Project> {
         }
     }
     None
+}
+
+/// The roots a project's folder has, the lowest precedence first.
+pub(crate) fn project_roots(dir: &Path) -> Vec<Root> {
+    [".caplets", ".capdeck"]
+        .iter()
+        .map(|name| dir.join(name))
+        .filter(|root| root.is_dir())
+        .map(|root| Root { dir: root, owner: Owner::Project })
+        .collect()
+}
+
+pub(crate) fn has_capability_file(dir: &Path) -> bool {
+    CAPABILITY_FILE_NAMES.iter().any(|name| dir.join(name).is_file())
 }

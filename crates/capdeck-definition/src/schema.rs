@@ -6,9 +6,14 @@ use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::transfor
 use serde_json::{Value, json};
 
 use crate::{
+    capa::CapabilityShape,
     client_block::ClientServer,
     pattern,
-    shape::{caplet_file::CapletFile, config_file::ConfigFile},
+    shape::{
+        caplet_file::CapletFile,
+        cmp_files::{CmpCapabilityFile, CmpFile, ManifestFile},
+        config_file::ConfigFile,
+    },
 };
 
 /// The schema of a Caplet file's frontmatter.
@@ -35,6 +40,16 @@ pub fn config_schema() -> Value {
     schema
 }
 
+/// The schema of a capability file.
+pub fn capability_file_schema() -> Value {
+    CAPABILITIES.schema.clone()
+}
+
+/// The schema of the files of a CMP tool: either of the two.
+pub fn cmp_schema() -> Value {
+    generate::<CmpFile>()
+}
+
 /// A schema and its name.
 pub(crate) struct FileSchema {
     /// What `capdeck schema` calls it.
@@ -49,6 +64,34 @@ pub(crate) static CAPLET: LazyLock<FileSchema> =
 /// A config file after client entries have been rewritten.
 pub(crate) static CONFIG: LazyLock<FileSchema> =
     LazyLock::new(|| FileSchema { name: "config", schema: generate::<ConfigFile>() });
+
+/// A capability file. Unknown keys are told as warnings.
+pub(crate) static CAPABILITIES: LazyLock<FileSchema> =
+    LazyLock::new(|| FileSchema { name: "capabilities", schema: generate::<CapabilityShape>() });
+/// The manifest of a CMP tool.
+pub(crate) static CMP_MANIFEST: LazyLock<FileSchema> =
+    LazyLock::new(|| FileSchema { name: "cmp", schema: generate::<ManifestFile>() });
+
+/// The intents of a CMP tool.
+pub(crate) static CMP_CAPABILITY: LazyLock<FileSchema> =
+    LazyLock::new(|| FileSchema { name: "cmp", schema: generate::<CmpCapabilityFile>() });
+
+impl FileSchema {
+    /// The keys of the whole file.
+    pub(crate) fn keys(&self) -> Vec<&str> {
+        property_names(&self.schema)
+    }
+
+    /// The keys of a part of it.
+    pub(crate) fn keys_of(&self, part: &str) -> Vec<&str> {
+        self.schema.pointer(&format!("/$defs/{part}")).map(property_names).unwrap_or_default()
+    }
+}
+
+fn property_names(schema: &Value) -> Vec<&str> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flat_map(|properties| properties.keys().map(String::as_str)).collect()
+}
 
 fn generate<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with_transform(as_written);

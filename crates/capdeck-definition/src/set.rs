@@ -73,7 +73,7 @@ pub(crate) fn load_members(
 fn member_layers(owner: Owner) -> FolderLayers {
     match owner {
         Owner::User => FolderLayers { config: Layer::SetConfig, file: Layer::SetFile },
-        Owner::Project => owner.layers(),
+        Owner::Project | Owner::CmpTools | Owner::CmpTool => owner.layers(),
     }
 }
 

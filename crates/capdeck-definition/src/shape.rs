@@ -1,6 +1,7 @@
 //! The shapes of the files, exactly as written: what serde reads and what the published schemas describe.
 
 pub(crate) mod caplet_file;
+pub(crate) mod cmp_files;
 pub(crate) mod config_file;
 
 use indexmap::IndexMap;
@@ -79,7 +80,7 @@ pub(crate) struct EntryFields {
 }
 
 /// How a capability is presented and prepared, wherever it is declared.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Presentation {
     /// Tags for grouping and searching.
@@ -129,7 +130,7 @@ impl Backend {
             Self::GoogleDiscovery(api) => api.auth = inherited.clone(),
             Self::GraphQl(api) => api.auth = inherited.clone(),
             Self::Http(api) => api.auth = inherited.clone(),
-            Self::Cli(_) | Self::Caplets(_) => {}
+            Self::Cli(_) | Self::Cmp(_) | Self::Caplets(_) => {}
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What a project's skills contribute to its hash: agents act on them, so changing one needs trust again.
+//! What a project's skills and variables contribute to its hash: agents act on skills, and a variable may stand in a
+//! command, so changing one needs trust again.
 
 use std::{fs, path::Path};
 
@@ -27,6 +28,12 @@ pub(crate) fn skill_lines(root: &Path, base: &Path) -> Vec<String> {
         }
     }
     lines
+}
+
+/// The line of a project's `.env`, if it has one.
+pub(crate) fn variables_line(project: &Path) -> Option<String> {
+    let path = project.join(".env");
+    path.is_file().then(|| line(&path, project))
 }
 
 fn line(path: &Path, base: &Path) -> String {

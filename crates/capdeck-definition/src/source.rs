@@ -18,8 +18,12 @@ pub struct Source {
 pub enum Layer {
     /// The deck built into the binary, used only when nothing else is configured.
     Starter,
+    /// Tools in CMP's form, found where that format keeps them.
+    Cmp,
     UserConfig,
     UserFile,
+    /// A project's `capabilities.yaml` or `capabilities.json`.
+    ProjectCapabilityFile,
     ProjectConfig,
     ProjectFile,
     /// Loaded by one of the user's own sets. What a project's set loads stays in the project's layers, so that it
@@ -27,11 +31,13 @@ pub enum Layer {
     SetConfig,
     /// Like [`Layer::SetConfig`], for Caplet files.
     SetFile,
+    /// Told by a running host that this one is attached to.
+    Remote,
 }
 
 impl Layer {
     /// Project layers do nothing until the person trusts the folder.
     pub fn needs_trust(self) -> bool {
-        matches!(self, Self::ProjectConfig | Self::ProjectFile)
+        matches!(self, Self::ProjectCapabilityFile | Self::ProjectConfig | Self::ProjectFile)
     }
 }

@@ -34,6 +34,8 @@ enum About {
     /// An unknown key, and the known one it probably stands for.
     Unknown {
         meant: Option<String>,
+        /// Whether that one is needed and not there.
+        stands_for_missing: bool,
     },
     Missing {
         key: String,
@@ -42,6 +44,13 @@ enum About {
 }
 
 impl Violation {
+    /// Whether the violation is about a key that its mapping does not have.
+    ///
+    /// One that stands for a missing key is more than that: the missing key is not told again.
+    pub(crate) fn is_merely_unknown_key(&self) -> bool {
+        matches!(self.about, About::Unknown { stands_for_missing: false, .. })
+    }
+
     /// Whether the violation is about the value of a top-level key, or something in it.
     pub(crate) fn is_below(&self, key: &str) -> bool {
         matches!(self.steps.first(), Some(Step::Key(first)) if first == key)
@@ -76,6 +85,7 @@ pub(crate) fn check(schema: &FileSchema, root: &Node) -> Vec<Violation> {
         violations.truncate(MAX_VIOLATIONS);
         return violations;
     }
+    let missing: Vec<(Vec<Step>, String)> = violations.iter().filter_map(missing_key).collect();
     let mistyped: Vec<(Vec<Step>, String)> = violations.iter().filter_map(mistyped_key).collect();
     violations.retain(|violation| match &violation.about {
         About::Missing { key } => {
@@ -83,6 +93,12 @@ pub(crate) fn check(schema: &FileSchema, root: &Node) -> Vec<Violation> {
         }
         About::Unknown { .. } | About::Value => true,
     });
+    for violation in &mut violations {
+        let stands = mistyped_key(violation).is_some_and(|meant| missing.contains(&meant));
+        if let About::Unknown { stands_for_missing, .. } = &mut violation.about {
+            *stands_for_missing = stands;
+        }
+    }
     violations.sort_by_key(|violation| (violation.diagnostic.line, violation.diagnostic.column));
     violations
 }
@@ -100,7 +116,13 @@ pub(crate) fn is_singular_cli(value: &Node) -> bool {
 
 /// The mapping and the key it lacks only because that key is mistyped: one mistake, so one message.
 fn mistyped_key(violation: &Violation) -> Option<(Vec<Step>, String)> {
-    let About::Unknown { meant: Some(meant) } = &violation.about else { return None };
+    let About::Unknown { meant: Some(meant), .. } = &violation.about else { return None };
     let (_, mapping) = violation.steps.split_last()?;
     Some((mapping.to_vec(), meant.clone()))
+}
+
+/// The mapping and the key it lacks.
+fn missing_key(violation: &Violation) -> Option<(Vec<Step>, String)> {
+    let About::Missing { key } = &violation.about else { return None };
+    Some((violation.steps.clone(), key.clone()))
 }

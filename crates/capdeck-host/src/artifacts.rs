@@ -16,6 +16,7 @@ use serde_json::{Value, json, value::RawValue};
 use self::place::Shown;
 use crate::{
     Host, Scope, Session,
+    handed_out::uris,
     long_result::{Range, cut_json, told as cut_told},
     raw,
 };
@@ -176,13 +177,25 @@ impl Session {
         self.host.artifacts().delete(&uri).map_err(told)
     }
 
+    /// Refuses arguments that name an artifact which the client may not read: a tool would read it for the client.
+    pub(crate) fn check_artifacts(&self, arguments: Option<&RawValue>) -> Result<(), CallError> {
+        let named = arguments.map(|text| uris(text.get())).unwrap_or_default();
+        for uri in named {
+            self.may_read(&uri)?;
+        }
+        Ok(())
+    }
+
     /// The artifact of this URI, if the client may use the capability it came from. One that may not be read and
     /// one that does not exist are told alike.
     fn may_read(&self, text: &str) -> Result<(ArtifactUri, ArtifactPart), CallError> {
         let (uri, part) = ArtifactUri::parse(text).map_err(told)?;
         // The person owns the files, also those of capabilities that are no longer there.
-        let may_use =
-            self.scope == Scope::Operator || self.capability(uri.capability().as_str()).is_ok();
+        let may_use = match self.capability(uri.capability().as_str()) {
+            _ if self.scope == Scope::Operator => true,
+            Ok(capability) => !capability.tools_only || self.handed_out.has(&uri.to_string()),
+            Err(_) => false,
+        };
         if !may_use {
             return Err(told(ArtifactError::NotFound { uri: uri.to_string() }));
         }

@@ -7,13 +7,13 @@ use std::{
 
 use capdeck_backend::{CallContext, CallError, ErrorCode, ToolCall};
 use capdeck_catalog::{Capability, RawObject, Tool};
-use capdeck_definition::Backend;
+use capdeck_definition::{Backend, Layer};
 use jiff::Timestamp;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     Consent, FlowGuard, Scope, Session, audit::AuditLine, consent::Passage, flow::Flow, projection,
-    questions::Questions, raw, set_tools, tasks::Calling,
+    questions::Questions, raw, set_tools, tasks::Calling, unformatted,
 };
 
 /// A tool call in the host's words.
@@ -30,12 +30,14 @@ pub struct ToolRequest {
     pub rest: RawObject,
     /// Dotted paths of the structured result to keep; empty keeps everything.
     pub fields: Vec<String>,
-    /// What the person at the command line said; nothing that comes over a wire sets this.
+    /// What the person at the command line said. Set by that command line alone, here or through its own channel.
     pub consent: Consent,
     /// Follows data between the calls of a script; other callers have none.
     pub flow: Option<Arc<FlowGuard>>,
     /// A program reads the result and gets all of it, however large; nothing that comes over a wire sets this.
     pub whole: bool,
+    /// Leave the result as the backend gave it, although a capability file names a formatter.
+    pub unformatted: bool,
 }
 
 /// A call that may run.
@@ -54,6 +56,7 @@ impl Session {
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let started = Instant::now();
+        let request = &*unformatted::read(request, || self.is_of_capability_file(request));
         let (approved, flow, outcome) = match self.admit_call(request, context).await {
             Ok(call) => {
                 let outcome = self.run_call(&call, request, context).await;
@@ -83,17 +86,42 @@ impl Session {
         outcome
     }
 
+    /// Whether a call would need a person's word, after every check that can be made without calling.
+    pub async fn preview(
+        &self,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<bool, CallError> {
+        match self.resolve(request, context).await? {
+            (capability, Some(tool)) => self.is_asked_about(&capability, &tool).await,
+            (_, None) => Ok(false),
+        }
+    }
+
+    /// The tool that a request means, and that its arguments fit.
+    async fn resolve(
+        &self,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<(Arc<Capability>, Option<Arc<Tool>>), CallError> {
+        let capability = self.capability_of_tool(&request.capability, &request.tool)?;
+        let tool = self.find_tool(&capability, &request.tool, context).await?;
+        if !self.catalog().is_open() {
+            self.check_artifacts(request.arguments.as_deref())?;
+        }
+        if let Some(tool) = &tool {
+            check_arguments(&capability, tool, request.arguments.as_deref())?;
+            projection::check(&request.fields, &capability, tool)?;
+        }
+        Ok((capability, tool))
+    }
+
     async fn admit_call(
         &self,
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Admitted, CallError> {
-        let capability = self.capability(&request.capability)?;
-        let tool = self.find_tool(&capability, &request.tool, context).await?;
-        if let Some(tool) = &tool {
-            check_arguments(&capability, tool, request.arguments.as_deref())?;
-            projection::check(&request.fields, &capability, tool)?;
-        }
+        let (capability, tool) = self.resolve(request, context).await?;
         let flow = self.flow_into(&capability, tool.as_deref(), request);
         let asked = flow.as_ref().filter(|flow| flow.asks);
         let passage = self.pass(&capability, tool.as_deref(), request, asked, context).await?;
@@ -115,6 +143,12 @@ impl Session {
         let catalog = self.catalog();
         let ids = catalog.with_sets(capability);
         guard.check(&ids, &request.tool, tool, request.arguments.as_deref())
+    }
+
+    fn is_of_capability_file(&self, request: &ToolRequest) -> bool {
+        let catalog = self.catalog();
+        let capability = catalog.get(&request.capability);
+        capability.is_some_and(|one| one.definition.source.layer == Layer::ProjectCapabilityFile)
     }
 
     /// True when the gate stopped the call, also where the client is told that there is no such tool.
@@ -149,7 +183,11 @@ impl Session {
             fields => projection::apply(fields, self.host.artifacts(), result).await?,
         };
         self.host.0.usage.note(&capability.definition.id);
-        if request.whole { Ok(chosen) } else { self.fit(capability, chosen).await }
+        let told = if request.whole { chosen } else { self.fit(capability, chosen).await? };
+        if capability.tools_only {
+            self.handed_out.note(&told);
+        }
+        Ok(told)
     }
 
     async fn call_backend(
@@ -166,6 +204,7 @@ impl Session {
             arguments: request.arguments.as_deref(),
             meta: request.meta.clone(),
             rest: request.rest.clone(),
+            unformatted: request.unformatted,
         };
         let calling = Calling { lease, capability, tool, context: &context };
         let outcome = self.call_tool(calling, call).await;
@@ -261,13 +300,19 @@ fn check_arguments(
     arguments: Option<&RawValue>,
 ) -> Result<(), CallError> {
     let invalid = |message: String| CallError::new(ErrorCode::RequestInvalid, message);
-    let value: Value = match arguments {
+    let mut value: Value = match arguments {
         None => json!({}),
         Some(text) => serde_json::from_str(text.get())
             .map_err(|error| invalid(format!("the arguments are not JSON: {error}")))?,
     };
-    if !value.is_object() {
+    let Some(members) = value.as_object_mut() else {
         return Err(invalid("the arguments must be a JSON object".to_owned()));
+    };
+    if let Backend::Cmp(known) = &capability.definition.backend
+        && let Some(intent) = known.intents.get(tool.name())
+    {
+        // This format takes numbers as text; its connection reads them the same way.
+        intent.coerce(members);
     }
     tool.argument_check().check(&value).map_err(|bad| {
         let mut facts = serde_json::to_value(&bad).unwrap_or_default();

@@ -69,6 +69,11 @@ fn backend_facts(definition: &Definition) -> Value {
             "maxOutputBytes": tools.max_output_bytes,
             "configuredActions": tools.actions.len(),
         }),
+        Backend::Cmp(tool) => json!({
+            "domain": tool.domain,
+            "version": tool.version,
+            "configuredActions": tool.intents.len(),
+        }),
         Backend::Caplets(set) => json!({
             "source": match (&set.config_path, &set.caplets_root) {
                 (Some(_), Some(_)) => "both",

@@ -36,8 +36,10 @@ impl Session {
             self.host.note_outcome(&definition.id, Some(&problem));
             return Err(problem);
         }
-        let is_declared =
-            matches!(definition.backend, Backend::Http(_) | Backend::Cli(_) | Backend::Caplets(_));
+        let is_declared = matches!(
+            definition.backend,
+            Backend::Http(_) | Backend::Cli(_) | Backend::Cmp(_) | Backend::Caplets(_)
+        );
         if is_declared && let Some(declared) = &capability.discovery {
             return Ok(declared.clone());
         }

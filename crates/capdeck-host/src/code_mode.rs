@@ -34,7 +34,9 @@ use self::{
     deck_directory::DeckDirectory,
     logs::LogStore,
 };
-use crate::{Consent, Continuity, Host, Scope, Session, audit::AuditLine, journal::Stage};
+use crate::{
+    Consent, Continuity, Host, Scope, Session, ViewPolicy, audit::AuditLine, journal::Stage,
+};
 
 pub(crate) use tool::{CODE_MODE_TOKENS, code_mode_tool};
 
@@ -216,9 +218,14 @@ impl Session {
 
     /// Who finds a session of code mode again: this client, or its principal where requests stand alone.
     fn code_owner(&self) -> String {
-        match self.continuity {
-            Continuity::Connection => format!("session:{}", self.id),
-            Continuity::Requests => format!("principal:{}", self.principal),
+        let of_principal = format!("principal:{}", self.principal);
+        match (self.continuity, &self.scope) {
+            (Continuity::Connection, _) => format!("session:{}", self.id),
+            // What was left behind with the whole deck is not for a view of it.
+            (Continuity::Requests, Scope::Deck(ViewPolicy { view: Some(name), .. })) => {
+                format!("{of_principal} view:{name}")
+            }
+            (Continuity::Requests, _) => of_principal,
         }
     }
 

@@ -33,13 +33,40 @@ pub(crate) fn admit(
         return Ok(capability.clone());
     }
     match session.scope {
-        Scope::Deck(_) | Scope::Transparent(_) => Err(CallError::new(
-            ErrorCode::Denied,
-            format!("`{id}` is not offered over MCP (its exposure is `none`)"),
-        )
-        .hint(format!("use the shell: capdeck call {id} TOOL key=value"))),
+        Scope::Deck(_) | Scope::Transparent(_) => Err(not_offered(id, None)),
         Scope::Operator => Err(unknown(catalog, id)),
     }
+}
+
+/// What an agent is told of a capability that is not offered to it: the command that reaches it.
+pub(crate) fn not_offered(id: &str, tool: Option<&str>) -> CallError {
+    let command = match tool {
+        Some(tool) => format!("capdeck sh {} {}", word(id), word(tool)),
+        None => format!("capdeck sh {}", word(id)),
+    };
+    CallError::new(
+        ErrorCode::Denied,
+        format!("`{id}` is not offered over MCP (its exposure is `none`)"),
+    )
+    .hint(format!("use the shell: {command}"))
+}
+
+/// What an agent is told that calls something where nothing is offered at all.
+pub(crate) fn nothing_offered(name: &str) -> CallError {
+    CallError::new(
+        ErrorCode::Denied,
+        format!("`{name}` cannot be called: no tools are offered over MCP here"),
+    )
+    .hint("use the shell: `capdeck sh` lists what there is")
+}
+
+/// A name as a shell takes it. What a client sent must not become more than one word.
+fn word(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    format!("'{}'", name.replace('\'', r"'\''"))
 }
 
 fn unknown_or_unready(catalog: &Catalog, id: &str) -> CallError {

@@ -5,13 +5,13 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, LocalImport,
     NoListener,
 };
-use capdeck_catalog::{Capability, Catalog, Clearance, Facts, Held, Trust, screen};
-use capdeck_definition::{Backend, CapabilityId, Deck, Definition, PinMode};
+use capdeck_catalog::{Capability, Catalog, Clearance, Facts, Held, Part, Trust, screen};
+use capdeck_definition::{Backend, CapabilityId, Collision, Deck, Definition, PinMode, RemoteDeck};
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +33,8 @@ pub(crate) struct HostState {
     pub(crate) settings: HostSettings,
     pub(crate) catalog: ArcSwap<Catalog>,
     pub(crate) deck: ArcSwap<Deck>,
+    /// What another host offers, if this one is attached to it.
+    pub(crate) attached: ArcSwapOption<RemoteDeck>,
     /// Held while a new catalog is made, so that no change is built on an outdated one.
     building: Mutex<()>,
     pub(crate) discoveries: Discoveries,
@@ -54,7 +56,7 @@ pub(crate) struct HostState {
     /// What clients of other capabilities are offered, made from the catalog beside it.
     variants: Mutex<HashMap<AudienceKey, Derived>>,
     /// What is left of a catalog for clients who may not know all of it, made from the catalog beside it.
-    screens: Mutex<HashMap<(AudienceKey, Clearance), Derived>>,
+    screens: Mutex<HashMap<(AudienceKey, Clearance, Part), Derived>>,
     /// One view per policy, audience and clearance, shared by all sessions that have them.
     views: Mutex<HashMap<(ViewPolicy, AudienceKey, Clearance), Arc<View>>>,
     pub(crate) stop: CancellationToken,
@@ -71,6 +73,7 @@ impl Host {
             project: settings.project.as_ref().map(|project| project.dir.clone()),
             artifacts_dir: settings.state_dir.join("artifacts"),
             documents_dir: settings.cache_dir.join("documents"),
+            inits_dir: settings.state_dir.join("inits"),
             vault: settings.vault.clone(),
             guardian: settings.guardian.clone(),
             client_name: "capdeck".to_owned(),
@@ -93,6 +96,7 @@ impl Host {
             ),
             catalog: ArcSwap::from_pointee(catalog),
             deck: ArcSwap::from(deck),
+            attached: ArcSwapOption::empty(),
             building: Mutex::new(()),
             own_pools: Mutex::default(),
             eras,
@@ -124,7 +128,12 @@ impl Host {
 
     /// What a client or principal of this name may know of the catalog, if it declares no capabilities.
     pub fn known_to(&self, client: &str) -> Arc<Catalog> {
-        self.screened_for(&AudienceKey::default(), &[client])
+        self.screened_for(&AudienceKey::default(), &[client], Part::Everything)
+    }
+
+    /// True when there is a view of this name.
+    pub fn has_view(&self, name: &str) -> bool {
+        self.catalog().parts().views.contains_key(name)
     }
 
     /// What clients with this policy see now. Built once per catalog, however many clients there are.
@@ -134,7 +143,7 @@ impl Host {
         audience: &AudienceKey,
         names: &[&str],
     ) -> Arc<View> {
-        let catalog = self.screened_for(audience, names);
+        let catalog = self.screened_for(audience, names, policy.part());
         let clearance = Clearance::of(&catalog.config().policy, names);
         let mut views = self.0.views.lock();
         let key = (policy.clone(), audience.clone(), clearance);
@@ -150,20 +159,25 @@ impl Host {
         view
     }
 
-    /// The same catalog without what clients of these names may not know.
-    pub(crate) fn screened_for(&self, audience: &AudienceKey, names: &[&str]) -> Arc<Catalog> {
+    /// This part of the same catalog, without what clients of these names may not know.
+    pub(crate) fn screened_for(
+        &self,
+        audience: &AudienceKey,
+        names: &[&str],
+        part: Part,
+    ) -> Arc<Catalog> {
         let catalog = self.catalog_for(audience);
-        if catalog.is_open() {
+        if catalog.is_open_to(&part) {
             return catalog;
         }
-        let key = (audience.clone(), Clearance::of(&catalog.config().policy, names));
+        let key = (audience.clone(), Clearance::of(&catalog.config().policy, names), part);
         let mut screens = self.0.screens.lock();
         if let Some((made_from, screened)) = screens.get(&key)
             && Arc::ptr_eq(made_from, &catalog)
         {
             return screened.clone();
         }
-        let screened = screen(&catalog, &key.1);
+        let screened = screen(&catalog, &key.1, &key.2);
         screens.retain(|_, (made_from, _)| made_from.version() == catalog.version());
         screens.insert(key, (catalog, screened.clone()));
         screened
@@ -234,13 +248,22 @@ impl Host {
 
     /// Reads all files again and swaps the new catalog in; entries that no longer load stay, marked stale.
     pub fn reload(&self) {
-        let deck = Arc::new(read_deck(&self.0.settings));
+        self.reload_attached();
+    }
+
+    /// The same, telling which local capabilities another host's met.
+    pub(crate) fn reload_attached(&self) -> Vec<Collision> {
+        let mut deck = read_deck(&self.0.settings);
+        let attached = self.0.attached.load_full();
+        let collisions = attached.map(|remote| deck.attach(&remote)).unwrap_or_default();
+        let deck = Arc::new(deck);
         let _building = self.0.building.lock();
         self.0.deck.store(deck.clone());
         self.artifacts().keep_within(artifact_limits(&deck.config));
         let previous = self.catalog();
         let next = build_catalog(&self.0.settings, &deck, &self.0.discoveries, Some(&previous));
         self.swap_in(next);
+        collisions
     }
 
     /// Builds the catalog again from the same files, because a fact outside them changed.
@@ -357,17 +380,16 @@ impl Host {
 }
 
 fn read_deck(settings: &HostSettings) -> Deck {
-    let mut roots = settings.user_roots.clone();
-    if let Some(project) = &settings.project {
-        roots.extend(project.roots.iter().cloned());
-    }
-    let deck = Deck::read(&roots);
+    let deck = Deck::open(&settings.user_roots, settings.project.as_ref());
     if deck.definitions.is_empty() && deck.quarantined.is_empty() {
         let mut starter = Deck::from_sources(settings.starter.clone());
         starter.config = deck.config;
         starter.user_config = deck.user_config;
         starter.diagnostics = deck.diagnostics;
         starter.watched = deck.watched;
+        // A capability file may declare nothing that is called, and still needs trust for the rest.
+        starter.project_hash = deck.capability_file.as_ref().and(deck.project_hash);
+        starter.capability_file = deck.capability_file;
         return starter;
     }
     deck

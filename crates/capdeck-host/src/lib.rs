@@ -8,6 +8,7 @@
 
 mod approvals;
 mod artifacts;
+mod attach;
 mod audience;
 mod audit;
 mod call;
@@ -26,6 +27,7 @@ mod failures;
 mod flow;
 mod forwarded_capabilities;
 mod gate;
+mod handed_out;
 mod host;
 mod journal;
 mod kept_json;
@@ -33,6 +35,7 @@ mod long_result;
 mod meta_tools;
 mod observed_shapes;
 mod offered;
+mod on_demand;
 mod patience;
 mod pins;
 mod pool;
@@ -48,12 +51,14 @@ mod set_tools;
 mod settings;
 mod setup_run;
 mod setup_state;
+mod shell;
 mod sign_in;
 mod skills;
 mod subscriptions;
 mod tasks;
 mod transparent;
 mod trust;
+mod unformatted;
 mod usage;
 mod view;
 mod watch;
@@ -61,19 +66,21 @@ mod watch;
 // What faces of the host need of the stages below it.
 pub use capdeck_backend::{
     Artifact, ArtifactReader, Begun, CallContext, CallError, Caller, ClientProfile, DeviceLogin,
-    ErrorCode, ErrorKind, GuardianCommand, Listener, LocalImport, Login, LoginWay, NoCaller,
-    NoListener, Revocation, RpcFailure, SetupEvent, SetupPhase, SetupReport, SignIn, SignInState,
-    SignInStatus, SignedOut, StepReport, StepStatus, StoredArtifact, Swept, run_guardian,
+    ErrorCode, ErrorKind, GuardianCommand, Listener, LocalImport, Login, LoginWay,
+    MANIFEST_VERSION, Manifest, ManifestFacts, NoCaller, NoListener, RemoteHost, Revocation,
+    RpcFailure, SetupEvent, SetupPhase, SetupReport, SignIn, SignInState, SignInStatus, SignedOut,
+    StepReport, StepStatus, StoredArtifact, Swept, fetch_text, project_variables, run_guardian,
     vault_holder,
 };
-pub use capdeck_catalog::RawObject;
-pub use capdeck_definition::{CapabilityId, Exposure};
+pub use capdeck_catalog::{RawObject, sha256_hex};
+pub use capdeck_definition::{CapabilityId, Exposure, RemoteCapability};
 pub use capdeck_sandbox::{
     Diagnostic, Envelope, RunError, RunReport, SessionChoice, SessionId, Severity, TypeCheck,
     WorkerCommand, run_worker,
 };
 
 pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
+pub use attach::Attachment;
 pub use call::ToolRequest;
 pub use card::card;
 pub use check::CheckReport;
@@ -94,6 +101,7 @@ pub use principal::Principal;
 pub use session::{Continuity, Scope, Session, SessionSettings};
 pub use settings::HostSettings;
 pub use setup_state::SetupState;
+pub use shell::{ShellCommand, ShellGroup, ShellPlace, ShellTool};
 pub use tasks::{TaskForm, is_task_request};
 pub use trust::TrustStore;
 pub use usage::Relevance;

@@ -7,7 +7,10 @@ use capdeck_catalog::{Capability, Catalog, RawObject, SearchHit, SearchRequest, 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{Scope, Session, ToolRequest, View, discover::Hurry, raw};
+use crate::{
+    Scope, Session, ToolRequest, View, discover::Hurry, on_demand::correctable, raw,
+    view::SpokenName,
+};
 
 /// Longest description shown in a search answer; `describe` shows all of it.
 const SHOWN_DESCRIPTION: usize = 200;
@@ -174,8 +177,8 @@ impl Session {
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let asked: DescribeArguments = parse("describe", arguments)?;
-        let (id, name) = self.named_tool(&asked.name)?;
-        let capability = self.capability(&id)?;
+        let (id, name) = self.named_tool(&asked.name).await?;
+        let capability = self.capability_of_tool(&id, &name)?;
         let tool = self.find_tool(&capability, &name, context).await?.ok_or_else(|| {
             CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
         })?;
@@ -204,26 +207,70 @@ impl Session {
         if ArtifactUri::is_meant(&asked.name) {
             return self.read_on(&asked.name).await;
         }
-        let (capability, tool) = self.named_tool(&asked.name)?;
+        let (id, tool) = self.named_tool(&asked.name).await?;
         // What else the client sent with the call, such as answers to questions, is meant for the tool.
         let CallArguments { name: _, data, fields } = asked;
-        let inner = ToolRequest { capability, tool, arguments: data, fields, ..request };
-        self.call(&inner, context).await
+        let arguments = data.map(unquoted);
+        let inner = ToolRequest { capability: id, tool, arguments, fields, ..request };
+        let view = self.view();
+        let capability = self.capability_of_tool(&inner.capability, &inner.tool)?;
+        if !view.is_on_demand(&capability) {
+            return self.call(&inner, context).await;
+        }
+        let known = self.find_tool(&capability, &inner.tool, context).await?;
+        self.check_set_up(&view, &capability, &inner.tool)?;
+        let outcome = self.call(&inner, context).await;
+        match known {
+            Some(tool) => correctable(&inner.capability, &tool, outcome),
+            None => outcome,
+        }
     }
 
-    fn named_tool(&self, name: &str) -> Result<(String, String), CallError> {
-        self.view().find(name).ok_or_else(|| {
-            let near = self.catalog().nearest_capability(name).map(str::to_owned);
-            let error =
-                CallError::new(ErrorCode::ToolNotFound, format!("there is no tool `{name}`"));
-            match near {
-                Some(id) => {
-                    error.hint(format!("search in `{id}`, or use a name that `search` returned"))
-                }
-                None => error.hint("use a name that `search` returned"),
+    /// The tool that a client means. Backends that were never asked are asked when nobody knows the name.
+    async fn named_tool(&self, name: &str) -> Result<(String, String), CallError> {
+        let mut meant = self.view().understand(name);
+        if let SpokenName::Unknown { .. } = meant {
+            let view = self.view();
+            let unasked = view.catalog().capabilities().filter(|one| view.reaches(one)).cloned();
+            let unasked: Vec<_> = unasked.filter(|one| one.discovery.is_none()).collect();
+            if !unasked.is_empty() {
+                let asking = unasked.into_iter();
+                self.host.discover_unknown(asking, &self.connections, Hurry::OwnListOnly).await;
+                meant = self.view().understand(name);
             }
-        })
+        }
+        let way = match self.view().offers_setup() {
+            true => "use a name that `setup_tools` returned",
+            false => "use a name that `search` returned",
+        };
+        let missing =
+            || CallError::new(ErrorCode::ToolNotFound, format!("there is no tool `{name}`"));
+        match meant {
+            SpokenName::Tool(capability, tool) => Ok((capability, tool)),
+            SpokenName::Unknown { near: Some(near) } => Err(missing()
+                .hint(format!("did you mean `{near}`?"))
+                .data(json!({ "nearest": near }))),
+            SpokenName::Unknown { near: None } => {
+                Err(match self.catalog().nearest_capability(name) {
+                    Some(id) if !self.view().offers_setup() => {
+                        missing().hint(format!("search in `{id}`, or {way}"))
+                    }
+                    _ => missing().hint(way),
+                })
+            }
+            SpokenName::Several(names) => {
+                let message = format!("`{name}` is the name of several tools");
+                Err(CallError::new(ErrorCode::RequestInvalid, message)
+                    .hint(format!("say which one: {}", names.join(", "))))
+            }
+        }
     }
+}
+
+/// Arguments that came as a text of JSON instead of as JSON.
+fn unquoted(data: Box<RawValue>) -> Box<RawValue> {
+    let inner = raw::string(&data).and_then(|text| RawValue::from_string(text).ok());
+    inner.unwrap_or(data)
 }
 
 fn search_item(view: &View, hit: &SearchHit) -> Value {
@@ -277,7 +324,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
     })
 }
 
-fn answer_with(structured: &Value, text: String) -> Result<Box<RawValue>, CallError> {
+pub(crate) fn answer_with(structured: &Value, text: String) -> Result<Box<RawValue>, CallError> {
     serde_json::value::to_raw_value(&json!({
         "content": [{ "type": "text", "text": text }],
         "structuredContent": structured,

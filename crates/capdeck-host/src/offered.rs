@@ -7,7 +7,7 @@ use capdeck_catalog::{RawObject, Tool};
 use capdeck_sandbox::member_of;
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{Route, Scope, Session, ToolRequest, raw};
+use crate::{Route, Scope, Session, ToolRequest, gate, raw};
 
 impl Session {
     /// Calls a tool by the name it is listed under. `Ok(None)` when no such tool is listed.
@@ -39,6 +39,10 @@ impl Session {
                 let describing = self.describe_tool(request.arguments.as_deref(), context);
                 self.audited("describe", "", "", describing).await
             }
+            Route::SetupTools => {
+                let setting_up = self.setup_tools_tool(request.arguments.as_deref());
+                self.audited("setup_tools", "", "", setting_up).await
+            }
             Route::CallTool => self.call_named_tool(request, context).await,
             Route::CodeMode => self.code_mode_tool(request.arguments.as_deref(), context).await,
         }
@@ -53,8 +57,13 @@ impl Session {
 
     /// A name that is not listed but belongs to a known capability says why it cannot be called.
     fn refuse_unlisted(&self, name: &str) -> Result<Option<Box<RawValue>>, CallError> {
-        let Some((id, tool)) = self.view().find(name) else { return Ok(None) };
-        let capability = self.capability(&id)?;
+        let Some((id, tool)) = self.view().find(name) else {
+            return match self.offers_nothing() {
+                true => Err(gate::nothing_offered(name)),
+                false => Ok(None),
+            };
+        };
+        let capability = self.capability_of_tool(&id, &tool)?;
         if let Some(held) = self.held(&capability, &tool) {
             return Err(held);
         }
@@ -64,6 +73,15 @@ impl Session {
                 format!("`{name}` is not listed here"),
             )
             .hint(format!("use `call_tool` with name `{name}`, or `search` for `{tool}`")));
+        }
+        if self.view().is_on_demand(&capability) {
+            return Err(CallError::new(
+                ErrorCode::ToolNotFound,
+                format!("`{name}` is not listed here"),
+            )
+            .hint(format!(
+                "use `setup_tools` with `@{id}`, then `call_tool` with name `{id}.{tool}`"
+            )));
         }
         if self.view().is_coded(&capability) {
             let call = format!("await caplets{}{}(…)", member_of(&id), member_of(&tool));
@@ -89,6 +107,13 @@ impl Session {
             }
             None => Ok(None),
         }
+    }
+
+    /// True when there is something, and none of it is offered to this client.
+    fn offers_nothing(&self) -> bool {
+        let catalog = self.catalog();
+        let mut usable = catalog.capabilities().filter(|one| one.is_usable()).peekable();
+        usable.peek().is_some() && usable.all(|capability| !self.may_see(capability))
     }
 
     /// Reads a listed resource, a URI made from a listed template, or an artifact. `params` are the client's own.

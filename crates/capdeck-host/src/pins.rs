@@ -277,6 +277,6 @@ fn tells_its_tools(definition: &Definition) -> bool {
         | Backend::OpenApi(_)
         | Backend::GoogleDiscovery(_)
         | Backend::GraphQl(_) => true,
-        Backend::Http(_) | Backend::Cli(_) | Backend::Caplets(_) => false,
+        Backend::Http(_) | Backend::Cli(_) | Backend::Cmp(_) | Backend::Caplets(_) => false,
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Weak};
 
-use capdeck_backend::{CallContext, CallError, ClientProfile, Listener};
-use capdeck_catalog::{Capability, Catalog, Clearance, Discovery, RawObject};
+use capdeck_backend::{CallContext, CallError, ClientProfile, ErrorCode, Listener};
+use capdeck_catalog::{Capability, Catalog, Clearance, Discovery, Part, RawObject};
 use capdeck_definition::{Backend, CapabilityId, Definition, Exposure};
 use serde_json::value::RawValue;
 
@@ -15,6 +15,8 @@ use crate::{
     discover::Hurry,
     forwarded_capabilities::forwarded_capabilities,
     gate,
+    handed_out::HandedOut,
+    on_demand::SetUp,
     pool::{ConnectionPool, Lease},
     questions::Questions,
 };
@@ -71,6 +73,9 @@ pub struct Session {
     pub(crate) connections: Connections,
     pub(crate) tasks: TaskForm,
     pub(crate) continuity: Continuity,
+    /// What the client set up. Nothing is remembered of clients whose requests stand alone.
+    pub(crate) set_up: SetUp,
+    pub(crate) handed_out: HandedOut,
 }
 
 impl Host {
@@ -111,6 +116,8 @@ impl Host {
             connections: Connections::new(audience, own),
             tasks,
             continuity,
+            set_up: SetUp::default(),
+            handed_out: HandedOut::default(),
         })
     }
 }
@@ -132,7 +139,15 @@ impl Session {
 
     /// The catalog in force, as servers offer it to this client. What is denied to it or held does not exist here.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.host.screened_for(self.connections.audience().key(), &self.names())
+        self.host.screened_for(self.connections.audience().key(), &self.names(), self.part())
+    }
+
+    /// Which part of the deck this client is given.
+    fn part(&self) -> Part {
+        match &self.scope {
+            Scope::Deck(policy) => policy.part(),
+            Scope::Transparent(_) | Scope::Operator => Part::Everything,
+        }
     }
 
     /// What rules may call the client: its own name, and that of who is behind it.
@@ -221,6 +236,28 @@ impl Session {
         gate::admit(self, &self.catalog(), id)
     }
 
+    /// The same for a call of one of its tools; a refusal names the command that makes the call.
+    pub(crate) fn capability_of_tool(
+        &self,
+        id: &str,
+        tool: &str,
+    ) -> Result<Arc<Capability>, CallError> {
+        self.capability(id).map_err(|error| match self.catalog().get(id) {
+            Some(one) if one.is_usable() && !self.may_see(one) => gate::not_offered(id, Some(tool)),
+            _ => error,
+        })
+    }
+
+    /// The same for what is no tool: resources, prompts and requests of the client's own.
+    pub(crate) fn whole_capability(&self, id: &str) -> Result<Arc<Capability>, CallError> {
+        let capability = self.capability(id)?;
+        if capability.tools_only {
+            let message = format!("only tools of `{id}` may be used here");
+            return Err(CallError::new(ErrorCode::ResourceNotFound, message));
+        }
+        Ok(capability)
+    }
+
     /// Asks the backend what it offers; what comes back is what this client may know of it.
     pub(crate) async fn discover(
         &self,
@@ -268,7 +305,7 @@ impl Session {
         params: Option<RawObject>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let capability = self.capability(id)?;
+        let capability = self.whole_capability(id)?;
         let (_, context) = Questions::watch(context, self.connections.audience());
         let lease = self.lease(&capability, &context).await?;
         lease.request(method, params, &context).await
@@ -276,7 +313,7 @@ impl Session {
 
     /// Passes a notification of the client's on to one server, if it is connected.
     pub async fn forward_notification(&self, id: &str, method: &str, params: Option<RawObject>) {
-        let Ok(capability) = self.capability(id) else { return };
+        let Ok(capability) = self.whole_capability(id) else { return };
         let context = CallContext::detached(std::time::Duration::from_secs(10));
         if let Ok(lease) = self.lease(&capability, &context).await {
             lease.notify(method, params).await;

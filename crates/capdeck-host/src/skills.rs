@@ -12,7 +12,7 @@ use serde_json::{Value, json, value::RawValue};
 
 pub(crate) use files::OwnSkill;
 
-use crate::{Session, raw};
+use crate::{Scope, Session, ViewPolicy, raw};
 
 /// The extension's name.
 const EXTENSION: &str = "io.modelcontextprotocol/skills";
@@ -98,8 +98,18 @@ impl Session {
         Ok(children)
     }
 
+    /// The deck's own skills; in a view, those that it names and the one that comes with the host.
     fn own_skills(&self) -> Vec<OwnSkill> {
-        files::read_all(&self.host)
+        let mut all = files::read_all(&self.host);
+        if let Scope::Deck(ViewPolicy { view: Some(name), .. }) = &self.scope {
+            let catalog = self.host.catalog();
+            let view = catalog.parts().views.get(&**name);
+            let named = view.map(|view| view.skills.as_slice()).unwrap_or_default();
+            all.retain(|skill| {
+                skill.is_built_in() || named.iter().any(|id| skill.name() == Some(id.as_str()))
+            });
+        }
+        all
     }
 
     /// The server and its own URI behind a skill's file.

@@ -86,7 +86,7 @@ impl Session {
             )
             .hint("unsubscribe from some of them first"));
         }
-        let capability = self.capability(id)?;
+        let capability = self.whole_capability(id)?;
         let lease = self.lease(&capability, context).await?;
         let params = raw::object([("uri", json!(uri))]);
         lease.request(SUBSCRIBE, Some(params), context).await?;

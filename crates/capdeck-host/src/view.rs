@@ -2,8 +2,10 @@
 
 mod direct;
 mod instructions;
+mod on_demand;
 mod original_uris;
 mod policy;
+mod spoken_name;
 mod standing;
 
 use std::{
@@ -23,7 +25,9 @@ use crate::{
 
 pub use direct::PromptRoute;
 pub(crate) use direct::resource_uri;
+pub(crate) use on_demand::Bundle;
 pub use policy::ViewPolicy;
+pub(crate) use spoken_name::{SpokenName, qualified};
 pub use standing::{META_TOOLS, direct_tokens};
 
 /// The surface of one client. Immutable; a new catalog means a new view.
@@ -34,6 +38,10 @@ pub struct View {
     progressive: Vec<Arc<Capability>>,
     /// Capabilities reached through `search`, `describe` and `call_tool`.
     searchable: HashSet<CapabilityId>,
+    /// Capabilities whose tools are set up before they are called.
+    on_demand: HashSet<CapabilityId>,
+    /// The tool that sets up, if there is something to set up, and how many names it left out.
+    setup_tools: Option<(Box<RawValue>, usize)>,
     /// Capabilities that scripts reach.
     coded: HashSet<CapabilityId>,
     /// The tool that runs scripts, if something is reached by them.
@@ -59,12 +67,13 @@ pub enum Route {
     },
     Search,
     Describe,
+    SetupTools,
     CallTool,
     CodeMode,
 }
 
 impl View {
-    /// Decides what is listed, what scripts reach and what is only searchable. What is used most is named first.
+    /// Decides what is listed, what scripts reach, what is set up first and what is only searchable. What is used most is named first.
     pub fn build(catalog: Arc<Catalog>, policy: &ViewPolicy, relevance: &Relevance) -> Self {
         let mut view = Self::empty(catalog.clone());
         let usable = || catalog.capabilities().filter(|capability| capability.is_usable());
@@ -73,19 +82,21 @@ impl View {
         for capability in usable() {
             view.place(capability, policy, &mut budget);
         }
+        view.offer_setup(&budget);
         view
     }
 
     /// What offering only this capability, in this way, would list; no budget applies.
     pub fn alone(catalog: Arc<Catalog>, id: &str, exposure: Exposure) -> Self {
         let mut view = Self::empty(catalog.clone());
-        let policy = ViewPolicy { exposure: Some(exposure) };
+        let policy = ViewPolicy::offering(Some(exposure));
         let mut budget = Budget { left: usize::MAX, is_strict: false };
         if let Some(capability) = catalog.get(id).filter(|capability| capability.is_usable()) {
             let relevance = Relevance::new();
             view.offer_code_mode([capability].into_iter(), &policy, &relevance, &mut budget);
             view.place(capability, &policy, &mut budget);
         }
+        view.offer_setup(&budget);
         view
     }
 
@@ -95,6 +106,8 @@ impl View {
             direct: Vec::new(),
             progressive: Vec::new(),
             searchable: HashSet::new(),
+            on_demand: HashSet::new(),
+            setup_tools: None,
             coded: HashSet::new(),
             code_mode: None,
             names: OnceLock::new(),
@@ -126,12 +139,20 @@ impl View {
         }
     }
 
+    /// Makes the tool that sets up, once it is known what there is.
+    fn offer_setup(&mut self, budget: &Budget) {
+        if self.offers_setup() {
+            let room = if budget.is_strict { budget.left } else { usize::MAX };
+            self.setup_tools = self.setup_tool(room);
+        }
+    }
+
     fn place(&mut self, capability: &Arc<Capability>, policy: &ViewPolicy, budget: &mut Budget) {
         let id = &capability.definition.id;
         // A set's members are reached through the set's own tools, and found by search.
         let listed = capability.definition.member_of.is_none();
         let exposure = policy.exposure_of(capability);
-        let Placing { direct, progressive, searched, coded } = placing(exposure);
+        let Placing { direct, progressive, searched, on_demand, coded } = placing(exposure);
         let (direct, progressive) = (direct && listed, progressive && listed);
         let cost = || {
             if direct {
@@ -149,6 +170,9 @@ impl View {
         }
         // A tool for scripts that does not fit leaves its capabilities to the search.
         let fits = fits && (!coded || direct || progressive || self.code_mode.is_some());
+        if on_demand {
+            self.on_demand.insert(id.clone());
+        }
         if searched || !fits {
             self.searchable.insert(id.clone());
         }
@@ -181,7 +205,8 @@ impl View {
                 true => members(capability),
                 false => vec![capability.clone()],
             });
-            offered.collect()
+            // Of a capability that is had in part, only tools are had.
+            offered.filter(|capability| !capability.tools_only).collect()
         })
     }
 
@@ -231,13 +256,13 @@ impl View {
         if name == "code_mode" && self.offers_code_mode() {
             return Some(Route::CodeMode);
         }
-        if !self.searchable.is_empty() {
-            match name {
-                "search" => return Some(Route::Search),
-                "describe" => return Some(Route::Describe),
-                "call_tool" => return Some(Route::CallTool),
-                _ => {}
-            }
+        let (searched, set_up) = (!self.searchable.is_empty(), self.offers_setup());
+        match name {
+            "search" if searched => return Some(Route::Search),
+            "describe" if searched => return Some(Route::Describe),
+            "setup_tools" if set_up => return Some(Route::SetupTools),
+            "call_tool" if searched || set_up => return Some(Route::CallTool),
+            _ => {}
         }
         let owner = self.names().owner(name)?;
         let is =
@@ -258,22 +283,28 @@ impl View {
 
     /// The capability and tool behind a name that search gave out: `<id>__<tool>`, or `<id>.<tool>`.
     pub fn find(&self, name: &str) -> Option<(String, String)> {
-        let owned = |(id, tool): (&str, &str)| (id.to_owned(), tool.to_owned());
+        self.find_known(name).or_else(|| self.guess(name))
+    }
+
+    /// The same for a tool that is known to exist.
+    fn find_known(&self, name: &str) -> Option<(String, String)> {
         // Most names are natural ones, which are cut at their last mark; this spares building the table.
         let natural = name.rsplit_once("__");
-        if let Some((id, tool)) = natural.filter(|(id, tool)| self.catalog.tool(id, tool).is_some())
-        {
-            return Some(owned((id, tool)));
+        let dotted = name.split_once('.');
+        let is_known = |(id, tool): &(&str, &str)| self.catalog.tool(id, tool).is_some();
+        if let Some((id, tool)) = [natural, dotted].into_iter().flatten().find(is_known) {
+            return Some((id.to_owned(), tool.to_owned()));
         }
-        if let Some(owner) = self.names().owner(name)
-            && let Some(tool) = &owner.tool
-        {
-            return Some((owner.capability.clone(), tool.clone()));
-        }
-        // A tool of a backend that has not been asked yet is known by its capability alone.
-        let split = |mark| name.split_once(mark);
-        let guesses = [natural, split("__"), split(".")];
-        guesses.into_iter().flatten().find(|(id, _)| self.catalog.get(id).is_some()).map(owned)
+        let owner = self.names().owner(name)?;
+        Some((owner.capability.clone(), owner.tool.clone()?))
+    }
+
+    /// A tool of a backend that has not been asked yet is known by its capability alone.
+    fn guess(&self, name: &str) -> Option<(String, String)> {
+        let guesses = [name.rsplit_once("__"), name.split_once("__"), name.split_once('.')];
+        let is_there = |(id, _): &(&str, &str)| self.catalog.get(id).is_some();
+        let (id, tool) = guesses.into_iter().flatten().find(is_there)?;
+        Some((id.to_owned(), tool.to_owned()))
     }
 
     /// The name agents use for a tool.
@@ -310,21 +341,24 @@ struct Placing {
     direct: bool,
     progressive: bool,
     searched: bool,
+    on_demand: bool,
     coded: bool,
 }
 
 fn placing(exposure: Exposure) -> Placing {
-    let (direct, progressive, searched, coded) = match exposure {
-        Exposure::Direct => (true, false, false, false),
-        Exposure::DirectAndCodeMode => (true, false, false, true),
-        Exposure::Progressive => (false, true, false, false),
-        Exposure::ProgressiveAndCodeMode => (false, true, false, true),
-        Exposure::CodeMode => (false, false, false, true),
-        Exposure::CodeModeAndSearch => (false, false, true, true),
-        Exposure::Search => (false, false, true, false),
-        Exposure::None => (false, false, false, false),
+    use Exposure as E;
+    // Without a wildcard, a new exposure does not compile until it is placed.
+    let (direct, progressive) = match exposure {
+        E::Direct | E::DirectAndCodeMode => (true, false),
+        E::Progressive | E::ProgressiveAndCodeMode => (false, true),
+        E::CodeMode | E::CodeModeAndSearch | E::Search | E::OnDemand | E::None => (false, false),
     };
-    Placing { direct, progressive, searched, coded }
+    let coded = matches!(
+        exposure,
+        E::CodeMode | E::DirectAndCodeMode | E::ProgressiveAndCodeMode | E::CodeModeAndSearch
+    );
+    let searched = matches!(exposure, E::Search | E::CodeModeAndSearch);
+    Placing { direct, progressive, searched, on_demand: exposure == E::OnDemand, coded }
 }
 
 /// Tokens still free for standing tools.

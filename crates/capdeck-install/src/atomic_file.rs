@@ -15,6 +15,26 @@ pub struct WriteError {
     pub source: io::Error,
 }
 
+/// Writes a file of Capdeck's own that only the person may read.
+pub(crate) fn replace_private_file(path: &Path, content: &[u8]) -> Result<(), WriteError> {
+    let failed = |source| WriteError { path: path.to_owned(), source };
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(failed)?;
+    write_beside(folder, path, content, private()).map_err(failed)
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "other systems have no such permissions")]
+fn private() -> Option<Permissions> {
+    use std::os::unix::fs::PermissionsExt as _;
+    Some(Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn private() -> Option<Permissions> {
+    None
+}
+
 /// Writes `content` in one step, synced. An existing file keeps its permissions, and a symbolic link stays one: the file
 /// it leads to is replaced, as people keep such files in a folder of their own.
 pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), WriteError> {
@@ -39,7 +59,7 @@ fn write_beside(
     {
         use std::os::unix::fs::PermissionsExt as _;
         // A new file is made as an editor would make it; the person's umask narrows it.
-        builder.permissions(Permissions::from_mode(0o666));
+        builder.permissions(permissions.clone().unwrap_or(Permissions::from_mode(0o666)));
     }
     let mut file = builder.tempfile_in(folder)?;
     file.write_all(content)?;

@@ -6,11 +6,13 @@
 mod api_calls;
 mod calls;
 mod code_mode;
+mod exposure;
 mod figures;
 mod load;
 mod memory;
 mod process_usage;
 mod report;
+mod shell;
 mod stage;
 mod start;
 mod surface;
@@ -21,6 +23,10 @@ pub use code_mode::{
     AttackFigures, CODE_BLOCK_END, CODE_BLOCK_START, CodeModeFigures, Footprint, Peer, RunFigures,
     Spread, SurfaceTokens, measure_code_mode, render_code_mode, replace_code_block,
 };
+pub use exposure::{
+    EXPOSURE_BLOCK_END, EXPOSURE_BLOCK_START, ExposureFigures, ExposureRun, SignatureTokens,
+    measure_exposure, render_exposure, replace_exposure_block,
+};
 pub use figures::{
     CallFigures, Figures, Load, Machine, MemoryFigures, StartFigures, SurfaceFigures,
 };
@@ -28,6 +34,10 @@ pub use memory::measure_memory;
 pub(crate) use process_usage::resident_memory;
 pub use report::{BLOCK_END, BLOCK_START, render, replace_block};
 pub(crate) use report::{grouped, replace_between};
+pub use shell::{
+    SHELL_BLOCK_END, SHELL_BLOCK_START, ShellFigures, ShellRow, measure_shell, render_shell,
+    replace_shell_block,
+};
 pub use stage::Stage;
 pub use start::measure_start;
 pub use surface::measure_surface;

@@ -4,7 +4,8 @@ use std::{fs, path::Path};
 
 use capdeck_test::{
     bench::{
-        CodeModeFigures, Figures, render, render_code_mode, replace_block, replace_code_block,
+        CodeModeFigures, Figures, ShellFigures, render, render_code_mode, render_shell,
+        replace_block, replace_code_block, replace_shell_block,
     },
     soak::{SoakFigures, render_soak, replace_soak_block},
     workflows::{WorkflowFigures, render_workflows, replace_workflow_block},
@@ -50,4 +51,17 @@ fn the_page_of_code_mode_shows_its_figures() {
     let figures: Vec<WorkflowFigures> = serde_json::from_str(&read("workflows.json")).unwrap();
     let replaced = replace_workflow_block(&replaced, &render_workflows(&figures)).expect("a block");
     assert_eq!(document, replaced, "run `bench/code-mode render` to bring the page up to date");
+}
+
+#[test]
+fn the_page_shows_the_figures_of_the_shell() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let Ok(json) = fs::read_to_string(root.join("bench/results/sh.json")) else {
+        println!("skipped: the shell has not been measured yet");
+        return;
+    };
+    let figures: ShellFigures = serde_json::from_str(&json).unwrap();
+    let document = fs::read_to_string(root.join("docs/reference/benchmarks.md")).unwrap();
+    let replaced = replace_shell_block(&document, &render_shell(&figures)).expect("a block");
+    assert_eq!(document, replaced, "run `bench/sh render` to bring the page up to date");
 }

@@ -16,15 +16,29 @@ pub(super) enum Piece<'a> {
     },
 }
 
+/// Which names a variable may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// Letters, digits and `_`, as in an environment.
+    Strict,
+    /// Anything but `}`, as in a capability file.
+    Free,
+}
+
 /// Cuts a text into pieces. What only looks like a reference (`$5`, `${a b}`) stays literal.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+    pieces_with(text, Naming::Strict)
+}
+
+/// Cuts a text into pieces, with other names of variables.
+pub(super) fn pieces_with(text: &str, naming: Naming) -> Vec<Piece<'_>> {
     let mut found = Vec::new();
     let mut literal_start = 0;
     let mut at = 0;
     while let Some(offset) = text.get(at..).and_then(|rest| rest.find('$')) {
         let dollar = at + offset;
         let rest = text.get(dollar..).unwrap_or_default();
-        let Some((piece, length)) = reference(rest) else {
+        let Some((piece, length)) = reference(rest, naming) else {
             at = dollar + 1;
             continue;
         };
@@ -44,7 +58,7 @@ fn push_literal<'a>(found: &mut Vec<Piece<'a>>, literal: Option<&'a str>) {
 }
 
 /// The reference a text starts with, and its length.
-fn reference(text: &str) -> Option<(Piece<'_>, usize)> {
+fn reference(text: &str, naming: Naming) -> Option<(Piece<'_>, usize)> {
     if let Some(inner) = text.strip_prefix("${") {
         // A default ends at the first `}`: replacement is one pass and never nested.
         let (inner, _) = inner.split_once('}')?;
@@ -58,7 +72,11 @@ fn reference(text: &str) -> Option<(Piece<'_>, usize)> {
             Some((name, default)) => (name, Some(default)),
             None => (inner, None),
         };
-        return is_variable_name(name).then_some((Piece::Variable { text, name, default }, length));
+        if is_variable_name(name) {
+            return Some((Piece::Variable { text, name, default }, length));
+        }
+        let is_free = naming == Naming::Free && !inner.is_empty();
+        return is_free.then_some((Piece::Variable { text, name: inner, default: None }, length));
     }
     if let Some(rest) = text.strip_prefix("$env:") {
         let name = take(rest, |byte| byte.is_ascii_alphanumeric() || byte == b'_');

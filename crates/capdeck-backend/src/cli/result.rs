@@ -14,16 +14,28 @@ use crate::{
 };
 
 /// What the answer depends on beside the outcome.
-#[derive(Debug)]
-pub(super) struct Terms<'a> {
-    pub(super) tool: &'a str,
-    pub(super) timeout: Duration,
-    pub(super) max_output_bytes: u64,
-    pub(super) output: CliOutputType,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) timeout: Duration,
+    pub(crate) max_output_bytes: u64,
+    pub(crate) output: CliOutputType,
+    pub(crate) style: Style,
+}
+
+/// How the text of an answer is made of the streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Standard output as it is.
+    Streams,
+    /// Standard output, else standard error, without one line break at the end.
+    Plain,
+    /// What kept a tool from being prepared.
+    Init,
 }
 
 /// The answer to a call.
-pub(super) async fn answer(
+pub(crate) async fn answer(
     outcome: Outcome,
     terms: &Terms<'_>,
 ) -> Result<Box<RawValue>, CallError> {
@@ -114,7 +126,18 @@ impl Printed {
             structured.insert("signal".into(), signal.into());
         }
         let mut is_error = exit.code != Some(0);
-        let mut text = if is_error { self.failure_text(exit) } else { self.stdout.clone() };
+        let mut text = match (is_error, terms.style) {
+            (true, Style::Init) => {
+                let failure = self.failure_text(exit);
+                format!(
+                    "the initialisation of `{}` failed, and is tried again with the next call: {failure}",
+                    terms.tool
+                )
+            }
+            (true, Style::Streams | Style::Plain) => self.failure_text(exit),
+            (false, Style::Plain) => self.plain_text().to_owned(),
+            (false, Style::Streams | Style::Init) => self.stdout.clone(),
+        };
         if terms.output == CliOutputType::Json && !self.stdout.trim().is_empty() {
             match read_json(&stdout) {
                 Ok(value) => drop(structured.insert("json".into(), value)),
@@ -134,18 +157,29 @@ impl Printed {
                 text = format!("{text}\n\n[{note}]");
             }
         }
-        ToolResult { text, artifacts, structured, is_error, meta: Map::new() }.build()
+        ToolResult { text, artifacts, structured: Some(structured), is_error, meta: Map::new() }
+            .build()
+    }
+
+    fn plain_text(&self) -> &str {
+        let text = if self.stdout.is_empty() { &self.stderr } else { &self.stdout };
+        text.strip_suffix('\n').unwrap_or(text)
     }
 
     fn failure_text(&self, exit: Exit) -> String {
-        let mut text = exit.to_string();
-        for stream in [&self.stderr, &self.stdout] {
-            if !stream.trim().is_empty() {
-                text = format!("{text}\n\n{}", stream.trim_end());
-            }
-        }
-        text
+        failure_text(exit, &self.stdout, &self.stderr)
     }
+}
+
+/// How a command failed, and what it said.
+pub(crate) fn failure_text(exit: Exit, stdout: &str, stderr: &str) -> String {
+    let mut text = exit.to_string();
+    for stream in [stderr, stdout] {
+        if !stream.trim().is_empty() {
+            text = format!("{text}\n\n{}", stream.trim_end());
+        }
+    }
+    text
 }
 
 /// Keeps a cut stream as an artifact and says so. `artifact` is the first one, as clients know it.

@@ -150,6 +150,7 @@ impl Offer<'_> {
                 "readOnlyHint": !self.operation.is_mutation,
                 "destructiveHint": self.operation.is_mutation,
             }),
+            ..DeclaredTool::default()
         }
     }
 }

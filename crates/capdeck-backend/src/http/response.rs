@@ -186,7 +186,7 @@ impl Head {
         if self.attempts > 1 {
             meta.insert("capdeck/attempts".into(), self.attempts.into());
         }
-        ToolResult { text, artifacts, structured, is_error, meta }.build()
+        ToolResult { text, artifacts, structured: Some(structured), is_error, meta }.build()
     }
 }
 

@@ -209,6 +209,16 @@ impl Opening {
             value.set_sensitive(true);
             headers.append(name, value);
         }
+        for (name, value) in &self.prepared.headers {
+            let parsed =
+                (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value.expose()));
+            let (Ok(name), Ok(mut value)) = parsed else {
+                let message = format!("`{name}` is not an HTTP header that can be sent");
+                return Err(CallError::new(ErrorCode::ConfigInvalid, message));
+            };
+            value.set_sensitive(true);
+            headers.append(name, value);
+        }
         let credentials =
             self.sign_in.clone().map(|sign_in| Arc::new(sign_in) as Arc<dyn Credentials>);
         Ok(HttpTarget { url, headers, http: surroundings.http()?.clone(), credentials })

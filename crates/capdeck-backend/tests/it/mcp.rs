@@ -120,6 +120,7 @@ async fn a_call_reaches_the_server_as_it_was_made() {
         arguments: Some(&arguments),
         meta: Some(object(r#"{"traceparent":"00-1"}"#)),
         rest: object(r#"{"task":{"ttl":5}}"#),
+        unformatted: false,
     };
     let result = connection.call_tool(call, &context(PLENTY)).await.unwrap();
     let params = answer(&serde_json::from_str(result.get()).unwrap());
@@ -129,7 +130,13 @@ async fn a_call_reaches_the_server_as_it_was_made() {
     let keys: Vec<&String> = params.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["name", "arguments", "task", "_meta"]);
 
-    let bare = ToolCall { name: "params", arguments: None, meta: None, rest: RawObject::new() };
+    let bare = ToolCall {
+        name: "params",
+        arguments: None,
+        meta: None,
+        rest: RawObject::new(),
+        unformatted: false,
+    };
     let result = connection.call_tool(bare, &context(PLENTY)).await.unwrap();
     let params = answer(&serde_json::from_str(result.get()).unwrap());
     assert!(params.get("arguments").is_none(), "{params}");
@@ -138,8 +145,13 @@ async fn a_call_reaches_the_server_as_it_was_made() {
 #[tokio::test]
 async fn unknown_content_passes_untouched() {
     let connection = Deck::new(&[]).connect(stdio(&FakePlan::default())).await.unwrap();
-    let call =
-        ToolCall { name: "odd_content", arguments: None, meta: None, rest: RawObject::new() };
+    let call = ToolCall {
+        name: "odd_content",
+        arguments: None,
+        meta: None,
+        rest: RawObject::new(),
+        unformatted: false,
+    };
     let result = connection.call_tool(call, &context(PLENTY)).await.unwrap();
     let params = object(r#"{"name":"odd_content"}"#);
     let again = connection.request("tools/call", Some(params), &context(PLENTY)).await.unwrap();

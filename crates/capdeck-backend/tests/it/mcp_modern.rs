@@ -167,6 +167,7 @@ async fn questions_are_handed_back_to_callers_that_take_them() {
         arguments: None,
         meta: None,
         rest: object(&rest.to_string()),
+        unformatted: false,
     };
     let done = connection.call_tool(again, &context).await.unwrap();
     let done: Value = serde_json::from_str(done.get()).unwrap();

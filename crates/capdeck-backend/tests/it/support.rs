@@ -88,6 +88,7 @@ fn settings(
         artifacts_dir: folder.path().join("artifacts"),
         vault: vault.clone(),
         documents_dir: folder.path().join("documents"),
+        inits_dir: folder.path().join("inits"),
         guardian: None,
         client_name: "capdeck".to_owned(),
         client_version: "0.0.0-test".to_owned(),
@@ -116,6 +117,7 @@ pub(crate) async fn call(
         arguments: Some(&arguments),
         meta: None,
         rest: capdeck_catalog::RawObject::new(),
+        unformatted: false,
     };
     let result = connection.call_tool(call, context).await?;
     Ok(serde_json::from_str(result.get()).unwrap())

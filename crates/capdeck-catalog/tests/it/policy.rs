@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Catalog, Clearance, Discovery, Held, HeldReason, SearchRequest, screen};
+use capdeck_catalog::{
+    Catalog, Clearance, Discovery, Held, HeldReason, Part, SearchRequest, screen,
+};
 use capdeck_definition::{CapabilityId, Deck, Definition, Effect, Layer, PinMode, PolicyRule};
 use serde_json::{Value, json};
 
@@ -71,7 +73,7 @@ fn catalog(rules: &[(Effect, Value)], held: &[(&str, &str)]) -> Arc<Catalog> {
 }
 
 fn seen_by(catalog: &Arc<Catalog>, principal: &str) -> Arc<Catalog> {
-    screen(catalog, &Clearance::of(&catalog.config().policy, &[principal]))
+    screen(catalog, &Clearance::of(&catalog.config().policy, &[principal]), &Part::Everything)
 }
 
 fn tools(catalog: &Catalog) -> Vec<String> {

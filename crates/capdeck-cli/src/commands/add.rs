@@ -1,7 +1,6 @@
 //! `capdeck add KIND ID …`: writes a capability file.
 
 mod cli;
-mod document;
 mod google_discovery;
 mod graphql;
 mod http;
@@ -13,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use capdeck_definition::{CapabilityId, Deck, Diagnostic, Format, Layer, Severity, SourceFile};
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use self::document::Document;
 use crate::{
+    caplet_document::{BackendBlock, Document, Words},
     context::Context,
     errors::{ExitStatus, Failure},
     frames::Frames,
@@ -78,14 +77,6 @@ struct CommonArgs {
     force: bool,
 }
 
-/// The key and the fields of a backend, as a file writes them.
-struct BackendBlock {
-    key: &'static str,
-    fields: Value,
-    /// What it is, for a description nobody wrote.
-    summary: String,
-}
-
 pub(crate) fn run(args: &AddArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let common = args.kind.common();
     let target = Target::resolve(common, context)?;
@@ -97,7 +88,7 @@ pub(crate) fn run(args: &AddArgs, context: &Context<'_>) -> Result<ExitStatus, F
         Kind::Http(args) => args.block()?,
         Kind::Cli(args) => args.block(&target.here)?,
     };
-    let text = Document::new(common, block).render()?;
+    let text = Document::new(&common.words(), block).render()?;
     let warnings = check(&text, &common.id, &target.path, context)?;
     let printer = context.printer;
     if common.print {
@@ -121,6 +112,17 @@ pub(crate) fn run(args: &AddArgs, context: &Context<'_>) -> Result<ExitStatus, F
     };
     printer.note(&next);
     Ok(ExitStatus::Done)
+}
+
+impl CommonArgs {
+    fn words(&self) -> Words<'_> {
+        Words {
+            id: self.id.as_str(),
+            name: self.name.as_deref(),
+            description: self.description.as_deref(),
+            tags: &self.tags,
+        }
+    }
 }
 
 /// Where the new file goes.

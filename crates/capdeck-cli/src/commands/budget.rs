@@ -16,10 +16,9 @@ use crate::{
     printer::Printer,
     runtime::with_operator,
     table::{Cell, Table},
+    tokens::Tokens,
 };
 
-/// The encoding tokens are counted in.
-const ENCODING: &str = "o200k_base";
 /// How many capabilities are asked at once.
 const AT_ONCE: usize = 8;
 
@@ -42,7 +41,6 @@ struct BudgetItem {
     direct: Option<usize>,
     progressive: Option<usize>,
     search: Option<usize>,
-    /// This version does not offer tools this way yet.
     on_demand: Option<usize>,
     code_mode: Option<usize>,
 }
@@ -58,8 +56,7 @@ pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> Result<ExitStatus
             Ok((session.catalog(), session.view()))
         })?
     };
-    let tokens = tiktoken::get_encoding(ENCODING)
-        .ok_or_else(|| Failure::bug(format!("the encoding {ENCODING} is missing")))?;
+    let tokens = Tokens::new()?;
     let count = |view: &View| match view.tools().get() {
         "[]" => 0,
         listed => tokens.count(listed),
@@ -67,7 +64,7 @@ pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> Result<ExitStatus
     let items = items(&catalog, &count);
     let total = count(&view);
     if printer.wants_json() {
-        printer.json(&json!({ "items": items, "total": total, "encoding": "o200k" }));
+        printer.json(&json!({ "items": items, "total": total, "encoding": Tokens::ENCODING }));
     } else {
         print(&items, total, &catalog, printer);
     }
@@ -112,7 +109,7 @@ fn items(catalog: &Arc<Catalog>, count: &dyn Fn(&View) -> usize) -> Vec<BudgetIt
                 direct: known.map(|_| cost(Exposure::Direct)),
                 progressive: Some(cost(Exposure::Progressive)),
                 search: Some(cost(Exposure::Search)),
-                on_demand: None,
+                on_demand: Some(cost(Exposure::OnDemand)),
                 code_mode: Some(cost(Exposure::CodeMode)),
             }
         })
@@ -141,7 +138,5 @@ fn print(items: &[BudgetItem], total: usize, catalog: &Catalog, printer: &Printe
     if let Some(limit) = catalog.config().surface_tokens {
         printer.data(&format!("the deck's `surfaceTokens` allows {limit}"));
     }
-    printer.note(
-        "search and code mode cost the same however much they reach; on demand is not in this version",
-    );
+    printer.note("search, on demand and code mode cost about the same however much they reach");
 }

@@ -1,26 +1,25 @@
 //! `capdeck call ID TOOL …`: one tool call, from the shell.
 
-mod arguments;
 mod question;
-mod result_text;
+pub(super) mod result_text;
 mod watcher;
 
-use std::{io::Read as _, path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use capdeck_host::{CallContext, CallError, Consent, ErrorCode, ToolRequest};
+use serde_json::value::RawValue;
 
 use crate::{
+    arguments::{TextSource, build, parse_pairs},
     completion::{ids_and_tools, tool_or_arguments},
     context::Context,
     errors::{ExitStatus, Failure},
     plain_text,
+    printer::Printer,
     runtime::with_caller,
     target::ToolTarget,
 };
 pub(super) use watcher::Watcher;
-
-/// Arguments longer than this come by mistake, such as a device as `@file`.
-const MAX_ARGUMENT_BYTES: u64 = 16 << 20;
 
 /// Call a tool
 ///
@@ -56,24 +55,27 @@ pub(crate) struct CallArgs {
 pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let CallArgs { id, words, args, field, timeout_ms, yes } = args;
     let printer = context.printer;
-    let (ToolTarget { id, tool: name }, pairs) = ToolTarget::take(id, words)?;
-    let given = args.as_deref().map(read_arguments).transpose()?;
-    let pairs = arguments::parse_pairs(pairs)?;
+    let host = context.open_host()?;
+    let file = host.deck().capability_file.clone();
+    let (ToolTarget { id, tool: name }, pairs) = ToolTarget::take_from(file.as_deref(), id, words)?;
+    let mut source = TextSource::default();
+    let given = args.as_deref().map(|typed| source.text("--args", typed)).transpose()?;
+    let pairs = parse_pairs(pairs)?;
     let watcher = Arc::new(Watcher::new(&id, printer.asker()));
     let (client, caller) = (watcher.profile(), watcher.clone());
-    let result = with_caller(context.open_host()?, client, caller, async |session, call| {
+    let result = with_caller(host, client, caller, async |session, call| {
         let progress = printer.progress(&format!("starting {id}"));
         let capability = session.capability(&id)?;
         let tool = session.find_tool(&capability, &name, call).await?.ok_or_else(|| {
             CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
         })?;
-        let arguments = arguments::build(given.as_deref(), &pairs, &tool)?;
+        let arguments = build(given.as_deref(), &pairs, &tool)?;
         drop(progress);
         let is_asked = !yes && session.is_asked_about(&capability, &tool).await?;
         let mut consent = if *yes { Consent::Given } else { Consent::NotAsked };
         if is_asked && printer.can_ask() {
             let question = format!("`{name}` of `{id}` runs only with your approval. Call it?");
-            if !printer.confirm(&question) {
+            if !watcher.confirm(question).await {
                 return Err(Failure::request("CANCELLED", "not called"));
             }
             consent = Consent::Given;
@@ -92,7 +94,17 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, 
         watcher.hide();
         Ok(result?)
     })?;
-    let shown = result_text::render(&result);
+    show_result(&result, &name, &id, printer)
+}
+
+/// Prints what a tool answered: its text, or with `--json` the whole result.
+pub(super) fn show_result(
+    result: &RawValue,
+    name: &str,
+    id: &str,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let shown = result_text::render(result);
     if printer.wants_json() {
         printer.json(&result);
     } else if shown.is_error {
@@ -105,24 +117,4 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, 
         printer.data(&shown.text);
     }
     Ok(if shown.is_error { ExitStatus::RequestFailed } else { ExitStatus::Done })
-}
-
-/// The text of `--args`: itself, a file's, or stdin's.
-fn read_arguments(given: &str) -> Result<String, Failure> {
-    let from = |what: String, result: std::io::Result<String>| {
-        result.map_err(|error| Failure::usage(format!("--args: cannot read {what}: {error}")))
-    };
-    let read = |reader: &mut dyn std::io::Read| {
-        let mut text = String::new();
-        reader.take(MAX_ARGUMENT_BYTES).read_to_string(&mut text).map(|_| text)
-    };
-    match given.strip_prefix('@') {
-        Some(file) => {
-            let path = PathBuf::from(file);
-            let text = std::fs::File::open(&path).and_then(|mut file| read(&mut file));
-            from(format!("`{file}`"), text)
-        }
-        None if given == "-" => from("stdin".to_owned(), read(&mut std::io::stdin().lock())),
-        None => Ok(given.to_owned()),
-    }
 }

@@ -1,7 +1,9 @@
 //! `capdeck describe ID TOOL`: one tool with its schemas.
 
+use std::sync::Arc;
+
 use capdeck_catalog::{RawObject, Tool, signature};
-use capdeck_host::{CallError, ErrorCode};
+use capdeck_host::{CallError, ClientProfile, ErrorCode, NoCaller};
 use serde_json::{Value, value::RawValue};
 
 use super::tools::tool_item;
@@ -11,7 +13,7 @@ use crate::{
     errors::{ExitStatus, Failure},
     plain_text::{lines, one_line},
     printer::{Palette, Style},
-    runtime::with_operator,
+    runtime::with_caller,
     target::ToolTarget,
 };
 
@@ -30,12 +32,15 @@ pub(crate) struct DescribeArgs {
 
 pub(crate) fn run(args: &DescribeArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let words: Vec<String> = args.tool.iter().cloned().collect();
-    let (target, rest) = ToolTarget::take(&args.id, &words)?;
+    let host = context.open_host()?;
+    let file = host.deck().capability_file.clone();
+    let (target, rest) = ToolTarget::take_from(file.as_deref(), &args.id, &words)?;
     if let Some(word) = rest.first() {
         return Err(Failure::usage(format!("there is one word too many: `{word}`")));
     }
     let printer = context.printer;
-    let (tool, shape) = with_operator(context, async |session, call| {
+    let nobody = ClientProfile::default();
+    let (tool, shape) = with_caller(host, nobody, Arc::new(NoCaller), async |session, call| {
         let _progress = printer.progress(&format!("asking {} for its tools", target.id));
         let capability = session.capability(&target.id)?;
         let found = session.find_tool(&capability, &target.tool, call).await?;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Capability, Catalog, hidden_text, reveal};
+use capdeck_catalog::{Capability, Catalog, hidden_text};
+use capdeck_definition::reveal;
 use capdeck_host::{CallError, Host, card};
 use serde_json::{Map, Value, json};
 

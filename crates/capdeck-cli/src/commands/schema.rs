@@ -1,6 +1,6 @@
 //! `capdeck schema`: the JSON Schemas of the file formats.
 
-use capdeck_definition::{caplet_schema, config_schema};
+use capdeck_definition::{capability_file_schema, caplet_schema, cmp_schema, config_schema};
 
 use crate::{
     context::Context,
@@ -22,12 +22,18 @@ enum FileFormat {
     Caplet,
     /// A deck's config file.
     Config,
+    /// A project's `capabilities.yaml` or `capabilities.json`.
+    Capabilities,
+    /// The two files of a CMP tool.
+    Cmp,
 }
 
 pub(crate) fn run(args: &SchemaArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     context.printer.json(&match args.format {
         FileFormat::Caplet => caplet_schema(),
         FileFormat::Config => config_schema(),
+        FileFormat::Capabilities => capability_file_schema(),
+        FileFormat::Cmp => cmp_schema(),
     });
     Ok(ExitStatus::Done)
 }

@@ -1,7 +1,7 @@
 //! `capdeck serve`: the deck as an MCP server on stdio.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{CapabilityId, Scope, ViewPolicy};
+use capdeck_host::{CapabilityId, Host, Scope, ViewPolicy};
 
 use crate::{
     completion::ids,
@@ -14,8 +14,11 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
     /// Serve only this capability, with its own names, as if it were connected directly.
-    #[arg(long, value_name = "ID", add = ids(), conflicts_with = "exposure")]
+    #[arg(long, value_name = "ID", add = ids(), conflicts_with_all = ["exposure", "view"])]
     only: Option<String>,
+    /// Serve only what this view has: a sub-agent of the project, or an entry of `views` in a config.
+    #[arg(long, value_name = "NAME")]
+    view: Option<String>,
     /// Offer every capability this way, whatever its file says.
     #[arg(long, value_enum, value_name = "MODE")]
     exposure: Option<ExposureMode>,
@@ -25,6 +28,7 @@ pub(crate) struct ServeArgs {
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum ExposureMode {
     /// Every tool under its own name.
+    #[value(alias = "expose-all")]
     Direct,
     /// One wrapper tool per capability.
     Progressive,
@@ -36,10 +40,15 @@ pub(crate) enum ExposureMode {
     /// Both of the last two.
     #[value(name = "code_mode_and_search", alias = "code-mode-and-search")]
     CodeModeAndSearch,
+    /// Two tools: one sets up what the task needs, one calls it.
+    #[value(alias = "on_demand")]
+    OnDemand,
+    /// Nothing; tools are reached by `capdeck sh`.
+    None,
 }
 
 pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let ServeArgs { only, exposure } = args;
+    let ServeArgs { only, view, exposure } = args;
     let host = context.open_host()?;
     let scope = match only {
         Some(id) => {
@@ -49,27 +58,50 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus,
             host.unattended(scope.clone()).capability(id.as_str())?;
             scope
         }
-        None => Scope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from) }),
+        None => {
+            if let Some(name) = view.as_deref().filter(|name| !host.has_view(name)) {
+                return Err(no_view(&host, name));
+            }
+            let view = view.as_deref().map(Into::into);
+            Scope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from), view })
+        }
     };
+    serve_on_stdio(&host, scope, async || Ok(()))
+}
+
+/// Serves one client on stdin and stdout, once the host is `ready`.
+pub(super) fn serve_on_stdio(
+    host: &Host,
+    scope: Scope,
+    ready: impl AsyncFnOnce() -> Result<(), Failure>,
+) -> Result<ExitStatus, Failure> {
     // One client: a second thread would only add the price of waking it to every message.
     let runtime = single_thread()?;
     let outcome = runtime.block_on(async {
+        ready().await?;
         if let Err(error) = host.watch() {
             tracing::warn!(%error);
         }
-        tokio::select! {
+        let outcome = tokio::select! {
             outcome = capdeck_serve::serve_stdio(host.clone(), scope) => outcome,
             () = stop_signal() => {
                 host.close().await;
                 Ok(())
             }
-        }
+        };
+        outcome
+            .map_err(|error| Failure::request("TRANSPORT", format!("the client is gone: {error}")))
     });
     // A read of stdin cannot be interrupted, and waiting for it would hold up the exit.
     runtime.shutdown_background();
-    match outcome {
-        Ok(()) => Ok(ExitStatus::Done),
-        Err(error) => Err(Failure::request("TRANSPORT", format!("the client is gone: {error}"))),
+    outcome.map(|()| ExitStatus::Done)
+}
+
+fn no_view(host: &Host, name: &str) -> Failure {
+    let failure = Failure::usage(format!("there is no view `{name}`"));
+    match host.catalog().nearest_view(name) {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure.hint("views are sub-agents of a capability file, and `views` of a config"),
     }
 }
 
@@ -81,6 +113,8 @@ impl From<ExposureMode> for Exposure {
             ExposureMode::Search => Self::Search,
             ExposureMode::CodeMode => Self::CodeMode,
             ExposureMode::CodeModeAndSearch => Self::CodeModeAndSearch,
+            ExposureMode::OnDemand => Self::OnDemand,
+            ExposureMode::None => Self::None,
         }
     }
 }

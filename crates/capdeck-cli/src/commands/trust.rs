@@ -40,7 +40,7 @@ pub(crate) fn run(args: &TrustArgs, context: &Context<'_>) -> Result<ExitStatus,
     let (Some(project), Some(hash)) = (&settings.project, &deck.project_hash) else {
         return Err(nothing_to_trust(&settings));
     };
-    if project.roots.is_empty() {
+    if !project.has_deck() {
         return Err(nothing_to_trust(&settings));
     }
     let definitions = project_definitions(&deck);
@@ -93,7 +93,7 @@ fn nothing_to_trust(settings: &Settings) -> Failure {
         "NO_PROJECT",
         format!("there is no project deck in `{}` or above it", settings.start_dir.display()),
     )
-    .hint("a project deck is a folder named `.capdeck` or `.caplets`; begin one with: capdeck init --project-deck")
+    .hint("a project deck is a folder named `.capdeck` or `.caplets`, or a file `capabilities.yaml`; begin one with: capdeck init --project-deck")
 }
 
 /// The definitions that trust is about: the project's own, and the members of its sets.

@@ -7,7 +7,7 @@ use std::{io, time::Duration};
 use capdeck_auth::Secret;
 use capdeck_definition::{Exposure, ServeConfig};
 use capdeck_host::{Host, ViewPolicy};
-use capdeck_serve::{BindError, HttpLimits, HttpServer, HttpSettings};
+use capdeck_serve::{BindError, HttpLimits, HttpServer, HttpSettings, ShellSocket};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +18,7 @@ use crate::{
     env_vars::EnvVars,
     errors::{ExitStatus, Failure},
     runtime::{single_thread, stop_signal},
+    settings::Settings,
 };
 
 pub(crate) const DEFAULT_HOST: &str = "127.0.0.1";
@@ -79,14 +80,15 @@ impl UpSettings {
             port: self.port,
             key: self.key.clone(),
             allowed_hosts: self.public_url.iter().filter_map(|url| host_of(url)).collect(),
-            policy: ViewPolicy { exposure: self.exposure },
+            policy: ViewPolicy::offering(self.exposure),
             limits: self.limits,
         }
     }
 }
 
 pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let host = context.open_host()?;
+    let places = context.settings()?;
+    let host = places.open_host()?;
     let settings = UpSettings::resolve(args, &context.env, &host.deck().config.serve)?;
     // Calls wait for servers, not for this process: one thread answers thousands a second, and waking others for each
     // message would cost more than the messages. What takes long runs on the blocking pool.
@@ -98,6 +100,9 @@ pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
         }
         let url = settings.public_url.clone().unwrap_or_else(|| server.url());
         let url = url.trim_end_matches('/').to_owned();
+        let socket = shell_socket(&places);
+        // Whoever reads the address may stop the host at once.
+        let stopped = stop_signal();
         announce(&url, &host, &settings, context);
         if args.open {
             open_browser(&url, context.printer);
@@ -105,14 +110,31 @@ pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
         let stop = CancellationToken::new();
         let stopping = stop.clone();
         tokio::spawn(async move {
-            stop_signal().await;
+            stopped.await;
             stopping.cancel();
         });
-        server.run(stop).await;
+        let shell = async {
+            if let Some(socket) = socket {
+                socket.run(host.clone(), stop.clone()).await;
+            }
+        };
+        tokio::join!(shell, server.run(stop.clone()));
         Ok::<(), Failure>(())
     })?;
     context.printer.note("stopped");
     Ok(ExitStatus::Done)
+}
+
+/// Where `capdeck sh` finds this host. Without it everything else works, and `capdeck sh` opens the deck itself.
+fn shell_socket(places: &Settings) -> Option<ShellSocket> {
+    match ShellSocket::bind(&places.shell_socket()) {
+        Ok(socket) => Some(socket),
+        Err(error) => {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            tracing::warn!(%error, cause, "`capdeck sh` does not go through this host");
+            None
+        }
+    }
 }
 
 fn limits(file: &ServeConfig) -> HttpLimits {

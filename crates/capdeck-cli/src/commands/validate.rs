@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use capdeck_definition::{Deck, Diagnostic, Severity, check_paths};
+use capdeck_definition::{Backend, Deck, Diagnostic, Severity, check_paths};
 use capdeck_host::Host;
 use serde_json::json;
 
@@ -12,7 +12,11 @@ use crate::{
     frames::Frames,
     plain_text::counted,
     runtime::single_thread,
+    tokens::Tokens,
 };
+
+/// What a CMP manifest should cost at most, without white space.
+const MANIFEST_TOKENS: usize = 50;
 
 /// Check definition files
 ///
@@ -20,14 +24,13 @@ use crate::{
 /// that cannot be imported. Fails when there is an error; warnings only inform. Nothing is fetched.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ValidateArgs {
-    /// Capability files, config files or folders of them; the decks in use if none is named.
+    /// Capability files, config files, CMP tools or folders of them; the decks in use if none is named.
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
 }
 
 pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let ValidateArgs { paths } = args;
-    let printer = context.printer;
     let (mut deck, host) = match paths.as_slice() {
         [] => {
             let host = context.open_host()?;
@@ -39,6 +42,14 @@ pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<ExitStat
     if let Some(host) = host {
         deck.diagnostics.extend(single_thread()?.block_on(left_out(&host, &deck)));
     }
+    let sizes = manifest_sizes(&deck)?;
+    deck.diagnostics.extend(sizes);
+    Ok(report(&deck, context))
+}
+
+/// Shows what was found. Errors fail the command.
+pub(super) fn report(deck: &Deck, context: &Context<'_>) -> ExitStatus {
+    let printer = context.printer;
     if printer.wants_json() {
         printer.json(&json!({ "items": deck.diagnostics }));
     } else {
@@ -49,10 +60,41 @@ pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<ExitStat
             .map(|diagnostic| frames.render(diagnostic, printer.palette()))
             .collect();
         printer.data(&shown.join("\n"));
-        printer.note(&summary(&deck));
+        printer.note(&summary(deck));
     }
     let has_error = deck.diagnostics.iter().any(|found| found.severity == Severity::Error);
-    Ok(if has_error { ExitStatus::RequestFailed } else { ExitStatus::Done })
+    if has_error { ExitStatus::RequestFailed } else { ExitStatus::Done }
+}
+
+/// Warns of CMP manifests that cost more than the format wants them to.
+pub(super) fn manifest_sizes(deck: &Deck) -> Result<Vec<Diagnostic>, Failure> {
+    let tools: Vec<_> = deck
+        .definitions
+        .iter()
+        .filter_map(|definition| match &definition.backend {
+            Backend::Cmp(tool) => Some((definition, tool)),
+            _ => None,
+        })
+        .collect();
+    if tools.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tokens = Tokens::new()?;
+    let counted = tools.iter().map(|(definition, tool)| (definition, tokens.count(&tool.manifest)));
+    let large = counted.filter(|(_, count)| *count > MANIFEST_TOKENS);
+    Ok(large
+        .map(|(definition, count)| Diagnostic {
+            file: definition.source.path.clone(),
+            line: 0,
+            column: 0,
+            severity: Severity::Warning,
+            code: "manifest-tokens".to_owned(),
+            message: format!(
+                "the manifest costs {count} tokens; it should stay under {MANIFEST_TOKENS}"
+            ),
+            fix: Some("shorten the summary, or leave out tags".to_owned()),
+        })
+        .collect())
 }
 
 /// What of local descriptions cannot be imported.

@@ -122,6 +122,7 @@ fn seen(view: &View, capability: &Capability) -> Option<String> {
         "by `search`, because listing its tools does not fit the token budget (`surfaceTokens`)";
     Some(match capability.exposure {
         Exposure::None => return None,
+        Exposure::OnDemand => "by `setup_tools`, then `call_tool`".to_owned(),
         Exposure::Search => "by `search`, then `describe` and `call_tool`".to_owned(),
         Exposure::CodeMode if view.is_coded(capability) => "from code, by `code_mode`".to_owned(),
         Exposure::CodeModeAndSearch if view.is_coded(capability) => {
@@ -214,6 +215,7 @@ fn because(ruling: Ruling) -> String {
         Because::UserRule(number) => format!("rule {number} of your policy"),
         Because::ProjectRule(number) => format!("rule {number} of this project's policy"),
         Because::SaysDestructive => "it says that it is destructive".to_owned(),
+        Because::WantsConfirmation => "its file wants you asked first".to_owned(),
         Because::NoRule => "no rule is about it".to_owned(),
     }
 }
@@ -363,11 +365,14 @@ impl Account {
 fn layer_name(layer: Layer) -> &'static str {
     match layer {
         Layer::Starter => "built in, used while nothing else is configured",
+        Layer::Cmp => "your CMP tool",
         Layer::UserConfig => "your config",
         Layer::UserFile => "your file",
+        Layer::ProjectCapabilityFile => "this project's capability file",
         Layer::ProjectConfig => "this project's config",
         Layer::ProjectFile => "this project's file",
         Layer::SetConfig => "the config of a set",
         Layer::SetFile => "a file of a set",
+        Layer::Remote => "the host that this one is attached to",
     }
 }

@@ -45,3 +45,38 @@ fn nothing_is_started_to_complete_a_line() {
     json(&dirs, &["tools", "fake"]);
     assert_eq!(candidates(&dirs, &["call", "fake", "ec"]), ["echo"]);
 }
+
+#[test]
+fn a_line_of_the_shell_is_completed_to_the_values_of_its_flags() {
+    let dirs = TestDirs::new();
+    dirs.write(
+        "config/issueTracker.md",
+        "---\nname: Issues\ndescription: The issues of a project.\ncliTools:\n  actions:\n    createIssue:\n      \
+         description: Creates one.\n      command: echo\n      inputSchema:\n        type: object\n        properties:\n          \
+         state: { enum: [open, closed] }\n          kinds: { type: array, items: { enum: [bug, idea] } }\n          \
+         maxAge: { type: integer }\n          urgent: { type: boolean }\n          json: { type: string }\n---\n",
+    );
+    let complete = |line: &[&str]| candidates(&dirs, line);
+    assert_eq!(complete(&["sh", "is"]), ["issue-tracker"]);
+    assert_eq!(complete(&["sh", "issue-tracker", "cr"]), ["create-issue"]);
+    assert_eq!(
+        complete(&["sh", "issueTracker", ""]).first().map(String::as_str),
+        Some("create-issue")
+    );
+    for tool in ["create-issue", "createIssue"] {
+        let line = |word| complete(&["sh", "issue-tracker", tool, word]);
+        assert_eq!(line("--max"), ["--max-age"]);
+        assert_eq!(line("--no-"), ["--no-urgent"]);
+        assert_eq!(line("--js"), ["--json"]);
+        assert_eq!(line("--dry"), ["--dry-run"]);
+        assert_eq!(line("--state="), ["--state=open", "--state=closed"]);
+    }
+    let flags = ["sh", "issue-tracker", "create-issue", "--urgent", "--kinds", ""];
+    assert_eq!(complete(&flags), ["bug", "idea"]);
+    let config = dirs.config();
+    let named =
+        ["--config", config.to_str().unwrap(), "sh", "issue-tracker", "create-issue", "--st"];
+    assert_eq!(complete(&named), ["--state"]);
+    let after_nothing = complete(&["sh", "nothing", ""]);
+    assert!(after_nothing.iter().all(|word| word.starts_with("--")), "{after_nothing:?}");
+}

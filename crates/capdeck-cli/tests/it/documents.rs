@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use capdeck_test::TestDirs;
 use serde_json::json;
 
-use crate::{approvals, capdeck, pins, run, runs};
+use crate::{approvals, capdeck, cmp, pins, run, runs};
 
 /// The transcripts of the README are run in order in one fresh deck; what they print must be what is
 /// written there. With `CAPDECK_UPDATE_DOCS=1` it is written there.
@@ -47,6 +47,17 @@ fn the_guide_to_approvals_shows_real_output() {
 
     let actual = replay(&dirs, &written, &[(SHOWN_ID, &id)]);
     compare(&path, &actual);
+}
+
+/// The guide's own file makes the deck.
+#[test]
+fn the_guide_to_the_shell_shows_real_output() {
+    let path = document("docs/guide/shell.md");
+    let written = fs::read_to_string(&path).unwrap();
+    let dirs = TestDirs::new();
+    let [file] = fenced(&written, "caplet").try_into().unwrap();
+    dirs.write("config/issues.md", file);
+    compare(&path, &replay(&dirs, &written, &[]));
 }
 
 /// An agent's run waits for approval when the guide begins.
@@ -91,6 +102,47 @@ fn the_guide_to_code_mode_shows_real_output() {
     let dirs = TestDirs::new();
     dirs.write("config/shop.md", file);
     compare(&path, &replay(&dirs, &written, &[]));
+}
+
+/// The guide's own capability file makes the project.
+#[test]
+fn the_guide_to_installing_shows_real_output() {
+    let path = document("docs/guide/install.md");
+    let written = fs::read_to_string(&path).unwrap();
+    let [file] = fenced(&written, "yaml").try_into().unwrap();
+    let dirs = TestDirs::new();
+    dirs.write("project/capabilities.yaml", file);
+    compare(&path, &replay(&dirs, &written, &[]));
+}
+
+/// The guide's own files make the tool; a program stands in for the real one.
+#[test]
+fn the_guide_to_cmp_shows_real_output() {
+    let path = document("docs/guide/cmp.md");
+    let written = fs::read_to_string(&path).unwrap();
+    let [manifest] = fenced(&written, "json manifest").try_into().unwrap();
+    let [capability] = fenced(&written, "json capability").try_into().unwrap();
+    let dirs = TestDirs::new();
+    let tool = cmp::install(&dirs, manifest, capability);
+    compare(&path, &replay(&dirs, &written, &[("~/.cmp/tools/box", tool.to_str().unwrap())]));
+}
+
+/// The guide's own file makes the project.
+#[test]
+fn the_guide_to_the_capability_file_shows_real_output() {
+    let path = document("docs/guide/capabilities-file.md");
+    let written = fs::read_to_string(&path).unwrap();
+    let [file] = fenced(&written, "yaml").try_into().unwrap();
+    let dirs = TestDirs::new();
+    dirs.write("project/capabilities.yaml", file);
+    compare(&path, &replay(&dirs, &written, &[]));
+    for (index, example) in fenced(&written, "capabilities").iter().enumerate() {
+        let dirs = TestDirs::new();
+        dirs.write("project/capabilities.yaml", example);
+        let finished = run(&dirs, &["validate"]);
+        assert_eq!(finished.code, Some(0), "example {index}: {}", finished.stdout);
+        assert!(!finished.stdout.contains("warning"), "example {index}: {}", finished.stdout);
+    }
 }
 
 /// The id of an approval in the guide.

@@ -46,13 +46,53 @@ fn one_capability_is_served_as_it_is() {
 fn an_exposure_can_be_forced() {
     let dirs = TestDirs::new();
     dirs.write("config/echo.md", echo_file("Echo"));
-    for (mode, first) in [("direct", "echo__say"), ("progressive", "echo"), ("search", "search")] {
+    for (mode, first) in [
+        ("direct", "echo__say"),
+        ("expose-all", "echo__say"),
+        ("progressive", "echo"),
+        ("search", "search"),
+        ("on-demand", "setup_tools"),
+    ] {
         let mut client = capdeck(&dirs).serve(&["--exposure", mode]);
         client.initialize();
         let tools = client.request("tools/list", json!({}));
         assert_eq!(tools["result"]["tools"][0]["name"], first, "{mode}");
         client.close();
     }
+}
+
+#[test]
+fn where_nothing_is_offered_a_call_names_the_shell() {
+    let dirs = TestDirs::new();
+    dirs.write("config/echo.md", echo_file("Echo"));
+    let mut client = capdeck(&dirs).serve(&["--exposure", "none"]);
+    client.initialize();
+    let tools = client.request("tools/list", json!({}));
+    assert_eq!(tools["result"]["tools"], json!([]));
+    let answer = client.request("tools/call", json!({"name": "echo__say", "arguments": {}}));
+    assert_eq!(answer["result"]["isError"], true);
+    let hint = &answer["result"]["structuredContent"]["error"]["hint"];
+    assert_eq!(hint, "use the shell: capdeck sh echo say");
+    client.close();
+}
+
+#[test]
+fn a_view_is_served_alone() {
+    let dirs = TestDirs::new();
+    dirs.write_config(&json!({
+        "mcpServers": {"fake": FakePlan::default().deck_entry()},
+        "views": {"reviewer": {"tools": ["fake.echo"]}},
+    }));
+    let mut client = capdeck(&dirs).serve(&["--view", "reviewer", "--exposure", "direct"]);
+    client.initialize();
+    let tools = client.request("tools/list", json!({}));
+    let tools = tools["result"]["tools"].as_array().unwrap();
+    assert_eq!((tools.len(), &tools[0]["name"]), (1, &json!("fake__echo")));
+    client.close();
+    let finished = run(&dirs, &["serve", "--view", "reviwer"]);
+    assert_eq!(finished.code, Some(2));
+    assert!(finished.stderr.contains("there is no view `reviwer`"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("did you mean `reviewer`?"), "{}", finished.stderr);
 }
 
 #[test]
@@ -69,10 +109,10 @@ fn what_cannot_be_served_fails_at_once() {
     dirs.write("config/quiet.md", shell_only);
     let refused = run(&dirs, &["serve", "--only", "quiet"]);
     assert_eq!(refused.code, Some(1));
-    assert!(refused.stderr.contains("capdeck call quiet"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("capdeck sh quiet"), "{}", refused.stderr);
     assert_eq!(run(&dirs, &["serve", "--exposure", "telepathy"]).code, Some(2));
     assert_eq!(run(&dirs, &["serve", "--only", "machine", "--exposure", "direct"]).code, Some(2));
-    assert_eq!(run(&dirs, &["serve", "--view", "x"]).code, Some(2));
+    assert_eq!(run(&dirs, &["serve", "--only", "machine", "--view", "x"]).code, Some(2));
 }
 
 #[test]

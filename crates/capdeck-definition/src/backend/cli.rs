@@ -24,10 +24,61 @@ pub struct CliTools {
     #[serde(default = "max_output_bytes")]
     #[schemars(range(min = 1))]
     pub max_output_bytes: u64,
+    /// How commands take the caller's values; a capability file has its own way.
+    #[serde(default, skip_serializing_if = "Placeholders::is_input")]
+    #[schemars(skip)]
+    pub placeholders: Placeholders,
+}
+
+/// How the words of a command take the caller's values.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Placeholders {
+    /// `$input.path`.
+    #[default]
+    Input,
+    /// `{name}`.
+    Braces,
+}
+
+/// A command that prepares a tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CliCommand {
+    pub command: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub env: IndexMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Values for placeholders that the caller gives none for.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub defaults: Map<String, Value>,
+}
+
+impl CliTools {
+    /// Actions with every default.
+    pub(crate) fn with_actions(actions: IndexMap<String, CliAction>) -> Self {
+        Self {
+            actions,
+            cwd: None,
+            env: IndexMap::new(),
+            timeout_ms: timeout_ms(),
+            max_output_bytes: max_output_bytes(),
+            placeholders: Placeholders::Input,
+        }
+    }
+}
+
+impl Placeholders {
+    fn is_input(&self) -> bool {
+        *self == Self::Input
+    }
 }
 
 /// One command, offered as one tool. `$input.path` inside strings takes the caller's values.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CliAction {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,6 +111,10 @@ pub struct CliAction {
     pub output: Option<CliOutput>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<CliAnnotations>,
+    /// Run once before the first call; only a capability file can say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub init: Option<Box<CliCommand>>,
 }
 
 /// How standard output is read.

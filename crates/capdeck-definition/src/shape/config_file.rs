@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Declared, EntryFields, Many};
 use crate::{
     Backend, CapletSet, CliTools, Exposure, FlowMode, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi,
-    McpServer, OpenApiEndpoint, PinMode,
+    McpServer, OpenApiEndpoint, PinMode, ViewConfig,
     definition::id_pattern,
     pattern,
     policy::{About, Effect, PolicyRule},
@@ -80,6 +80,10 @@ pub(crate) struct ConfigFile {
     /// Labels for decks that share an id.
     #[serde(default)]
     pub(crate) namespace_aliases: Option<NamespaceAliases>,
+    /// Parts of the deck by name, each served on its own at `/views/<name>/mcp`.
+    #[serde(default)]
+    #[schemars(extend("propertyNames" = id_pattern()))]
+    pub(crate) views: IndexMap<String, ViewConfig>,
     /// MCP servers by id.
     #[serde(default)]
     #[schemars(extend("propertyNames" = id_pattern()))]

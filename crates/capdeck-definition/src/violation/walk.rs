@@ -213,7 +213,11 @@ impl<'a> Walk<'a> {
         let meant = nearest(key, known.iter().copied());
         let unknown = wording::UnknownKey { key, meant, known: &known };
         let diagnostic = unknown.describe(&self.steps, self.name).at(place);
-        self.key(key, diagnostic, About::Unknown { meant: meant.map(str::to_owned) });
+        self.key(
+            key,
+            diagnostic,
+            About::Unknown { meant: meant.map(str::to_owned), stands_for_missing: false },
+        );
     }
 
     /// Records a problem of a key rather than of its value.

@@ -6,7 +6,11 @@
     reason = "tests fail by panicking and say when they are skipped"
 )]
 
+mod capability_file;
 mod client_block;
+mod cmp;
+mod cmp_export;
+mod cmp_matcher;
 mod definitions;
 mod examples;
 mod fixtures;

@@ -8,10 +8,10 @@ use proptest::prelude::*;
 use crate::fixtures::files;
 
 fn read(text: String, name: &str) -> Deck {
-    let format = if name.ends_with(".md") {
-        Format::Caplet { id: "any".to_owned() }
-    } else {
-        Format::Config
+    let format = match name {
+        _ if name.ends_with(".md") => Format::Caplet { id: "any".to_owned() },
+        _ if name.starts_with("capabilities") => Format::CapabilityFile,
+        _ => Format::Config,
     };
     Deck::from_sources(vec![SourceFile {
         path: name.into(),
@@ -25,12 +25,16 @@ fn read(text: String, name: &str) -> Deck {
 fn seeds() -> &'static [(String, String)] {
     static SEEDS: OnceLock<Vec<(String, String)>> = OnceLock::new();
     SEEDS.get_or_init(|| {
-        ["valid", "warning", "invalid"]
+        ["valid", "warning", "invalid", "capabilities/valid", "capabilities/broken"]
             .into_iter()
-            .flat_map(files)
-            .filter(|path| path.is_file())
-            .map(|path| {
+            .flat_map(|folder| files(folder).into_iter().map(move |path| (folder, path)))
+            .filter(|(_, path)| path.is_file())
+            .map(|(folder, path)| {
                 let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                let name = match folder.split_once('/') {
+                    Some((kind, _)) => format!("{kind}-{name}"),
+                    None => name,
+                };
                 (name, std::fs::read_to_string(path).unwrap())
             })
             .filter(|(_, text)| text.len() < 8_000)
@@ -44,7 +48,7 @@ proptest! {
     #[test]
     fn any_text(text in any::<String>(), fenced in any::<bool>()) {
         let text = if fenced { format!("---\n{text}\n---\n") } else { text };
-        for name in ["any.md", "config.json", "config.yaml"] {
+        for name in ["any.md", "config.json", "config.yaml", "capabilities.yaml", "capabilities.json"] {
             let deck = read(text.clone(), name);
             prop_assert!(deck.definitions.is_empty());
         }

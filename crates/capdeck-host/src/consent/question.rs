@@ -1,7 +1,8 @@
 //! The question a person is asked through the client that called.
 
 use capdeck_backend::{CallContext, CallError, ErrorCode, ErrorKind};
-use capdeck_catalog::{RawObject, reveal};
+use capdeck_catalog::RawObject;
+use capdeck_definition::reveal;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,9 +1,8 @@
 //! Arguments as a person may see them: short, without secrets, with nothing hidden.
 
 use capdeck_auth::{Lookup, Scrubber, Substitution, is_secret_name, resolve_value};
-use capdeck_backend::vault_holder;
-use capdeck_catalog::reveal;
-use capdeck_definition::{Backend, Definition};
+use capdeck_backend::{project_variables, vault_holder};
+use capdeck_definition::{Backend, Definition, reveal};
 use serde_json::Value;
 
 use crate::HostSettings;
@@ -28,6 +27,8 @@ pub(super) fn of_arguments(text: &str, definition: &Definition, settings: &HostS
 pub(crate) fn substitutions(definition: &Definition, settings: &HostSettings) -> Vec<Substitution> {
     let holder = vault_holder(definition);
     let lookup = Lookup::new(&settings.environment, &settings.vault, &holder);
+    let variables = project_variables(definition).unwrap_or_default();
+    let lookup = lookup.in_project(variables.as_ref());
     let resolved = resolve_value::<Backend>(&definition.backend, lookup);
     // What cannot be resolved has no values that could show up.
     resolved.map(|resolved| resolved.substitutions).unwrap_or_default()

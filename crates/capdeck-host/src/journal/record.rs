@@ -86,15 +86,23 @@ impl RunState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RecordedScope {
-    Deck { exposure: Option<Exposure> },
-    Alone { capability: String },
+    Deck {
+        exposure: Option<Exposure>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        view: Option<String>,
+    },
+    Alone {
+        capability: String,
+    },
     Operator,
 }
 
 impl From<&Scope> for RecordedScope {
     fn from(scope: &Scope) -> Self {
         match scope {
-            Scope::Deck(ViewPolicy { exposure }) => Self::Deck { exposure: *exposure },
+            Scope::Deck(ViewPolicy { exposure, view }) => {
+                Self::Deck { exposure: *exposure, view: view.as_deref().map(str::to_owned) }
+            }
             Scope::Transparent(id) => Self::Alone { capability: id.to_string() },
             Scope::Operator => Self::Operator,
         }

@@ -36,7 +36,10 @@ impl Host {
     /// client could not run code.
     pub fn session_for_run(&self, run: &RunRecord, client: ClientProfile) -> Option<Arc<Session>> {
         let scope = match &run.scope {
-            RecordedScope::Deck { exposure } => Scope::Deck(ViewPolicy { exposure: *exposure }),
+            RecordedScope::Deck { exposure, view } => Scope::Deck(ViewPolicy {
+                exposure: *exposure,
+                view: view.as_deref().map(Arc::from),
+            }),
             RecordedScope::Operator => Scope::Operator,
             RecordedScope::Alone { .. } => return None,
         };

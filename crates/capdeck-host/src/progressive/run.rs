@@ -216,6 +216,7 @@ impl WrapperCall<'_> {
             consent: Consent::NotAsked,
             flow: self.outer.flow.clone(),
             whole: self.outer.whole,
+            unformatted: self.outer.unformatted,
         };
         let result = self.session.call(&request, self.context).await?;
         if asks_for_input(&result) {

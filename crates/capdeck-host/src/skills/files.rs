@@ -127,7 +127,12 @@ fn file(folder: &Path, name: &str, path: PathBuf) -> Result<File, String> {
 }
 
 impl OwnSkill {
-    fn name(&self) -> Option<&str> {
+    /// True for the one that comes with the host.
+    pub(super) fn is_built_in(&self) -> bool {
+        self.files.iter().any(|file| matches!(file.place, Place::BuiltIn))
+    }
+
+    pub(super) fn name(&self) -> Option<&str> {
         self.frontmatter.get("name")?.as_str()
     }
 

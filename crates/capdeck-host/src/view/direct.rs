@@ -114,7 +114,9 @@ impl View {
     /// True when a result of something that is reached here may be kept as an artifact. Servers' own results are
     /// only with a limit.
     fn may_give_artifacts(&self) -> bool {
+        let on_demand = self.catalog.capabilities().filter(|one| self.is_on_demand(one));
         let reached = self.direct.iter().chain(&self.progressive).chain(self.searchable());
+        let reached = reached.chain(on_demand);
         let is_server = |one: &Arc<Capability>| matches!(one.definition.backend, Backend::Mcp(_));
         let limited = self.catalog.config().result_bytes.is_some();
         reached.into_iter().any(|capability| limited || !is_server(capability))

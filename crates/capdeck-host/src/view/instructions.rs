@@ -34,7 +34,14 @@ pub(super) fn instructions(view: &View) -> Option<String> {
         }
         false => "Use `search` to find tools, then `call_tool`. Here:",
     };
+    // The tool itself names what there is. Only what it left out is worth saying again.
+    let left_out = view.setup_tools.as_ref().is_some_and(|(_, left_out)| *left_out > 0);
+    let bundles = if left_out { view.bundles() } else { Vec::new() };
     for (lead, names) in [
+        (
+            "Call `setup_tools` with what the task needs, then `call_tool`. Here:",
+            bundles.into_iter().map(|bundle| bundle.id).collect(),
+        ),
         (
             "Write TypeScript for `code_mode`, where `caplets.<id>` is a capability. Here:",
             by_code_alone.map(|one| one.definition.id.to_string()).collect::<Vec<_>>(),
@@ -48,6 +55,11 @@ pub(super) fn instructions(view: &View) -> Option<String> {
     ] {
         let left = room.saturating_sub(estimate_tokens(&text));
         add_line(&mut text, listing(lead, &names, left.min(NAMES)).as_deref());
+    }
+    if view.offers_setup() && !left_out {
+        let line = "Call `setup_tools` with what the task needs, then `call_tool`.";
+        let fits = estimate_tokens(&text) + estimate_tokens(line) < room;
+        add_line(&mut text, fits.then_some(line));
     }
     for capability in &view.direct {
         let line = purpose(capability);

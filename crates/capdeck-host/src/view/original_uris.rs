@@ -32,6 +32,7 @@ impl OriginalUris {
             let is_direct = view.direct.iter().any(|direct| std::ptr::eq(&**direct, &**capability));
             let is_reached = is_direct
                 || view.is_searchable(capability)
+                || view.is_on_demand(capability)
                 || view.progressive.iter().any(|one| std::ptr::eq(&**one, &**capability));
             let tools = capability.discovery.iter().flat_map(|known| &known.tools);
             for uri in tools.filter(|_| is_reached).filter_map(|tool| page_of(tool)) {

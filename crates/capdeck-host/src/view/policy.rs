@@ -1,6 +1,8 @@
-//! What a client asked for when it was started: an exposure for everything, a token budget.
+//! What a client asked for when it was started: an exposure for everything, a part of the deck, a token budget.
 
-use capdeck_catalog::{Capability, Catalog, estimate_tokens};
+use std::sync::Arc;
+
+use capdeck_catalog::{Capability, Catalog, Part, estimate_tokens};
 use capdeck_definition::Exposure;
 
 use super::{Budget, standing};
@@ -13,9 +15,21 @@ pub(super) const DEFAULT_SURFACE_TOKENS: usize = 1_000;
 pub struct ViewPolicy {
     /// Offers every capability this way, whatever its file says; `none` in a file still holds.
     pub exposure: Option<Exposure>,
+    /// Gives only what the view of this name has. `None` gives what is meant for agents.
+    pub view: Option<Arc<str>>,
 }
 
 impl ViewPolicy {
+    /// Everything that is meant for agents, offered in this way.
+    pub fn offering(exposure: Option<Exposure>) -> Self {
+        Self { exposure, view: None }
+    }
+
+    /// What such clients are given of the deck.
+    pub(crate) fn part(&self) -> Part {
+        self.view.clone().map_or(Part::Offered, Part::View)
+    }
+
     /// The exposure in force for a capability.
     pub fn exposure_of(&self, capability: &Capability) -> Exposure {
         match (capability.exposure, self.exposure) {

@@ -3,7 +3,7 @@
 use capdeck_catalog::{Capability, RawObject, Tool, estimate_tokens};
 use serde_json::{Value, json, value::RawValue};
 
-use super::{View, original_uris, resource_uri};
+use super::{View, on_demand::CALL_TOOL, original_uris, resource_uri};
 use crate::{progressive::wrapper_tool, raw};
 
 /// Names that capabilities cannot take: the host's own tools, now and later.
@@ -13,7 +13,7 @@ pub const META_TOOLS: [&str; 6] =
 /// The three tools that reach everything. Kept short: this is the whole cost of a deck of any size.
 pub(super) const META_TOOL_DEFINITIONS: &str = r#"[{"name":"search","description":"Find tools by what they do, in plain words. Returns names, signatures and descriptions.","inputSchema":{"type":"object","properties":{"query":{"type":"string"},"capability":{"type":"string","description":"Search only this one"},"limit":{"type":"integer","minimum":1,"maximum":50},"cursor":{"type":"string","description":"nextCursor of the last page"}},"required":["query"]},"annotations":{"readOnlyHint":true}},{"name":"describe","description":"Full definition and schemas of one tool.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name from search"}},"required":["name"]},"annotations":{"readOnlyHint":true}},{"name":"call_tool","description":"Run a tool. Wrong arguments answer with its schema.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name from search"},"data":{"type":"object","description":"Its arguments"}},"required":["name"]}}]"#;
 
-/// All listed tools: the one for scripts, the search tools, then wrappers, then direct tools, each in a fixed order.
+/// All listed tools: the one for scripts, the search tools, those for setting up, then wrappers, then direct tools, each in a fixed order.
 pub(super) fn render_tools(view: &View) -> Box<RawValue> {
     let mut listed: Vec<Box<RawValue>> = Vec::new();
     listed.extend(view.code_mode.clone());
@@ -21,6 +21,12 @@ pub(super) fn render_tools(view: &View) -> Box<RawValue> {
         let meta: Vec<Box<RawValue>> =
             serde_json::from_str(META_TOOL_DEFINITIONS).unwrap_or_default();
         listed.extend(meta);
+    }
+    if let Some((setup, _)) = &view.setup_tools {
+        listed.push(setup.clone());
+        // One tool calls whatever was found or set up.
+        let call = view.searchable.is_empty().then(|| RawValue::from_string(CALL_TOOL.to_owned()));
+        listed.extend(call.and_then(Result::ok));
     }
     for capability in &view.progressive {
         let id = capability.definition.id.as_str();

@@ -18,7 +18,7 @@ fn gated() -> Deck {
 }
 
 fn capable(host: &capdeck_host::Host, exposure: Exposure) -> Arc<Session> {
-    let scope = Scope::Deck(ViewPolicy { exposure: Some(exposure) });
+    let scope = Scope::Deck(ViewPolicy::offering(Some(exposure)));
     ScriptedClient::new("ada").session(host, scope, &["elicitation", "roots"])
 }
 

@@ -112,7 +112,7 @@ pub(crate) fn agent(host: &Host) -> Arc<Session> {
 /// An agent's session that was started with an exposure for everything.
 pub(crate) fn agent_with(host: &Host, exposure: Option<Exposure>) -> Arc<Session> {
     host.session(SessionSettings {
-        scope: Scope::Deck(ViewPolicy { exposure }),
+        scope: Scope::Deck(ViewPolicy::offering(exposure)),
         client_name: "test-agent".to_owned(),
         principal: Principal::local(),
         client: ClientProfile::default(),

@@ -149,19 +149,16 @@ async fn an_exposure_of_none_is_refused_with_the_shell_command() {
     let found = search(&session, json!({"query": "say", "limit": 50})).await;
     let items = found["items"].as_array().unwrap();
     assert!(items.iter().all(|item| item["capability"] == "fake"), "{found}");
-    for (tool, asked) in [
-        ("call_tool", json!({"name": "hidden__say"})),
-        ("describe", json!({"name": "hidden__say"})),
-        ("search", json!({"query": "say", "capability": "hidden"})),
-        ("hidden__say", json!({})),
+    for (tool, asked, command) in [
+        ("call_tool", json!({"name": "hidden__say"}), "capdeck sh hidden say"),
+        ("describe", json!({"name": "hidden__say"}), "capdeck sh hidden say"),
+        ("search", json!({"query": "say", "capability": "hidden"}), "capdeck sh hidden"),
+        ("hidden__say", json!({}), "capdeck sh hidden say"),
     ] {
         let error = call_listed(&session, tool, asked).await.unwrap_err();
         assert_eq!(error.code.as_str(), "DENIED", "{tool}: {error}");
         assert_eq!(error.message, "`hidden` is not offered over MCP (its exposure is `none`)");
-        assert_eq!(
-            error.hint.as_deref(),
-            Some("use the shell: capdeck call hidden TOOL key=value")
-        );
+        assert_eq!(error.hint.unwrap(), format!("use the shell: {command}"), "{tool}");
     }
     let operator = host.operator();
     let answer = crate::deck::call(&operator, "hidden", "say", json!({})).await.unwrap();

@@ -215,16 +215,18 @@ impl Engine {
         }
     }
 
-    /// The engine throws `null` where the heap has no room for an error. Only outside a context can it be asked how full it is.
+    /// The engine throws `null` where the heap has no room for an error. Where that rejects a promise that others wait for, nothing
+    /// settles those. Only outside a context can the engine be asked how full it is.
     fn judged(&self, failure: Failure, request: &RunRequest) -> Failure {
         let is_null = |thrown: Persistent<Value<'static>>| {
             self.context.with(|ctx| thrown.restore(&ctx).is_ok_and(|value| value.is_null()))
         };
         let used = || usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or(0);
+        let is_full = || used() > request.limits.heap_bytes / 10 * 9;
+        let starved = self.rejections.take_starved();
         match failure {
-            Failure::Thrown(thrown)
-                if is_null(thrown.clone()) && used() > request.limits.heap_bytes / 10 * 9 =>
-            {
+            Failure::Stuck if starved || is_full() => Failure::OutOfMemory,
+            Failure::Thrown(thrown) if is_null(thrown.clone()) && (starved || is_full()) => {
                 Failure::OutOfMemory
             }
             other => other,

@@ -1,9 +1,13 @@
 //! The JavaScript engine of one session: its globals, its names, its earlier cells.
 
-use std::{cell::RefCell, rc::Rc, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    time::Duration,
+};
 
 use rquickjs::{
-    CatchResultExt, Context, Ctx, Function, Object, Persistent, Result, Runtime, Value,
+    ArrayBuffer, CatchResultExt, Context, Ctx, Function, Object, Persistent, Result, Runtime, Value,
 };
 
 use super::{natives, shared::Shared};
@@ -33,6 +37,9 @@ const RESTORING_AT_MOST: Duration = Duration::from_secs(10);
 /// Unhandled rejections that are told of.
 const MOST_REJECTIONS: usize = 20;
 
+/// What a heap that is not full has room for.
+static A_LITTLE: [u8; 1 << 20] = [0; 1 << 20];
+
 /// The engine. Fields are dropped in order: what the context owns, the context, the runtime.
 pub(super) struct Engine {
     pub(super) hooks: Hooks,
@@ -58,7 +65,11 @@ impl Hooks {
 
 /// Promises that were rejected while nobody listened.
 #[derive(Clone, Default)]
-pub(super) struct Rejections(Rc<RefCell<Vec<Rejection>>>);
+pub(super) struct Rejections {
+    held: Rc<RefCell<Vec<Rejection>>>,
+    /// One was rejected because the heap was full.
+    starved: Rc<Cell<bool>>,
+}
 
 struct Rejection {
     promise: Persistent<Value<'static>>,
@@ -67,7 +78,10 @@ struct Rejection {
 
 impl Rejections {
     fn note<'js>(&self, ctx: &Ctx<'js>, promise: Value<'js>, reason: Value<'js>, handled: bool) {
-        let mut held = self.0.borrow_mut();
+        if !handled && reason.is_null() && is_full(ctx) {
+            self.starved.set(true);
+        }
+        let mut held = self.held.borrow_mut();
         if handled {
             held.retain(|rejection| {
                 rejection.promise.clone().restore(ctx).is_ok_and(|known| known != promise)
@@ -85,9 +99,27 @@ impl Rejections {
 
     /// The reasons of all that are left; forgets them.
     pub(super) fn take<'js>(&self, ctx: &Ctx<'js>) -> Vec<Value<'js>> {
-        let held = std::mem::take(&mut *self.0.borrow_mut());
+        let held = std::mem::take(&mut *self.held.borrow_mut());
         held.into_iter().filter_map(|rejection| rejection.reason.restore(ctx).ok()).collect()
     }
+}
+
+impl Rejections {
+    /// True when the heap was full at a rejection since this was last asked.
+    pub(super) fn take_starved(&self) -> bool {
+        self.starved.take()
+    }
+}
+
+/// Tries for a little memory. The engine rejects with `null` where there is no room for an error, and only at that moment can
+/// it be told from a script's own `null`: afterwards what filled the heap is gone.
+fn is_full(ctx: &Ctx<'_>) -> bool {
+    let full = ArrayBuffer::new_copy(ctx.clone(), &A_LITTLE[..]).is_err();
+    if full {
+        // The failed attempt is nobody else's business.
+        ctx.catch();
+    }
+    full
 }
 
 /// The places of the last cells.

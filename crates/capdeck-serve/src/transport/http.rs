@@ -3,6 +3,7 @@
 mod access;
 mod connections;
 mod endpoints;
+mod manifest;
 mod server_card;
 mod status;
 
@@ -23,7 +24,7 @@ use axum::{
 };
 use bytes::Bytes;
 use capdeck_auth::Secret;
-use capdeck_host::{Host, Scope, ViewPolicy};
+use capdeck_host::{Host, ViewPolicy};
 use capdeck_mcp::server::Principal;
 use http::StatusCode;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -89,8 +90,7 @@ impl HttpServer {
         status::recorder();
         let access = Arc::new(Access::new(address.ip(), &settings));
         let limits = settings.limits;
-        let scope = Scope::Deck(settings.policy);
-        let endpoints = Arc::new(Endpoints::new(host.clone(), scope, limits));
+        let endpoints = Arc::new(Endpoints::new(host.clone(), settings.policy, limits));
         let router = router(host.clone(), endpoints.clone(), access);
         Ok(Self { listener, address, router, endpoints, host, limits })
     }
@@ -132,11 +132,14 @@ fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>) -> Router 
     let mcp = Router::new()
         .route("/mcp", any(deck))
         .route("/servers/{id}/mcp", any(one_server))
+        .route("/views/{name}/mcp", any(one_view))
         .with_state(endpoints.clone());
     let status = Router::new()
         .route("/ready", get(status::ready))
+        .route("/attach/manifest", get(manifest::manifest))
         .route("/mcp/server-card", get(server_card::deck))
         .route("/servers/{id}/mcp/server-card", get(server_card::one_server))
+        .route("/views/{name}/mcp/server-card", get(server_card::one_view))
         .with_state(host.clone())
         .merge(Router::new().route("/metrics", get(status::metrics)).with_state((host, endpoints)));
     Router::new()
@@ -163,6 +166,17 @@ async fn one_server(
     match endpoints.server(&id, &principal) {
         Some(endpoint) => answer(&endpoints, endpoint, request).await,
         None => (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response(),
+    }
+}
+
+async fn one_view(
+    State(endpoints): State<Arc<Endpoints>>,
+    axum::extract::Path(name): axum::extract::Path<String>,
+    request: Request,
+) -> Response {
+    match endpoints.view(&name) {
+        Some(endpoint) => answer(&endpoints, endpoint, request).await,
+        None => (StatusCode::NOT_FOUND, format!("there is no view `{name}`\n")).into_response(),
     }
 }
 

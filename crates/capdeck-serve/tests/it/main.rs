@@ -24,3 +24,4 @@ mod status;
 mod stop;
 mod tasks;
 mod transparent_endpoint;
+mod views;

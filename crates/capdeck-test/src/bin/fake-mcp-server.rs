@@ -1,4 +1,4 @@
-//! `fake-mcp-server [--http] [--plan JSON]`: a scripted MCP server for tests. See `capdeck_test::fake`.
+//! `fake-mcp-server [--http] [--plan JSON|@FILE]`: a scripted MCP server for tests. See `capdeck_test::fake`.
 #![expect(
     clippy::expect_used,
     clippy::exit,
@@ -27,7 +27,12 @@ fn main() {
             "--http" => http = true,
             SHIELDED => shielded = true,
             "--plan" => {
-                let text = arguments.next().expect("--plan is followed by JSON");
+                let given = arguments.next().expect("--plan is followed by JSON");
+                // A long plan does not fit an argument.
+                let text = match given.strip_prefix('@') {
+                    Some(file) => std::fs::read_to_string(file).expect("the plan is in its file"),
+                    None => given,
+                };
                 plan = serde_json::from_str(&text).expect("the plan fits FakePlan");
             }
             // Whatever else a test passes is only there to be shown by the `environment` tool.

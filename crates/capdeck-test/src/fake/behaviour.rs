@@ -91,6 +91,13 @@ pub(super) fn call(
             }
             text("signed in".to_owned())
         }
+        // The next two as well: they know more about their arguments than their schema says.
+        "even_result" if number("number", 1) % 2 == 1 => json!({
+            "content": [{"type": "text", "text": "Error: `number` must be even"}], "isError": true,
+        }),
+        "even_params" if number("number", 1) % 2 == 1 => {
+            return Some(Err(json!({"code": -32602, "message": "`number` is odd"})));
+        }
         "params" => text(params.to_string()),
         "environment" => text(environment().to_string()),
         "received" => text(Value::from(server.received()).to_string()),

@@ -20,6 +20,7 @@ fn capability(number: usize) -> Arc<Capability> {
         definition: Arc::new(definition(&format!("c{number:02}"), Layer::UserFile)),
         status: Status::Ready,
         exposure: Exposure::Search,
+        tools_only: false,
         exposure_is_explicit: false,
         shadows: Vec::new(),
         // Every third one has not been asked yet.

@@ -2,8 +2,10 @@
 
 use async_trait::async_trait;
 use capdeck_host::{CallError, Caller, ClientProfile, ErrorCode, NoCaller, RawObject};
+use capdeck_serve::person_at_terminal;
 use serde_json::value::RawValue;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use tokio::sync::oneshot;
 
 use super::question::{self, Person};
 use crate::{
@@ -14,26 +16,46 @@ use crate::{
 /// The person who made the call: hears progress, and can be asked where there is a terminal.
 #[derive(Debug)]
 pub(crate) struct Watcher {
-    /// The capability that was called.
-    id: String,
+    /// The capability that is called, once it is known.
+    id: OnceLock<String>,
     progress: Mutex<Option<Progress>>,
     asker: Option<Asker>,
 }
 
 impl Watcher {
     pub(crate) fn new(id: &str, asker: Option<Asker>) -> Self {
-        Self { id: id.to_owned(), progress: Mutex::new(None), asker }
+        let watcher = Self::unnamed(asker);
+        watcher.names(id);
+        watcher
+    }
+
+    /// For a call of which it is not known yet what it calls.
+    pub(crate) fn unnamed(asker: Option<Asker>) -> Self {
+        Self { id: OnceLock::new(), progress: Mutex::new(None), asker }
+    }
+
+    /// Questions from now on are this capability's.
+    pub(crate) fn names(&self, id: &str) {
+        self.id.get_or_init(|| id.to_owned());
+    }
+
+    /// True when there is somebody to ask.
+    pub(crate) fn can_be_asked(&self) -> bool {
+        self.asker.is_some()
     }
 
     /// What servers are told: a person at a terminal can be asked questions.
     pub(crate) fn profile(&self) -> ClientProfile {
-        let mut client = ClientProfile::default();
-        if self.asker.is_some()
-            && let Ok(modes) = RawValue::from_string(r#"{"form":{},"url":{}}"#.to_owned())
-        {
-            client.capabilities.insert("elicitation".to_owned(), modes);
-        }
-        client
+        if self.can_be_asked() { person_at_terminal() } else { ClientProfile::default() }
+    }
+
+    /// Asks a yes-or-no question; anything but yes is no, and so is nobody.
+    pub(crate) async fn confirm(&self, question: String) -> bool {
+        let Some(asker) = self.asker else { return false };
+        let answer = aside(move || asker.line(&format!("{question} [y/N] "))).await.flatten();
+        answer.is_some_and(|answer| {
+            matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+        })
     }
 
     /// Shows progress from now on.
@@ -88,11 +110,23 @@ impl Caller for Watcher {
             return NoCaller.request(method, params).await;
         };
         self.hide();
-        // The person may take as long as they like; the rest of the process goes on meanwhile.
-        let (id, params) = (self.id.clone(), params.unwrap_or_default());
-        let asking = tokio::task::spawn_blocking(move || question::ask(&id, &params, &mut asker));
+        let id = self.id.get().cloned().unwrap_or_default();
+        let params = params.unwrap_or_default();
         let bug = |error: String| CallError::new(ErrorCode::InternalError, error);
-        let answer = asking.await.map_err(|error| bug(error.to_string()))?;
+        let answer = aside(move || question::ask(&id, &params, &mut asker)).await;
+        let answer = answer.ok_or_else(|| bug("the question could not be asked".to_owned()))?;
         serde_json::value::to_raw_value(&answer).map_err(|error| bug(error.to_string()))
     }
+}
+
+/// Runs what waits for the person on a thread of its own. They may take as long as they like, and a read of the terminal
+/// cannot be interrupted: neither may hold up the rest of the process, or its end.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (sender, receiver) = oneshot::channel();
+    let asking = std::thread::Builder::new().spawn(move || {
+        // Whoever asked may have left meanwhile.
+        let _gone = sender.send(work());
+    });
+    asking.ok()?;
+    receiver.await.ok()
 }

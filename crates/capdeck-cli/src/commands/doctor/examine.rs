@@ -1,6 +1,7 @@
 //! The single examinations of `doctor`.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     net::TcpListener,
     os::unix::fs::PermissionsExt as _,
@@ -9,8 +10,8 @@ use std::{
 
 use capdeck_auth::{Environment, Lookup, MissingReason, ResolveError, resolve_value};
 use capdeck_catalog::{Capability, Trust};
-use capdeck_definition::{Backend, Layer, PinMode, Severity};
-use capdeck_host::{ApprovalState, Host, vault_holder};
+use capdeck_definition::{Backend, Layer, Owner, PinMode, Placeholders, Severity};
+use capdeck_host::{ApprovalState, Host, project_variables, vault_holder};
 use jiff::Timestamp;
 
 use super::Finding;
@@ -24,6 +25,13 @@ pub(super) fn folders(settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
     for root in &settings.user_roots {
         let shown = root.dir.display();
+        if root.owner != Owner::User {
+            // Places that nobody has to have.
+            if root.dir.is_dir() {
+                findings.push(Finding::ok("CMP tools", shown.to_string()));
+            }
+            continue;
+        }
         findings.push(if root.dir.is_dir() {
             Finding::ok("user deck", shown.to_string())
         } else {
@@ -52,7 +60,7 @@ pub(super) fn deck(settings: &Settings, host: &Host) -> Vec<Finding> {
     let catalog = host.catalog();
     match (&settings.project, host.trust()) {
         (None, _) => findings.push(Finding::ok("project", "none here")),
-        (Some(project), _) if project.roots.is_empty() => {
+        (Some(project), _) if !project.has_deck() => {
             findings.push(Finding::ok("project", format!("{} (no deck)", project.dir.display())));
         }
         (Some(project), Trust::Trusted) => {
@@ -183,23 +191,32 @@ fn note_needs(capability: &Capability, settings: &Settings, needs: &mut Needs) {
     let mut note = |check, message: String, fix: String| {
         needs.entry((check, message, fix)).or_default().push(id.to_string());
     };
+    if let Backend::Cmp(_) = &capability.definition.backend {
+        // This format knows no references, and looks for programs beside its files first.
+        return;
+    }
     let holder = vault_holder(&capability.definition);
     let lookup = Lookup::new(environment, &settings.vault, &holder);
-    let backend = match resolve_value::<Backend>(&capability.definition.backend, lookup) {
-        Ok(resolved) => resolved.value,
-        Err(ResolveError::Unresolved { mut unresolved }) => {
-            unresolved.dedup_by(|one, other| one.reason == other.reason);
-            for one in unresolved {
-                let check = match one.reason {
-                    MissingReason::Variable { .. } => "variable",
-                    MissingReason::Vault(_) => "vault",
-                };
-                note(check, one.to_string(), one.hint());
+    let variables = project_variables(&capability.definition).unwrap_or_default();
+    let lookup = lookup.in_project(variables.as_ref());
+    let backend =
+        match resolve_value::<Backend>(&without_prose(&capability.definition.backend), lookup) {
+            Ok(resolved) => resolved.value,
+            Err(ResolveError::Unresolved { mut unresolved }) => {
+                unresolved.dedup_by(|one, other| one.reason == other.reason);
+                for one in unresolved {
+                    let check = match one.reason {
+                        MissingReason::Variable { .. } | MissingReason::ProjectVariable { .. } => {
+                            "variable"
+                        }
+                        MissingReason::Vault(_) => "vault",
+                    };
+                    note(check, one.to_string(), one.hint());
+                }
+                return;
             }
-            return;
-        }
-        Err(ResolveError::Shape { .. }) => return,
-    };
+            Err(ResolveError::Shape { .. }) => return,
+        };
     let mut programs: Vec<&str> = match &backend {
         Backend::Mcp(server) => server.command.iter().map(String::as_str).collect(),
         Backend::Cli(tools) => {
@@ -209,6 +226,7 @@ fn note_needs(capability: &Capability, settings: &Settings, needs: &mut Needs) {
         | Backend::GoogleDiscovery(_)
         | Backend::GraphQl(_)
         | Backend::Http(_)
+        | Backend::Cmp(_)
         | Backend::Caplets(_) => Vec::new(),
     };
     programs.sort_unstable();
@@ -258,4 +276,19 @@ fn is_on_path(program: &str, environment: &Environment) -> bool {
 fn try_writing(folder: &Path) -> std::io::Result<()> {
     let nearest = folder.ancestors().find(|dir| dir.exists()).unwrap_or(folder);
     tempfile::tempfile_in(nearest).map(drop)
+}
+
+/// A backend without what only describes it: in a capability file, texts are no place for variables.
+fn without_prose(backend: &Backend) -> Cow<'_, Backend> {
+    match backend {
+        Backend::Cli(tools) if tools.placeholders == Placeholders::Braces => {
+            let mut tools = tools.clone();
+            for action in tools.actions.values_mut() {
+                action.description = None;
+                action.input_schema = None;
+            }
+            Cow::Owned(Backend::Cli(tools))
+        }
+        other => Cow::Borrowed(other),
+    }
 }

@@ -1,6 +1,7 @@
 //! `capdeck pins diff [ID [TOOL]]`: what changed since the definitions were pinned.
 
-use capdeck_catalog::{DefinitionChange, MemberChange, MemberChangeKind, PinChange, reveal};
+use capdeck_catalog::{DefinitionChange, MemberChange, MemberChangeKind, PinChange};
+use capdeck_definition::reveal;
 use capdeck_host::PinReview;
 use serde_json::{Value, json};
 

@@ -28,7 +28,7 @@ fn cell(code: &str) -> CodeRequest {
 }
 
 fn code_scope() -> Scope {
-    Scope::Deck(ViewPolicy { exposure: Some(Exposure::CodeMode) })
+    Scope::Deck(ViewPolicy::offering(Some(Exposure::CodeMode)))
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
-//! The MCP endpoints of a host: the deck, and one per capability, made when first asked for.
+//! The MCP endpoints of a host: the deck, its views, and one per capability, made when first asked for.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use capdeck_host::{CapabilityId, Exposure, Host, Scope};
+use capdeck_host::{CapabilityId, Exposure, Host, Scope, ViewPolicy};
 use capdeck_mcp::server::{HttpEndpoint, HttpOptions, Load, Principal};
 use parking_lot::Mutex;
 
@@ -11,15 +11,23 @@ use crate::mcp::{McpService, sealer};
 
 pub(super) struct Endpoints {
     host: Host,
+    policy: ViewPolicy,
     deck: Arc<HttpEndpoint>,
-    servers: Mutex<HashMap<CapabilityId, Arc<HttpEndpoint>>>,
+    made: Mutex<HashMap<Place, Arc<HttpEndpoint>>>,
     limits: HttpLimits,
 }
 
+/// What an endpoint beside the deck's own is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Place {
+    Server(CapabilityId),
+    View(Arc<str>),
+}
+
 impl Endpoints {
-    pub(super) fn new(host: Host, scope: Scope, limits: HttpLimits) -> Self {
-        let deck = endpoint(&host, scope, limits);
-        Self { host, deck, servers: Mutex::default(), limits }
+    pub(super) fn new(host: Host, policy: ViewPolicy, limits: HttpLimits) -> Self {
+        let deck = endpoint(&host, Scope::Deck(policy.clone()), limits);
+        Self { host, policy, deck, made: Mutex::default(), limits }
     }
 
     /// How long a client may take to send the body of a request.
@@ -29,8 +37,8 @@ impl Endpoints {
 
     /// What is open at all endpoints together.
     pub(super) fn load(&self) -> Load {
-        let servers: Vec<_> = self.servers.lock().values().cloned().collect();
-        servers.iter().fold(self.deck.load(), |sum, endpoint| sum + endpoint.load())
+        let made: Vec<_> = self.made.lock().values().cloned().collect();
+        made.iter().fold(self.deck.load(), |sum, endpoint| sum + endpoint.load())
     }
 
     pub(super) fn deck(&self) -> Arc<HttpEndpoint> {
@@ -45,19 +53,31 @@ impl Endpoints {
         if capability.exposure == Exposure::None {
             return None;
         }
-        let id = &capability.definition.id;
-        let mut servers = self.servers.lock();
-        let made = servers
-            .entry(id.clone())
-            .or_insert_with(|| endpoint(&self.host, Scope::Transparent(id.clone()), self.limits));
-        Some(made.clone())
+        let id = capability.definition.id.clone();
+        Some(self.at(Place::Server(id.clone()), || Scope::Transparent(id)))
+    }
+
+    /// The endpoint of one view. Unknown names have none.
+    pub(super) fn view(&self, name: &str) -> Option<Arc<HttpEndpoint>> {
+        if !self.host.has_view(name) {
+            return None;
+        }
+        let name: Arc<str> = name.into();
+        let policy = ViewPolicy { view: Some(name.clone()), ..self.policy.clone() };
+        Some(self.at(Place::View(name), || Scope::Deck(policy)))
+    }
+
+    fn at(&self, place: Place, scope: impl FnOnce() -> Scope) -> Arc<HttpEndpoint> {
+        let mut made = self.made.lock();
+        let there = made.entry(place);
+        there.or_insert_with(|| endpoint(&self.host, scope(), self.limits)).clone()
     }
 
     /// Ends every session.
     pub(super) async fn shutdown(&self) {
         self.deck.shutdown().await;
-        let servers: Vec<_> = self.servers.lock().drain().map(|(_, endpoint)| endpoint).collect();
-        for endpoint in servers {
+        let made: Vec<_> = self.made.lock().drain().map(|(_, endpoint)| endpoint).collect();
+        for endpoint in made {
             endpoint.shutdown().await;
         }
     }

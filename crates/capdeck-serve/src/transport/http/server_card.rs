@@ -40,6 +40,21 @@ pub(super) async fn one_server(
     respond(&card(&id, &definition.name, &definition.description, version, &url))
 }
 
+/// The card of one view.
+pub(super) async fn one_view(
+    State(host): State<Host>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let catalog = host.catalog();
+    let Some(view) = catalog.parts().views.get(&name) else {
+        return (StatusCode::NOT_FOUND, format!("there is no view `{name}`\n")).into_response();
+    };
+    let description = view.description.as_deref().unwrap_or("A part of one person's deck");
+    let url = address(&headers, &format!("/views/{name}/mcp"));
+    respond(&card(&name, &name, description, &host.settings().version, &url))
+}
+
 fn card(name: &str, title: &str, description: &str, version: &str, url: &str) -> Value {
     let versions: Vec<&str> =
         Revision::SUPPORTED.iter().map(|revision| revision.as_str()).collect();

@@ -16,6 +16,7 @@ pub(super) async fn home(headers: HeaderMap) -> String {
     format!(
         "Capdeck is running.\n\nMCP clients connect to http://{host}/mcp\n\
          One capability as it is: http://{host}/servers/<id>/mcp\n\
+         One view: http://{host}/views/<name>/mcp\n\
          Health: /health  Readiness: /ready  Metrics: /metrics\n"
     )
 }

@@ -46,7 +46,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    pub(super) fn of(mut samples: Vec<Duration>) -> Self {
+    pub(in crate::bench) fn of(mut samples: Vec<Duration>) -> Self {
         samples.sort_unstable();
         let at = |share| percentile(&samples, share).as_secs_f64() * 1e3;
         Self { p50_ms: at(0.5), p95_ms: at(0.95) }

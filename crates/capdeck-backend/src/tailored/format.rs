@@ -1,0 +1,100 @@
+//! Passes a result's text through a program. Whatever goes wrong, the result stays as it was.
+
+use std::time::Duration;
+
+use capdeck_catalog::RawObject;
+use capdeck_definition::capa::{Formatter, command_line};
+use serde::Deserialize;
+use serde_json::{
+    json,
+    value::{RawValue, to_raw_value},
+};
+
+use super::TailoredConnection;
+use crate::{
+    CallContext,
+    child_environment::child_environment,
+    filter_run::run_filter,
+    process::{ChildCommand, Errors, Input},
+};
+
+/// A formatter is there to make results smaller; one that prints more than this does not.
+const MOST: u64 = 8 * 1024 * 1024;
+
+impl TailoredConnection {
+    /// The result with its text replaced by what the formatter prints.
+    pub(super) async fn format(
+        &self,
+        formatter: &Formatter,
+        result: Box<RawValue>,
+        context: &CallContext,
+    ) -> Box<RawValue> {
+        let Some(input) = text_of(&result) else { return result };
+        let Some((program, args)) = words(&formatter.cmd) else { return result };
+        let log = self.surroundings.logs.of(&self.log_name);
+        let command = ChildCommand {
+            program,
+            args,
+            env: child_environment(&self.surroundings.environment, []),
+            folder: Some(self.folder.clone()),
+            input: Input::Piped,
+            errors: Errors::Log { log: log.clone(), scrubber: Default::default() },
+        };
+        let longest = Duration::from_millis(formatter.timeout_ms);
+        let formatted = tokio::select! {
+            formatted = run_filter(&self.surroundings.spawner, &command, &input, longest, MOST) => formatted,
+            () = context.cancel.cancelled() => return result,
+        };
+        match formatted {
+            Ok(text) => with_text(&result, &text).unwrap_or(result),
+            Err(error) => {
+                log.push(format!("the formatter `{}` was of no use: {error}", command.program));
+                result
+            }
+        }
+    }
+}
+
+/// The program and its arguments. A line that only a shell understands is given to one: the line stands in a file that
+/// was trusted, and what is formatted comes in on standard input.
+fn words(line: &str) -> Option<(String, Vec<String>)> {
+    if command_line::needs_shell(line) {
+        return Some(("sh".to_owned(), vec!["-c".to_owned(), line.to_owned()]));
+    }
+    let mut words = command_line::split(line).ok()?.into_iter();
+    Some((words.next()?, words.collect()))
+}
+
+/// The text of a result, or its content as JSON where it is not text alone. `None` when it is an error or no result yet.
+fn text_of(result: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Shape<'a> {
+        #[serde(borrow)]
+        content: Option<&'a RawValue>,
+        #[serde(default, rename = "isError")]
+        is_error: bool,
+    }
+    #[derive(Deserialize)]
+    struct Block {
+        #[serde(rename = "type")]
+        kind: String,
+        text: Option<String>,
+    }
+    let shape: Shape<'_> = serde_json::from_str(result.get()).ok()?;
+    let content = shape.content.filter(|_| !shape.is_error)?;
+    let blocks: Vec<Block> = serde_json::from_str(content.get()).ok()?;
+    let texts: Option<Vec<String>> =
+        blocks.into_iter().map(|block| block.text.filter(|_| block.kind == "text")).collect();
+    Some(match texts {
+        Some(texts) => texts.join("\n"),
+        None => content.get().to_owned(),
+    })
+}
+
+/// The result with this text as its content. What programs read of it, the structured content, stays as it is.
+fn with_text(result: &RawValue, text: &str) -> Option<Box<RawValue>> {
+    let mut members: RawObject = serde_json::from_str(result.get()).ok()?;
+    let content = to_raw_value(&json!([{ "type": "text", "text": text }])).ok()?;
+    members.insert("content".to_owned(), content);
+    to_raw_value(&members).ok()
+}

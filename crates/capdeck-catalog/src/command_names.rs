@@ -1,0 +1,148 @@
+//! The deck as words of a command line: a group per capability, a command per tool.
+
+use std::sync::Arc;
+
+use crate::{Capability, Catalog, Tool, nearest::nearest};
+
+/// The words under which usable capabilities and their tools are found.
+#[derive(Debug)]
+pub struct CommandNames<'a> {
+    groups: Vec<(String, &'a Arc<Capability>)>,
+}
+
+/// Why a word names nothing, or too much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unfound {
+    /// There is no such name; this one is close.
+    Unknown { nearest: Option<String> },
+    /// Several have this name when written as a word of a command line; these are their own names.
+    Ambiguous { names: Vec<String> },
+}
+
+impl<'a> CommandNames<'a> {
+    /// The names of everything usable in the catalog.
+    pub fn of(catalog: &'a Catalog) -> Self {
+        let usable = catalog.capabilities().filter(|capability| capability.is_usable());
+        let groups = usable.map(|one| (command_word(one.definition.id.as_str()), one)).collect();
+        Self { groups }
+    }
+
+    /// Every group with its word, by id.
+    pub fn groups(&self) -> impl Iterator<Item = (&str, &'a Arc<Capability>)> {
+        self.groups.iter().map(|(word, capability)| (word.as_str(), *capability))
+    }
+
+    /// The group that a word names: by the capability's own id, or by the id written as a word.
+    pub fn group(&self, word: &str) -> Result<&'a Arc<Capability>, Unfound> {
+        let named = |one: &&(String, &'a Arc<Capability>)| one.1.definition.id.as_str() == word;
+        if let Some((_, capability)) = self.groups.iter().find(named) {
+            return Ok(capability);
+        }
+        let wanted = command_word(word);
+        let mut found = self.groups.iter().filter(|(known, _)| *known == wanted);
+        match (found.next(), found.next()) {
+            (Some((_, capability)), None) => Ok(capability),
+            (Some(_), Some(_)) => Err(Unfound::Ambiguous {
+                names: self
+                    .groups
+                    .iter()
+                    .filter(|(known, _)| *known == wanted)
+                    .map(|(_, capability)| capability.definition.id.to_string())
+                    .collect(),
+            }),
+            (None, _) => Err(Unfound::Unknown {
+                nearest: nearest(word, self.groups.iter().map(|(known, _)| known.as_str()))
+                    .map(str::to_owned),
+            }),
+        }
+    }
+}
+
+/// The tool that a word names: by its own name, or by the name written as a word.
+pub fn tool_by_word<'a>(tools: &'a [Arc<Tool>], word: &str) -> Result<&'a Arc<Tool>, Unfound> {
+    if let Some(tool) = tools.iter().find(|tool| tool.name() == word) {
+        return Ok(tool);
+    }
+    let wanted = command_word(word);
+    let same = |tool: &&Arc<Tool>| command_word(tool.name()) == wanted;
+    let found: Vec<&Arc<Tool>> = tools.iter().filter(same).collect();
+    match found.as_slice() {
+        [tool] => Ok(tool),
+        [] => {
+            let words: Vec<String> = tools.iter().map(|tool| command_word(tool.name())).collect();
+            let near = nearest(word, words.iter().map(String::as_str));
+            Err(Unfound::Unknown { nearest: near.map(str::to_owned) })
+        }
+        several => {
+            let names = several.iter().map(|tool| tool.name().to_owned()).collect();
+            Err(Unfound::Ambiguous { names })
+        }
+    }
+}
+
+/// A name as people type it: lower case, words joined by single hyphens, dots kept.
+pub fn command_word(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let mut word = String::with_capacity(name.len() + 4);
+    for (position, letter) in letters.iter().enumerate() {
+        let before = position.checked_sub(1).and_then(|before| letters.get(before));
+        let after = letters.get(position + 1);
+        let begins_word = letter.is_uppercase()
+            && before.is_some_and(|before| {
+                before.is_lowercase()
+                    || before.is_numeric()
+                    || before.is_uppercase() && after.is_some_and(|after| after.is_lowercase())
+            });
+        let is_gap = *letter == '_' || *letter == '-' || letter.is_whitespace();
+        if (begins_word || is_gap) && !word.is_empty() && !word.ends_with('-') {
+            word.push('-');
+        }
+        if !is_gap {
+            word.extend(letter.to_lowercase());
+        }
+    }
+    word.truncate(word.trim_end_matches('-').len());
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_become_words() {
+        for (name, word) in [
+            ("create_issue", "create-issue"),
+            ("createIssue", "create-issue"),
+            ("listHTTPRoutes", "list-http-routes"),
+            ("getURL", "get-url"),
+            ("v2Search", "v2-search"),
+            ("  odd__name -- here ", "odd-name-here"),
+            ("files.read_all", "files.read-all"),
+            ("UPPER", "upper"),
+            ("_private", "private"),
+            ("größeÄndern", "größe-ändern"),
+            ("", ""),
+        ] {
+            assert_eq!(command_word(name), word, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_tool_is_found_by_its_name_or_its_word() {
+        let tool =
+            |name: &str| Arc::new(serde_json::from_value::<Tool>(json!({"name": name})).unwrap());
+        let tools = [tool("createIssue"), tool("create_issue"), tool("close_issue")];
+        let name = |word: &str| tool_by_word(&tools, word).map(|tool| tool.name().to_owned());
+        assert_eq!(name("createIssue").unwrap(), "createIssue");
+        assert_eq!(name("close-issue").unwrap(), "close_issue");
+        assert_eq!(name("closeIssue").unwrap(), "close_issue");
+        let names = vec!["createIssue".to_owned(), "create_issue".to_owned()];
+        assert_eq!(name("create-issue"), Err(Unfound::Ambiguous { names }));
+        let nearest = Some("close-issue".to_owned());
+        assert_eq!(name("clsoe-issue"), Err(Unfound::Unknown { nearest }));
+        assert_eq!(name("zzz"), Err(Unfound::Unknown { nearest: None }));
+    }
+}

@@ -1,0 +1,161 @@
+//! A signature in as few words as still say how to call a tool.
+//!
+//! No type stands for `string`, the commonest one. Objects are spelled out one level deep, because an argument that is an
+//! object says nothing by its name alone.
+
+use serde_json::Value;
+
+use super::{MOST_ALTERNATIVES, MOST_ARGUMENTS, key};
+use crate::{
+    Tool,
+    input_shape::{InputShape, object, resolve},
+};
+
+/// The call of a tool under another name: `notes.add(text, tags?: string[])`.
+pub fn brief_signature(name: &str, tool: &Tool) -> String {
+    brief(name, &InputShape::of(tool))
+}
+
+fn brief(name: &str, shape: &InputShape) -> String {
+    let required = shape.required();
+    let optional = shape.accepted().into_iter().filter(|argument| !shape.is_required(argument));
+    let named = required.into_iter().chain(optional);
+    let arguments = named.map(|argument| {
+        let kind = shape.argument(argument).and_then(|schema| kind(shape.root(), schema, 0));
+        member(argument, shape.is_required(argument), kind)
+    });
+    format!("{name}({})", arguments.collect::<Vec<_>>().join(", "))
+}
+
+fn member(name: &str, is_required: bool, kind: Option<String>) -> String {
+    let mark = if is_required { "" } else { "?" };
+    match kind {
+        Some(kind) => format!("{}{mark}: {kind}", key(name)),
+        None => format!("{}{mark}", key(name)),
+    }
+}
+
+/// What a schema accepts; `None` for a string and for what it does not say.
+fn kind(root: &Value, schema: &Value, depth: usize) -> Option<String> {
+    let schema = resolve(root, schema);
+    if let Some(constant) = schema.get("const") {
+        return Some(constant.to_string());
+    }
+    if let Some(options) = schema.get("enum").and_then(Value::as_array) {
+        return union(options.iter().map(|option| Some(option.to_string())));
+    }
+    for keyword in ["anyOf", "oneOf"] {
+        if let Some(options) = schema.get(keyword).and_then(Value::as_array) {
+            return union(options.iter().map(|option| kind(root, option, depth)));
+        }
+    }
+    match schema.get("type") {
+        Some(Value::String(name)) => named(root, schema, name, depth),
+        Some(Value::Array(names)) => union(
+            names.iter().filter_map(Value::as_str).map(|name| named(root, schema, name, depth)),
+        ),
+        _ if schema.get("properties").is_some() => named(root, schema, "object", depth),
+        _ => None,
+    }
+}
+
+fn named(root: &Value, schema: &Value, name: &str, depth: usize) -> Option<String> {
+    match name {
+        "string" => None,
+        "integer" | "number" => Some("number".to_owned()),
+        "array" => {
+            let item = schema.get("items").map(|items| kind(root, items, depth));
+            Some(match item {
+                None => "unknown[]".to_owned(),
+                Some(None) => "string[]".to_owned(),
+                Some(Some(item)) if item.contains('|') => format!("({item})[]"),
+                Some(Some(item)) => format!("{item}[]"),
+            })
+        }
+        "object" => Some(match object(schema, "properties") {
+            Some(properties) if depth == 0 && !properties.is_empty() => {
+                let required = schema.get("required").and_then(Value::as_array);
+                let is_required =
+                    |name: &str| required.is_some_and(|names| names.iter().any(|one| one == name));
+                let is_settable =
+                    |schema: &Value| schema.get("readOnly") != Some(&Value::Bool(true));
+                let settable = properties.iter().filter(|(_, schema)| is_settable(schema));
+                let members = settable.clone().map(|(name, schema)| {
+                    member(name, is_required(name), kind(root, schema, depth + 1))
+                });
+                let mut shown: Vec<String> = members.take(MOST_ARGUMENTS).collect();
+                if settable.count() > shown.len() {
+                    shown.push("…".to_owned());
+                }
+                format!("{{{}}}", shown.join(", "))
+            }
+            _ => "object".to_owned(),
+        }),
+        other => Some(other.to_owned()),
+    }
+}
+
+/// Alternatives, each once. Nothing is said of `null`: such an argument may be left out.
+fn union(options: impl Iterator<Item = Option<String>>) -> Option<String> {
+    let mut shown: Vec<String> = Vec::new();
+    for option in options {
+        let option = option.unwrap_or_else(|| "string".to_owned());
+        if option == "null" || shown.contains(&option) {
+            continue;
+        }
+        if shown.len() == MOST_ALTERNATIVES {
+            shown.push("…".to_owned());
+            break;
+        }
+        shown.push(option);
+    }
+    match shown.as_slice() {
+        [] => None,
+        [one] if one == "string" => None,
+        _ => Some(shown.join("|")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: Value, expected: &str) {
+        assert_eq!(brief("notes.add", &InputShape::from_schema(schema)), expected);
+    }
+
+    #[test]
+    fn strings_need_no_type_and_the_rest_is_short() {
+        check(json!({}), "notes.add()");
+        check(
+            json!({"properties": {
+                "mode": {"enum": ["a", "b"]}, "limit": {"type": "integer"}, "text": {"type": "string"},
+                "tags": {"type": "array", "items": {"type": "string"}}, "any": {}}, "required": ["text"]}),
+            "notes.add(text, mode?: \"a\"|\"b\", limit?: number, tags?: string[], any?)",
+        );
+        check(
+            json!({"properties": {"a": {"type": ["string", "null"]}, "b": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                "c": {"type": ["string", "integer"]}, "d": {"type": "array"}}}),
+            "notes.add(a?, b?: number, c?: string|number, d?: unknown[])",
+        );
+    }
+
+    #[test]
+    fn objects_are_spelled_out_once() {
+        check(
+            json!({"properties": {"who": {"type": "object", "required": ["name"], "properties": {
+                "name": {"type": "string"}, "age": {"type": "integer"},
+                "home": {"type": "object", "properties": {"street": {}}}}}}}),
+            "notes.add(who?: {name, age?: number, home?: object})",
+        );
+        check(
+            json!({"properties": {"all": {"type": "array", "items": {"$ref": "#/$defs/One"}}},
+                "$defs": {"One": {"type": "object", "properties": {"next": {"$ref": "#/$defs/One"}}}}}),
+            "notes.add(all?: {next?: object}[])",
+        );
+        check(json!({"properties": {"free": {"type": "object"}}}), "notes.add(free?: object)");
+    }
+}

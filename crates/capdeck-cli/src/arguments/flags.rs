@@ -1,0 +1,325 @@
+//! A tool's arguments from flags: `--name value`, `--name=value`, `--no-name`, `--a.b value`, `--name:=JSON`.
+
+#[cfg(test)]
+mod tests;
+
+use capdeck_catalog::{RawObject, nearest};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
+
+use super::{
+    not_an_object,
+    own_flags::{GLOBAL_FLAGS, OWN_FLAGS, OwnFlags},
+    parameter::{NoParameter, Parameter, Parameters, missing},
+    text_source::TextSource,
+    value::{raw, read_items, read_value},
+};
+use crate::errors::Failure;
+
+/// One flag of the tool.
+struct Given {
+    /// As typed, with its hyphens.
+    flag: String,
+    /// The names that lead to the value.
+    path: Vec<String>,
+    value: Meaning,
+}
+
+enum Meaning {
+    One(Box<RawValue>),
+    Items(Vec<Box<RawValue>>),
+}
+
+/// Where a flag leads.
+enum Place<'s> {
+    Tool { path: Vec<String>, parameter: Parameter<'s>, is_negated: bool },
+    Own { name: &'static str, takes_value: bool },
+}
+
+/// Reads the words after a tool's name. Flags of our own go to `own`, unless the tool has one of that name; the rest makes
+/// the arguments. `None` when only help is wanted.
+pub(crate) fn read_flags(
+    words: &[String],
+    schema: &Value,
+    own: &mut OwnFlags,
+) -> Result<Option<Box<RawValue>>, Failure> {
+    let parameters = Parameters::of(schema);
+    let mut ours = words.iter().take_while(|word| *word != "--");
+    if ours.any(|word| word == "--help") && parameters.find("help").is_err() {
+        // Whoever asks for help may not have the rest right.
+        own.help = true;
+        own.json |= words.iter().any(|word| word == "--json");
+        return Ok(None);
+    }
+    let mut source = TextSource::default();
+    let mut given: Vec<Given> = Vec::new();
+    let mut rest = words.iter().map(String::as_str).peekable();
+    let mut all_to_tool = false;
+    while let Some(word) = rest.next() {
+        if word == "--" && !all_to_tool {
+            all_to_tool = true;
+            continue;
+        }
+        if let ("-h" | "-y", false) = (word, all_to_tool) {
+            let name = if word == "-h" { "help" } else { "yes" };
+            own.set(name, "").map_err(Failure::usage)?;
+            continue;
+        }
+        let Some(typed) = word.strip_prefix("--").filter(|typed| !typed.is_empty()) else {
+            return Err(not_a_flag(word, &parameters));
+        };
+        let (name, value) = match typed.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (typed, None),
+        };
+        let (name, is_json) = match name.strip_suffix(':') {
+            Some(name) if value.is_some() => (name, true),
+            _ => (name, false),
+        };
+        let flag = format!("--{name}");
+        match place(name, &parameters, schema, all_to_tool)? {
+            Place::Own { name, takes_value } => {
+                let text = match (takes_value, value) {
+                    (true, Some(value)) => value,
+                    (true, None) => rest.next().ok_or_else(|| needs_value(&flag, "a value"))?,
+                    (false, None) => "",
+                    (false, Some(_)) => {
+                        return Err(Failure::usage(format!("`{flag}` takes no value")));
+                    }
+                };
+                own.set(name, text).map_err(Failure::usage)?;
+            }
+            Place::Tool { path, parameter, is_negated } => {
+                let text = match value {
+                    Some(value) => Some(value),
+                    None if is_negated => None,
+                    None => following(&parameter, &mut rest),
+                };
+                let value = match text {
+                    Some(_) if is_negated => {
+                        return Err(Failure::usage(format!("`{flag}` takes no value")));
+                    }
+                    None if is_negated => Meaning::One(raw(&flag, "false")?),
+                    None if parameter.types().boolean => Meaning::One(raw(&flag, "true")?),
+                    None => return Err(needs_value(&flag, &parameter.label())),
+                    Some(text) => meaning(&flag, &source.text(&flag, text)?, &parameter, is_json)?,
+                };
+                given.push(Given { flag, path, value });
+            }
+        }
+    }
+    if own.help {
+        return Ok(None);
+    }
+    let whole = own.args.as_deref().map(|typed| source.text("--args", typed)).transpose()?;
+    assemble(whole.as_deref(), given, &parameters).map(Some)
+}
+
+/// The word after a flag, if it is the flag's value.
+fn following<'w>(
+    parameter: &Parameter<'_>,
+    rest: &mut std::iter::Peekable<impl Iterator<Item = &'w str>>,
+) -> Option<&'w str> {
+    let is_switch = parameter.is_switch();
+    rest.next_if(|next| {
+        if is_switch { matches!(*next, "true" | "false") } else { !next.starts_with("--") }
+    })
+}
+
+fn meaning(
+    flag: &str,
+    text: &str,
+    parameter: &Parameter<'_>,
+    is_json: bool,
+) -> Result<Meaning, Failure> {
+    if is_json {
+        return raw(flag, text).map(Meaning::One);
+    }
+    if parameter.is_list() && parameter.choices().is_none() {
+        return read_items(flag, text, parameter).map(Meaning::Items);
+    }
+    read_value(flag, text, parameter).map(Meaning::One)
+}
+
+/// What a flag of this name means: the tool's own names first, then ours.
+fn place<'s>(
+    name: &str,
+    parameters: &Parameters<'s>,
+    root: &'s Value,
+    all_to_tool: bool,
+) -> Result<Place<'s>, Failure> {
+    let tool = |path, parameter| Place::Tool { path, parameter, is_negated: false };
+    let unknown = match parameters.find(name) {
+        Ok(parameter) => return Ok(tool(vec![parameter.name.to_owned()], parameter)),
+        Err(unknown) => unknown,
+    };
+    if let NoParameter::Ambiguous { names } = unknown {
+        let list: Vec<String> = names.iter().map(|name| format!("--{name}")).collect();
+        return Err(Failure::usage(format!("`--{name}` could be several arguments"))
+            .hint(format!("write the name as it is, one of: {}", list.join(", "))));
+    }
+    if let Some(positive) = name.strip_prefix("no-")
+        && let Ok(parameter) = parameters.find(positive)
+        && parameter.types().boolean
+    {
+        let path = vec![parameter.name.to_owned()];
+        return Ok(Place::Tool { path, parameter, is_negated: true });
+    }
+    if let Some((path, parameter)) = nested(name, parameters)? {
+        return Ok(tool(path, parameter));
+    }
+    if !all_to_tool && let Some((name, takes_value)) = OWN_FLAGS.iter().find(|own| own.0 == name) {
+        return Ok(Place::Own { name, takes_value: *takes_value });
+    }
+    match parameters.further() {
+        Some(further) => Ok(tool(vec![name.to_owned()], Parameter::further("", further, root))),
+        None => Err(unknown_flag(name, unknown, parameters)),
+    }
+}
+
+/// `a.b` leads to the member `b` of the object `a`.
+fn nested<'s>(
+    name: &str,
+    parameters: &Parameters<'s>,
+) -> Result<Option<(Vec<String>, Parameter<'s>)>, Failure> {
+    let mut parts = name.split('.');
+    let Some(Ok(mut parameter)) = parts.next().map(|first| parameters.find(first)) else {
+        return Ok(None);
+    };
+    let mut path = vec![parameter.name.to_owned()];
+    for part in parts {
+        let members = parameter.members();
+        let at = path.join(".");
+        parameter = match (members.find(part), members.further()) {
+            (Ok(member), _) => member,
+            (Err(NoParameter::Ambiguous { names }), _) => {
+                return Err(Failure::usage(format!("`--{name}` could be several arguments"))
+                    .hint(format!("write the name as it is, one of: {}", names.join(", "))));
+            }
+            (Err(_), Some(further)) => {
+                path.push(part.to_owned());
+                parameter = Parameter::further("", further, parameter.root());
+                continue;
+            }
+            (Err(NoParameter::Unknown { nearest }), None) => {
+                let failure = Failure::usage(format!("`{at}` has no member `{part}`"));
+                return Err(match nearest {
+                    Some(near) => failure.hint(format!("did you mean `--{at}.{near}`?")),
+                    None => failure,
+                });
+            }
+        };
+        path.push(parameter.name.to_owned());
+    }
+    Ok((path.len() > 1).then_some((path, parameter)))
+}
+
+/// Lays the flags over the whole, and tells everything that is missing at once.
+fn assemble(
+    whole: Option<&str>,
+    given: Vec<Given>,
+    parameters: &Parameters<'_>,
+) -> Result<Box<RawValue>, Failure> {
+    let whole = whole.unwrap_or("{}").trim();
+    let mut arguments: RawObject =
+        serde_json::from_str(whole).map_err(|error| not_an_object(&error))?;
+    let is_changed = !given.is_empty();
+    let mut lists: Vec<(Vec<String>, Vec<Box<RawValue>>)> = Vec::new();
+    let mut seen: Vec<Vec<String>> = Vec::new();
+    for Given { flag, path, value } in given {
+        let is_repeated = seen.contains(&path);
+        match value {
+            Meaning::Items(items) => match lists.iter_mut().find(|(known, _)| *known == path) {
+                Some((_, list)) => list.extend(items),
+                None if is_repeated => return Err(given_twice(&flag)),
+                None => lists.push((path.clone(), items)),
+            },
+            Meaning::One(_) if is_repeated => return Err(given_twice(&flag)),
+            Meaning::One(value) => insert(&mut arguments, &flag, &path, value)?,
+        }
+        seen.push(path);
+    }
+    for (path, items) in lists {
+        let flag = format!("--{}", path.join("."));
+        let list = to_raw_value(&items).map_err(|error| Failure::bug(error.to_string()))?;
+        insert(&mut arguments, &flag, &path, list)?;
+    }
+    let lacking: Vec<&Parameter<'_>> = missing(parameters, &arguments).collect();
+    if !lacking.is_empty() {
+        return Err(lacks(&lacking));
+    }
+    if is_changed {
+        to_raw_value(&arguments).map_err(|error| Failure::bug(error.to_string()))
+    } else {
+        // The text goes on as it is, so that no number and no order changes on the way.
+        serde_json::from_str(whole).map_err(|error| not_an_object(&error))
+    }
+}
+
+fn insert(
+    object: &mut RawObject,
+    flag: &str,
+    path: &[String],
+    value: Box<RawValue>,
+) -> Result<(), Failure> {
+    let Some((name, rest)) = path.split_first() else { return Ok(()) };
+    if rest.is_empty() {
+        object.insert(name.clone(), value);
+        return Ok(());
+    }
+    let mut inner: RawObject = match object.get(name) {
+        Some(known) => serde_json::from_str(known.get()).map_err(|_| {
+            Failure::usage(format!("`{flag}`: `{name}` was given as something else"))
+        })?,
+        None => RawObject::new(),
+    };
+    insert(&mut inner, flag, rest, value)?;
+    let inner = to_raw_value(&inner).map_err(|error| Failure::bug(error.to_string()))?;
+    object.insert(name.clone(), inner);
+    Ok(())
+}
+
+fn lacks(lacking: &[&Parameter<'_>]) -> Failure {
+    let flags: Vec<String> =
+        lacking.iter().map(|one| format!("--{} <{}>", one.flag(), one.label())).collect();
+    Failure::usage(format!("missing: {}", flags.join(", ")))
+}
+
+fn given_twice(flag: &str) -> Failure {
+    Failure::usage(format!("`{flag}` is given twice"))
+}
+
+fn needs_value(flag: &str, label: &str) -> Failure {
+    Failure::usage(format!("`{flag}` needs a value: {label}"))
+        .hint(format!("a value that begins with `--` is written with `=`, such as {flag}=--x"))
+}
+
+fn not_a_flag(word: &str, parameters: &Parameters<'_>) -> Failure {
+    let example = parameters.iter().next().map_or_else(|| "name".to_owned(), Parameter::flag);
+    Failure::usage(format!("`{word}` is not a flag"))
+        .hint(format!("write arguments as flags, such as --{example} VALUE"))
+}
+
+fn unknown_flag(name: &str, unknown: NoParameter, parameters: &Parameters<'_>) -> Failure {
+    let failure = Failure::usage(format!("there is no flag `--{name}` here"));
+    if GLOBAL_FLAGS.contains(&name) {
+        return failure.hint(format!("write it before the group: capdeck sh --{name} …"));
+    }
+    let own = || nearest(name, OWN_FLAGS.iter().map(|own| own.0)).map(str::to_owned);
+    let near = match unknown {
+        NoParameter::Unknown { nearest } => nearest.or_else(own),
+        NoParameter::Ambiguous { .. } => None,
+    };
+    match near {
+        Some(near) => failure.hint(format!("did you mean `--{near}`?")),
+        None => {
+            let flags: Vec<String> =
+                parameters.iter().map(|one| format!("--{}", one.flag())).collect();
+            let known =
+                if flags.is_empty() { "it takes none".to_owned() } else { flags.join(", ") };
+            failure.hint(format!("its flags: {known}"))
+        }
+    }
+}

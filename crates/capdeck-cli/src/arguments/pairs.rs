@@ -1,0 +1,108 @@
+//! Arguments as `key=value`, read by the types the tool's schema declares.
+
+#[cfg(test)]
+mod tests;
+
+use capdeck_catalog::{RawObject, Tool};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
+
+use super::{
+    not_an_object, schema_value,
+    types::{self, Types, property},
+};
+use crate::errors::Failure;
+
+/// One `key=value` or `key:=JSON`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pair {
+    key: String,
+    value: String,
+    is_json: bool,
+}
+
+/// Splits the words at their first `=`.
+pub(crate) fn parse_pairs(words: &[String]) -> Result<Vec<Pair>, Failure> {
+    let not_a_pair = |word: &String| {
+        Failure::usage(format!("`{word}` is not an argument"))
+            .hint("write arguments as key=value, or key:=JSON")
+    };
+    words
+        .iter()
+        .map(|word| {
+            let (key, value) = word.split_once('=').ok_or_else(|| not_a_pair(word))?;
+            let (key, is_json) = match key.strip_suffix(':') {
+                Some(key) => (key, true),
+                None => (key, false),
+            };
+            if key.is_empty() {
+                return Err(not_a_pair(word));
+            }
+            Ok(Pair { key: key.to_owned(), value: value.to_owned(), is_json })
+        })
+        .collect()
+}
+
+/// The arguments object: the JSON text as it is, with the pairs laid over it.
+pub(crate) fn build(
+    given: Option<&str>,
+    pairs: &[Pair],
+    tool: &Tool,
+) -> Result<Box<RawValue>, Failure> {
+    let given = given.unwrap_or("{}").trim();
+    let bad = |error: serde_json::Error| not_an_object(&error);
+    let mut arguments: RawObject = serde_json::from_str(given).map_err(bad)?;
+    if pairs.is_empty() {
+        // The text goes on as it is, so that no number and no order changes on the way.
+        return serde_json::from_str(given).map_err(bad);
+    }
+    let schema = schema_value(tool.input_schema());
+    let mut lists: Vec<(String, Vec<Box<RawValue>>)> = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for pair in pairs {
+        let value = convert(pair, &schema)?;
+        let wanted = Types::of(property(&schema, &pair.key), &schema);
+        let is_repeated = pairs.iter().filter(|other| other.key == pair.key).count() > 1;
+        let is_item = !pair.is_json
+            && wanted.array
+            && !value.get().starts_with('[')
+            && (is_repeated || !wanted.string);
+        if is_item {
+            match lists.iter_mut().find(|(key, _)| *key == pair.key) {
+                Some((_, items)) => items.push(value),
+                None => lists.push((pair.key.clone(), vec![value])),
+            }
+            continue;
+        }
+        if seen.contains(&pair.key.as_str()) {
+            return Err(Failure::usage(format!("`{}` is given twice", pair.key)));
+        }
+        seen.push(&pair.key);
+        arguments.insert(pair.key.clone(), value);
+    }
+    for (key, items) in lists {
+        arguments.insert(key, to_raw_value(&items).map_err(bad)?);
+    }
+    to_raw_value(&arguments).map_err(bad)
+}
+
+/// The value of one pair. A text that fits no declared type stays a string; the host says what is wrong with it.
+fn convert(pair: &Pair, schema: &Value) -> Result<Box<RawValue>, Failure> {
+    let Pair { key, value, is_json } = pair;
+    if *is_json {
+        return serde_json::from_str(value)
+            .map_err(|error| Failure::usage(format!("`{key}` is not JSON: {error}")));
+    }
+    let declared = property(schema, key);
+    let mut wanted = Types::of(declared, schema);
+    if wanted.array && !value.trim_start().starts_with('[') && !wanted.string {
+        wanted = Types::of(declared.and_then(|declared| types::items(declared, schema)), schema);
+    }
+    let text = || to_raw_value(value).map_err(|error| Failure::usage(format!("`{key}`: {error}")));
+    match serde_json::from_str::<&RawValue>(value) {
+        Ok(json) if wanted.takes(json.get()) => Ok(json.to_owned()),
+        _ => text(),
+    }
+}

@@ -1,0 +1,236 @@
+//! The arguments a schema knows, as flags.
+
+use capdeck_catalog::{command_word, nearest};
+use serde_json::Value;
+
+use super::types::{Types, items, resolve};
+
+/// Schemas nested deeper than this are a circle.
+const MAX_DEPTH: usize = 8;
+
+/// One argument of a tool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parameter<'s> {
+    /// The name in the schema.
+    pub(crate) name: &'s str,
+    pub(crate) schema: &'s Value,
+    pub(crate) is_required: bool,
+    root: &'s Value,
+}
+
+/// All arguments of an object schema.
+#[derive(Debug)]
+pub(crate) struct Parameters<'s> {
+    all: Vec<Parameter<'s>>,
+    /// What further arguments look like, where the schema allows any.
+    further: Option<&'s Value>,
+    root: &'s Value,
+}
+
+/// Why a flag names no argument.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NoParameter {
+    Unknown { nearest: Option<String> },
+    Ambiguous { names: Vec<String> },
+}
+
+impl<'s> Parameters<'s> {
+    /// The arguments of a tool's input schema.
+    pub(crate) fn of(root: &'s Value) -> Self {
+        Self::within(root, root)
+    }
+
+    /// The members of an object schema inside `root`.
+    pub(super) fn within(schema: &'s Value, root: &'s Value) -> Self {
+        let mut parameters = Self { all: Vec::new(), further: None, root };
+        parameters.collect(schema, true, 0);
+        let schema = resolve(schema, root);
+        parameters.further = match schema.get("additionalProperties") {
+            Some(Value::Bool(false)) => None,
+            Some(further @ (Value::Object(_) | Value::Bool(true))) => Some(further),
+            // Most schemas do not say. Where they name nothing at all, anything goes.
+            _ if parameters.all.is_empty() => Some(&Value::Null),
+            _ => None,
+        };
+        parameters
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Parameter<'s>> {
+        self.all.iter()
+    }
+
+    /// True when arguments that the schema does not name are allowed.
+    pub(super) fn further(&self) -> Option<&'s Value> {
+        self.further
+    }
+
+    /// The argument of this name, or of this flag.
+    pub(super) fn find(&self, flag: &str) -> Result<Parameter<'s>, NoParameter> {
+        if let Some(exact) = self.all.iter().find(|one| one.name == flag) {
+            return Ok(*exact);
+        }
+        let wanted = command_word(flag);
+        let same: Vec<_> = self.all.iter().filter(|one| one.flag() == wanted).collect();
+        match same.as_slice() {
+            [one] => Ok(**one),
+            [] => {
+                let flags: Vec<String> = self.all.iter().map(Parameter::flag).collect();
+                let near = nearest(flag, flags.iter().map(String::as_str));
+                Err(NoParameter::Unknown { nearest: near.map(str::to_owned) })
+            }
+            several => Err(NoParameter::Ambiguous {
+                names: several.iter().map(|one| one.name.to_owned()).collect(),
+            }),
+        }
+    }
+
+    /// Members of the schema, of what it is made of, and of its alternatives. Only what always holds is required.
+    fn collect(&mut self, schema: &'s Value, always: bool, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        let root = self.root;
+        let schema = resolve(schema, root);
+        let required: Vec<&str> = match schema.get("required").and_then(Value::as_array) {
+            Some(names) if always => names.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, property) in properties.into_iter().flatten() {
+            if !self.all.iter().any(|known| known.name == name) {
+                self.all.push(Parameter { name, schema: property, is_required: false, root });
+            }
+        }
+        for (key, always) in [("allOf", always), ("anyOf", false), ("oneOf", false)] {
+            for branch in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
+                self.collect(branch, always, depth + 1);
+            }
+        }
+        for known in &mut self.all {
+            known.is_required |= required.contains(&known.name);
+        }
+    }
+}
+
+impl<'s> Parameter<'s> {
+    /// One that the schema does not name.
+    pub(super) fn further(name: &'s str, schema: &'s Value, root: &'s Value) -> Self {
+        Self { name, schema, is_required: false, root }
+    }
+
+    /// The name as a flag, without the hyphens before it.
+    pub(crate) fn flag(&self) -> String {
+        command_word(self.name)
+    }
+
+    pub(super) fn root(&self) -> &'s Value {
+        self.root
+    }
+
+    pub(super) fn types(&self) -> Types {
+        Types::of(Some(self.schema), self.root)
+    }
+
+    /// True when its name alone says enough, and `--no-…` the opposite.
+    pub(crate) fn is_switch(&self) -> bool {
+        self.types().is_only_boolean()
+    }
+
+    /// True when it may be given several times.
+    pub(crate) fn is_list(&self) -> bool {
+        self.types().array
+    }
+
+    /// The members, if it is an object.
+    pub(super) fn members(&self) -> Parameters<'s> {
+        Parameters::within(self.schema, self.root)
+    }
+
+    /// One item, if it is a list.
+    pub(super) fn item(&self) -> Parameter<'s> {
+        let schema = items(self.schema, self.root).unwrap_or(&Value::Null);
+        Parameter { schema, is_required: false, ..*self }
+    }
+
+    /// The values it is limited to, if it is limited.
+    pub(crate) fn choices(&self) -> Option<Vec<&'s Value>> {
+        choices(self.schema, self.root, 0)
+    }
+
+    /// The choices of the value itself, or of the items of a list.
+    pub(crate) fn words(&self) -> Option<Vec<&'s Value>> {
+        self.choices().or_else(|| if self.is_list() { self.item().choices() } else { None })
+    }
+
+    /// One member of its schema that is a text, such as `description`.
+    pub(crate) fn text(&self, key: &str) -> Option<&'s str> {
+        let own = self.schema.get(key).or_else(|| resolve(self.schema, self.root).get(key));
+        own.and_then(Value::as_str)
+    }
+
+    /// One member of its schema.
+    pub(crate) fn fact(&self, key: &str) -> Option<&'s Value> {
+        self.schema.get(key).or_else(|| resolve(self.schema, self.root).get(key))
+    }
+
+    /// What a value looks like, in a few words.
+    pub(crate) fn label(&self) -> String {
+        if let Some(choices) = self.choices() {
+            return choices.iter().map(|choice| plain(choice)).collect::<Vec<_>>().join("|");
+        }
+        let types = self.types();
+        if types.array {
+            let item = self.item();
+            let one = if item.types().array { "JSON".to_owned() } else { item.label() };
+            return if types.string { format!("string|{one}") } else { one };
+        }
+        let named = [
+            (types.string, "string"),
+            (types.integer && !types.number, "integer"),
+            (types.number, "number"),
+            (types.boolean, "boolean"),
+            (types.object, "JSON"),
+        ];
+        let names: Vec<&str> =
+            named.into_iter().filter_map(|(is, name)| is.then_some(name)).collect();
+        if names.is_empty() { "value".to_owned() } else { names.join("|") }
+    }
+}
+
+/// A choice as it is typed.
+pub(crate) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The closed list of values of a schema; alternatives count when each of them is closed.
+fn choices<'s>(schema: &'s Value, root: &'s Value, depth: usize) -> Option<Vec<&'s Value>> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    let schema = resolve(schema, root);
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return Some(values.iter().collect());
+    }
+    if let Some(value) = schema.get("const") {
+        return Some(vec![value]);
+    }
+    let is_null = |branch: &Value| branch.get("type").and_then(Value::as_str) == Some("null");
+    let branches = schema.get("anyOf").or_else(|| schema.get("oneOf"))?.as_array()?;
+    let mut all = Vec::new();
+    for branch in branches {
+        if is_null(resolve(branch, root)) {
+            all.push(&Value::Null);
+        } else {
+            all.extend(choices(branch, root, depth + 1)?);
+        }
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+/// The required arguments that are not among those given.
+pub(super) fn missing<'p, 's>(
+    parameters: &'p Parameters<'s>,
+    given: &'p capdeck_host::RawObject,
+) -> impl Iterator<Item = &'p Parameter<'s>> {
+    parameters.all.iter().filter(|one| one.is_required && !given.contains_key(one.name))
+}

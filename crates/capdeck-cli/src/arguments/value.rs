@@ -1,0 +1,126 @@
+//! Reads one value of a flag, strictly: what the schema plainly does not take is told here, with the flag's name.
+
+use capdeck_catalog::nearest;
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
+
+use super::parameter::{Parameter, plain};
+use crate::errors::Failure;
+
+/// The value that `text` means for a parameter that is no list.
+pub(super) fn read_value(
+    flag: &str,
+    text: &str,
+    parameter: &Parameter<'_>,
+) -> Result<Box<RawValue>, Failure> {
+    if let Some(choices) = parameter.choices() {
+        return choose(flag, text, &choices);
+    }
+    let types = parameter.types();
+    let json = serde_json::from_str::<&RawValue>(text).ok();
+    if let Some(json) = json.filter(|json| types.takes(json.get())) {
+        check_number(flag, json, parameter)?;
+        return Ok(json.to_owned());
+    }
+    if types.string || types.is_open() {
+        return raw_text(flag, text);
+    }
+    let failure = Failure::usage(format!("`{flag}` takes {}, not `{text}`", article(parameter)));
+    Err(if types.object {
+        failure.hint(format!("write it as JSON, or member by member: {flag}.KEY VALUE"))
+    } else if types.boolean && types.is_only_boolean() {
+        failure.hint("write true or false")
+    } else {
+        failure
+    })
+}
+
+/// What one occurrence of a list's flag adds to the list.
+///
+/// A JSON array is the list itself. Items that cannot hold a comma, such as numbers and choices, may be separated by
+/// commas; in free text a comma is part of the text.
+pub(super) fn read_items(
+    flag: &str,
+    text: &str,
+    parameter: &Parameter<'_>,
+) -> Result<Vec<Box<RawValue>>, Failure> {
+    let item = parameter.item();
+    if let Ok(items) = serde_json::from_str::<Vec<Box<RawValue>>>(text) {
+        // A list of lists: one pair of brackets is an item, two are the whole.
+        let is_whole = !item.types().array || items.iter().all(|one| one.get().starts_with('['));
+        return Ok(if is_whole { items } else { vec![raw(flag, text)?] });
+    }
+    let types = item.types();
+    let holds_comma = |choice: &&Value| plain(choice).contains(',');
+    let splits = match item.choices() {
+        Some(choices) => !choices.iter().any(holds_comma),
+        None => !(types.string || types.is_open() || types.object || types.array),
+    };
+    if splits && text.contains(',') {
+        return text.split(',').map(|part| read_value(flag, part.trim(), &item)).collect();
+    }
+    Ok(vec![read_value(flag, text, &item)?])
+}
+
+/// JSON, whatever the schema says.
+pub(super) fn raw(flag: &str, text: &str) -> Result<Box<RawValue>, Failure> {
+    serde_json::from_str(text)
+        .map_err(|error| Failure::usage(format!("`{flag}` is not JSON: {error}")))
+}
+
+fn choose(flag: &str, text: &str, choices: &[&Value]) -> Result<Box<RawValue>, Failure> {
+    let found = choices.iter().find(|choice| plain(choice) == text);
+    if let Some(choice) = found {
+        return to_raw_value(choice).map_err(|error| Failure::bug(error.to_string()));
+    }
+    let words: Vec<String> = choices.iter().map(|choice| plain(choice)).collect();
+    let list: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    let failure =
+        Failure::usage(format!("`{flag}` takes one of {}, not `{text}`", list.join(", ")));
+    Err(match nearest(text, words.iter().map(String::as_str)) {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure,
+    })
+}
+
+/// A number of the right kind and within its bounds.
+fn check_number(flag: &str, json: &RawValue, parameter: &Parameter<'_>) -> Result<(), Failure> {
+    let text = json.get();
+    if !text.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
+        return Ok(());
+    }
+    let Ok(number) = text.parse::<f64>() else { return Ok(()) };
+    let types = parameter.types();
+    if types.integer && !types.number && number.fract() != 0.0 {
+        return Err(Failure::usage(format!("`{flag}` takes an integer, not `{text}`"))
+            .hint(format!("the nearest is {}", number.round())));
+    }
+    let limit = |key: &str| parameter.fact(key).and_then(Value::as_f64);
+    let beyond = [
+        (limit("minimum").filter(|limit| number < *limit), "at least"),
+        (limit("maximum").filter(|limit| number > *limit), "at most"),
+        (limit("exclusiveMinimum").filter(|limit| number <= *limit), "more than"),
+        (limit("exclusiveMaximum").filter(|limit| number >= *limit), "less than"),
+    ];
+    match beyond.into_iter().find_map(|(limit, words)| Some((limit?, words))) {
+        Some((limit, words)) => {
+            Err(Failure::usage(format!("`{flag}` takes {words} {limit}, not `{text}`")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn raw_text(flag: &str, text: &str) -> Result<Box<RawValue>, Failure> {
+    to_raw_value(text).map_err(|error| Failure::usage(format!("`{flag}`: {error}")))
+}
+
+fn article(parameter: &Parameter<'_>) -> String {
+    let label = parameter.label();
+    match label.as_str() {
+        "JSON" => "a JSON object".to_owned(),
+        "integer" => "an integer".to_owned(),
+        _ => format!("a {label}"),
+    }
+}

@@ -1,0 +1,273 @@
+//! `capdeck cmp intent "WORDS"`: which tool words mean, and running it.
+
+use std::sync::Arc;
+
+use capdeck_catalog::Catalog;
+use capdeck_definition::{
+    CmpCandidate, CmpIntent, IntentHit, IntentMatch, MatchKind, match_intent,
+};
+use capdeck_host::{CallContext, CallError, Consent, ErrorCode, Session, ToolRequest};
+use serde_json::{
+    Map, Value, json,
+    value::{RawValue, to_raw_value},
+};
+
+use super::installed;
+use crate::{
+    commands::call::{Watcher, result_text},
+    context::Context,
+    errors::{ExitStatus, Failure},
+    plain_text::{lines, one_line, written},
+    printer::Printer,
+    runtime::with_caller,
+};
+
+/// Find the tool that words mean, and run it
+///
+/// Without --run, shows the intent with its command and parameters and runs nothing. When several fit equally well they
+/// are listed and none is chosen.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  capdeck cmp intent \"check email\"
+  capdeck cmp intent \"delete emails\" --run --param 'ids=[\"a1\", \"b2\"]'")]
+pub(crate) struct IntentArgs {
+    /// What is wanted, in plain words.
+    #[arg(value_name = "WORDS")]
+    words: String,
+    /// Run the intent.
+    #[arg(long)]
+    run: bool,
+    /// A parameter; may be repeated. Lists and objects are written as JSON.
+    #[arg(long = "param", value_name = "KEY=VALUE", requires = "run")]
+    params: Vec<String>,
+    /// Approve the run: do not ask before an intent that wants it.
+    #[arg(long, short, requires = "run")]
+    yes: bool,
+}
+
+/// An intent that is meant.
+struct Meant {
+    hit: IntentHit,
+    name: String,
+    intent: CmpIntent,
+}
+
+pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let IntentArgs { words, run, params, yes } = args;
+    let printer = context.printer;
+    if words.trim().is_empty() {
+        return Err(Failure::usage("say what is wanted")
+            .hint("in plain words, such as: capdeck cmp intent \"check email\""));
+    }
+    let host = context.open_host()?;
+    let meant = find(words, &host.catalog())?;
+    if !run {
+        show(&meant, printer);
+        return Ok(ExitStatus::Done);
+    }
+    let arguments = read_params(params, &meant.intent)?;
+    let (id, name) = (meant.hit.capability.clone(), meant.name.clone());
+    let watcher = Arc::new(Watcher::new(&id, printer.asker()));
+    let (client, caller) = (watcher.profile(), watcher.clone());
+    let result = with_caller(host, client, caller, async |session, call| {
+        let consent = consent(&id, &name, *yes, session, call, printer).await?;
+        let _progress = printer.progress(&format!("running {id}.{name}"));
+        let request = ToolRequest {
+            capability: id.clone(),
+            tool: name.clone(),
+            arguments: Some(arguments),
+            consent,
+            whole: true,
+            ..ToolRequest::default()
+        };
+        Ok(session.call(&request, call).await?)
+    })?;
+    let shown = result_text::render(&result);
+    if shown.is_error {
+        let message = format!("`{name}` of `{id}` reported a failure");
+        let said = lines(shown.text.trim_end());
+        let mut failure = Failure::request("TOOL_ERROR", message).said(said);
+        failure.details = Some(json!({ "result": result }));
+        return Err(failure);
+    }
+    if printer.wants_json() {
+        let output = serde_json::from_str(&shown.text).unwrap_or(Value::String(shown.text));
+        let mut facts = facts(&meant);
+        facts["output"] = output;
+        printer.json(&facts);
+    } else if printer.stdout_is_terminal() {
+        printer.data(&lines(&shown.text));
+    } else {
+        printer.data(&shown.text);
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// The one intent that words mean.
+fn find(words: &str, catalog: &Catalog) -> Result<Meant, Failure> {
+    let candidates: Vec<CmpCandidate<'_>> = installed(catalog)
+        .map(|(capability, tool)| CmpCandidate {
+            capability: capability.definition.id.as_str(),
+            summary: &capability.definition.description,
+            tool,
+        })
+        .collect();
+    let tool_of = |hit: &IntentHit| {
+        candidates.iter().find(|known| known.capability == hit.capability).map(|known| known.tool)
+    };
+    match match_intent(words, &candidates) {
+        IntentMatch::Nothing => {
+            let message = format!("no CMP tool answers to `{}`", one_line(words));
+            Err(Failure::request("NO_MATCH", message)
+                .hint("see what there is with: capdeck cmp list"))
+        }
+        IntentMatch::Several(hits) => {
+            let named: Vec<String> = hits.iter().map(name_of).collect();
+            let message = format!("`{}` could mean any of: {}", one_line(words), named.join(", "));
+            let mut failure = Failure::request("AMBIGUOUS", message)
+                .hint("say it in the words of one of their patterns; see: capdeck cmp list --json");
+            failure.details = Some(json!({ "candidates": hits }));
+            Err(failure)
+        }
+        IntentMatch::One(hit) => {
+            let found = hit.intent.as_ref().and_then(|name| {
+                let intent = tool_of(&hit)?.intents.get(name)?;
+                Some((name.clone(), intent.clone()))
+            });
+            if let Some((name, intent)) = found {
+                return Ok(Meant { hit, name, intent });
+            }
+            let known: Vec<String> = tool_of(&hit)
+                .map(|tool| tool.intents.values().filter_map(|one| one.patterns.first()).cloned())
+                .into_iter()
+                .flatten()
+                .collect();
+            let message = format!(
+                "only the summary of `{}` fits `{}`, and none of its intents",
+                hit.capability,
+                one_line(words)
+            );
+            let mut failure = Failure::request("NO_MATCH", message)
+                .hint(format!("it answers to: {}", known.join("; ")));
+            failure.details = Some(json!({ "candidates": [hit] }));
+            Err(failure)
+        }
+    }
+}
+
+fn name_of(hit: &IntentHit) -> String {
+    match &hit.intent {
+        Some(intent) => format!("`{}.{intent}`", hit.capability),
+        None => format!("`{}`", hit.capability),
+    }
+}
+
+fn facts(meant: &Meant) -> Value {
+    let Meant { hit, name, intent } = meant;
+    json!({
+        "capability": hit.capability,
+        "tool": name,
+        "match": hit.kind,
+        "pattern": hit.pattern,
+        "command": intent.command.text(),
+        "params": intent.params,
+        "confirm": intent.confirm,
+        "destructive": intent.destructive,
+        "idempotent": intent.idempotent,
+    })
+}
+
+fn show(meant: &Meant, printer: &Printer) {
+    if printer.wants_json() {
+        printer.json(&facts(meant));
+        return;
+    }
+    let Meant { hit, name, intent } = meant;
+    let how = match hit.kind {
+        MatchKind::Exact => "says exactly",
+        MatchKind::Expression => "fits",
+        MatchKind::Substring | MatchKind::Words | MatchKind::Summary => "is near",
+    };
+    let pattern = one_line(hit.pattern.as_deref().unwrap_or_default());
+    let mut text = format!("{}.{name} ({how} `{pattern}`)\n", hit.capability);
+    text.push_str(&format!("  runs    {}\n", one_line(intent.command.text())));
+    for (name, param) in &intent.params {
+        let mut line = format!("  param   {} {}", one_line(name), param.kind.as_str());
+        match &param.default {
+            Some(default) => line.push_str(&format!(", {default} if left out")),
+            None if param.required => line.push_str(", required"),
+            None => line.push_str(", optional"),
+        }
+        if !param.choices.is_empty() {
+            let choices: Vec<String> = param.choices.iter().map(Value::to_string).collect();
+            line.push_str(&format!(", one of {}", choices.join(" ")));
+        }
+        if let Some(description) = &param.description {
+            line.push_str(&format!(": {}", one_line(description)));
+        }
+        text.push_str(&format!("{line}\n"));
+    }
+    if intent.destructive {
+        text.push_str("  asks    before it runs, as it cannot be undone\n");
+    } else if intent.confirm {
+        text.push_str("  asks    before it runs\n");
+    }
+    printer.data(&text);
+    printer.note("run it by adding --run");
+}
+
+/// The arguments as given. Texts stay texts here; the intent itself says what they mean.
+fn read_params(params: &[String], intent: &CmpIntent) -> Result<Box<RawValue>, Failure> {
+    let mut arguments = Map::new();
+    for param in params {
+        let (key, text) =
+            param.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
+                Failure::usage(format!("`{}` is not a parameter", one_line(param)))
+                    .hint("write it as --param key=value")
+            })?;
+        let kind = intent.params.get(key).map(|param| param.kind);
+        let is_json = kind.is_some_and(|kind| {
+            kind.items().is_some() || kind == capdeck_definition::CmpType::Object
+        });
+        let value = if is_json {
+            serde_json::from_str(text).map_err(|error| {
+                let kind = kind.map(written).unwrap_or_default();
+                Failure::usage(format!("`{key}` is of type `{kind}` and takes JSON: {error}"))
+                    .hint(format!("quote it for the shell, such as --param '{key}=[\"a\", \"b\"]'"))
+            })?
+        } else {
+            Value::String(text.to_owned())
+        };
+        if arguments.insert(key.to_owned(), value).is_some() {
+            return Err(Failure::usage(format!("`{}` is given twice", one_line(key))));
+        }
+    }
+    to_raw_value(&arguments)
+        .map_err(|error| Failure::bug(format!("the arguments cannot be written: {error}")))
+}
+
+/// The person's word, asked for when it is needed and somebody can be asked. The host refuses without it.
+async fn consent(
+    id: &str,
+    name: &str,
+    yes: bool,
+    session: &Session,
+    call: &CallContext,
+    printer: &Printer,
+) -> Result<Consent, Failure> {
+    if yes {
+        return Ok(Consent::Given);
+    }
+    let capability = session.capability(id)?;
+    let tool = session.find_tool(&capability, name, call).await?.ok_or_else(|| {
+        CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
+    })?;
+    if !session.is_asked_about(&capability, &tool).await? || !printer.can_ask() {
+        return Ok(Consent::NotAsked);
+    }
+    let question = format!("`{name}` of `{id}` runs only with your approval. Run it?");
+    if printer.confirm(&question) {
+        return Ok(Consent::Given);
+    }
+    Err(Failure::request("CANCELLED", "not run"))
+}

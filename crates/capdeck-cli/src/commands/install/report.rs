@@ -1,0 +1,198 @@
+//! What a run changes, for people and for programs.
+
+use std::path::{Path, PathBuf};
+
+use capdeck_install::{Action, ApplyError, Change, InstallPlan, Installer, Problem, Provider};
+use serde_json::{Value, json};
+
+use super::interrupted;
+use crate::{
+    errors::Failure,
+    plain_text::one_line,
+    printer::{Printer, Style},
+};
+
+/// Everything there is to say about a plan, taken from it before it is carried out.
+pub(crate) struct Report<'a> {
+    project: PathBuf,
+    changes: Vec<(Action, String, String)>,
+    problems: Vec<Problem>,
+    providers: &'a [&'static Provider],
+    surface: Vec<String>,
+}
+
+/// How far a run went.
+pub(crate) enum Outcome {
+    /// Nothing was written.
+    Planned,
+    /// Written, but for files that somebody changed at the same moment.
+    Done { skipped: Vec<PathBuf> },
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(
+        installer: &Installer,
+        plan: &InstallPlan,
+        providers: &'a [&'static Provider],
+    ) -> Self {
+        let project = installer.project().to_owned();
+        let line =
+            |change: &Change| (change.action, shown(&change.path, &project), change.what.clone());
+        Self {
+            changes: plan.changes.iter().map(line).collect(),
+            problems: plan.problems.clone(),
+            surface: plan.surface.clone(),
+            project,
+            providers,
+        }
+    }
+
+    /// Fails when the plan has an error. Everything that is wrong is told at once.
+    pub(crate) fn refuse_unsound(&self, printer: &Printer) -> Result<(), Failure> {
+        if !self.problems.iter().any(Problem::is_error) {
+            return Ok(());
+        }
+        let errors: Vec<String> = self
+            .problems
+            .iter()
+            .filter(|one| one.is_error())
+            .map(|one| self.problem(one))
+            .collect();
+        self.warn(printer);
+        let message = match errors.len() {
+            1 => "there is a problem, so nothing was written".to_owned(),
+            count => format!("there are {count} problems, so nothing was written"),
+        };
+        let mut failure = Failure::request("NOT_INSTALLED", message).said(errors.join("\n"));
+        failure.details = Some(json!({ "problems": self.problems }));
+        Err(failure)
+    }
+
+    /// Shows the changes and what becomes able to run.
+    pub(crate) fn show(&self, printer: &Printer) {
+        printer.note(&self.text(printer));
+    }
+
+    pub(crate) fn print(&self, outcome: Outcome, printer: &Printer) {
+        let (is_applied, skipped) = match outcome {
+            Outcome::Planned => (false, Vec::new()),
+            Outcome::Done { skipped } => (true, skipped),
+        };
+        self.warn(printer);
+        for path in &skipped {
+            let path = shown(path, &self.project);
+            printer.warn(&format!("{path}: it was changed at this very moment and is left alone"));
+        }
+        if printer.wants_json() {
+            printer.json(&self.to_json(is_applied));
+            return;
+        }
+        if is_applied {
+            printer.note(&self.summary());
+        } else {
+            printer.data(&self.text(printer));
+        }
+    }
+
+    fn to_json(&self, is_applied: bool) -> Value {
+        let changes: Vec<Value> = self
+            .changes
+            .iter()
+            .map(|(action, path, what)| json!({ "action": action, "path": path, "what": what }))
+            .collect();
+        json!({
+            "project": self.project,
+            "applied": is_applied,
+            "providers": self.providers.iter().map(|one| one.id).collect::<Vec<_>>(),
+            "items": changes,
+            "problems": self.problems,
+            "surface": self.surface,
+        })
+    }
+
+    fn text(&self, printer: &Printer) -> String {
+        let palette = printer.note_palette();
+        let mut text = String::new();
+        for (action, path, what) in &self.changes {
+            let (style, mark) = match action {
+                Action::Create => (Style::Good, "create"),
+                Action::Update => (Style::Strong, "update"),
+                Action::Remove => (Style::Bad, "remove"),
+            };
+            let mark = palette.paint(style, mark);
+            text.push_str(&format!("{mark}  {path}  {}\n", palette.paint(Style::Dim, what)));
+        }
+        if self.changes.is_empty() {
+            text.push_str("nothing changes\n");
+        }
+        if !self.surface.is_empty() {
+            text.push_str("\nThis becomes able to run:\n");
+            for line in &self.surface {
+                text.push_str(&format!("  {}\n", one_line(line)));
+            }
+        }
+        text
+    }
+
+    fn summary(&self) -> String {
+        let count =
+            |wanted: Action| self.changes.iter().filter(|(action, ..)| *action == wanted).count();
+        let parts: Vec<String> =
+            [(Action::Create, "created"), (Action::Update, "updated"), (Action::Remove, "removed")]
+                .into_iter()
+                .map(|(action, word)| (count(action), word))
+                .filter(|(count, _)| *count > 0)
+                .map(|(count, word)| format!("{count} {word}"))
+                .collect();
+        if parts.is_empty() {
+            return "everything is as it should be".to_owned();
+        }
+        format!("files: {}", parts.join(", "))
+    }
+
+    fn warn(&self, printer: &Printer) {
+        for problem in self.problems.iter().filter(|one| !one.is_error()) {
+            printer.warn(&self.problem(problem));
+        }
+    }
+
+    fn problem(&self, problem: &Problem) -> String {
+        let about = shown(Path::new(&problem.about), &self.project);
+        let mut text = format!("{about}: {}", one_line(&problem.message));
+        if let Some(hint) = &problem.hint {
+            text.push_str(&format!(" ({hint})"));
+        }
+        text
+    }
+}
+
+/// Finishes what an earlier run could not; a dry run only says so.
+pub(crate) fn finish_interrupted(
+    installer: &mut Installer,
+    is_dry: bool,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    if !interrupted(installer)? {
+        return Ok(());
+    }
+    if is_dry {
+        printer.warn("an earlier run was interrupted; it is finished first, so more may change");
+        return Ok(());
+    }
+    printer.note("an earlier run was interrupted; it is finished first");
+    let skipped = installer.finish_interrupted().map_err(|error| apply_failed(&error))?;
+    for path in skipped {
+        printer.warn(&format!("{}: it was changed since and is left alone", path.display()));
+    }
+    Ok(())
+}
+
+pub(crate) fn apply_failed(error: &ApplyError) -> Failure {
+    Failure::file("write", &error.path, &error.source)
+        .hint("make room or give access, then run this again: it goes on where it stopped")
+}
+
+/// A path inside the project without the project's own.
+fn shown(path: &Path, project: &Path) -> String {
+    path.strip_prefix(project).unwrap_or(path).display().to_string()
+}

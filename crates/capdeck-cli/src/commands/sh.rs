@@ -1,0 +1,251 @@
+//! `capdeck sh`: every tool as a command.
+
+mod deck;
+mod help;
+mod listing;
+
+use std::{cell::RefCell, sync::Arc};
+
+use capdeck_host::{CallContext, CallError, ErrorCode, ShellPlace, ShellTool};
+use capdeck_serve::ShellCall;
+use clap::CommandFactory as _;
+use serde_json::{json, value::RawValue};
+
+use self::deck::{Deck, Opening};
+use super::call::{Watcher, show_result};
+use crate::{
+    args::Args,
+    arguments::{OwnFlags, read_flags, schema_value},
+    context::Context,
+    errors::{ExitStatus, Failure},
+    plain_text::one_line,
+    printer::Printer,
+    runtime::{single_thread, stop_signal},
+};
+
+/// Use every tool as a command
+///
+/// `sh` lists the groups, `sh GROUP` its tools, and `sh GROUP TOOL --flags` calls one. Flags come from the tool's schema;
+/// `sh GROUP TOOL --help` shows them. Works through a running `capdeck up` of the same deck, or without one.
+#[derive(Debug, clap::Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "Examples:
+  capdeck sh
+  capdeck sh machine now --zone Europe/Berlin
+  capdeck sh github create-issue --title Bug --labels ui --labels urgent
+  capdeck sh github create-issue --args @issue.json --dry-run
+
+Everything after the tool belongs to the tool. Flags of `sh` are understood there, too, unless the tool has a flag of the same
+name; then they stand before the group, and after `--` every flag is the tool's."
+)]
+pub(crate) struct ShArgs {
+    #[command(flatten)]
+    own: OwnFlags,
+    /// The group, the tool and the tool's flags.
+    #[arg(value_name = "GROUP TOOL --FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let ShArgs { own, words } = args;
+    let printer = context.printer;
+    if let Some(flag) = words.first().filter(|word| word.starts_with('-')) {
+        return Err(Failure::usage(format!("there is no flag `{flag}` here"))
+            .hint("flags of a tool stand after its name: capdeck sh GROUP TOOL --flag value"));
+    }
+    if own.help && words.is_empty() {
+        printer.data(&own_help());
+        return Ok(ExitStatus::Done);
+    }
+    // Whoever wants JSON does not want to be asked.
+    let asker = printer.asker().filter(|_| !words.iter().any(|word| word == "--json"));
+    let watcher = Arc::new(Watcher::unnamed(asker));
+    let opening = Opening {
+        settings: context.settings()?,
+        printer,
+        watcher: watcher.clone(),
+        opened: RefCell::default(),
+    };
+    single_thread()?.block_on(async {
+        let deck = opening.open().await?;
+        let mut line = Line { own: own.clone(), words, printer, watcher: &watcher };
+        let outcome = tokio::select! {
+            outcome = line.run(deck, &opening) => outcome,
+            () = stop_signal() => {
+                // The connection goes with the process, and the host cancels what nobody waits for.
+                Err(Failure::request("CANCELLED", "stopped before it was done"))
+            }
+        };
+        opening.close().await;
+        outcome
+    })
+}
+
+/// One command line on its way.
+struct Line<'a> {
+    own: OwnFlags,
+    words: &'a [String],
+    printer: &'a Printer,
+    watcher: &'a Arc<Watcher>,
+}
+
+impl Line<'_> {
+    async fn run(&mut self, mut deck: Deck, opening: &Opening<'_>) -> Result<ExitStatus, Failure> {
+        let context = opening.context();
+        let names: Vec<String> =
+            self.words.iter().take_while(|word| !word.starts_with('-')).take(2).cloned().collect();
+        let progress = self.printer.progress("looking");
+        let mut found = deck.shell().find(&names, &context).await;
+        if found.is_err() && deck.is_lost().await {
+            self.printer.note("the running host ended; the deck is opened here instead");
+            deck = opening.open_here()?;
+            found = deck.shell().find(&names, &context).await;
+        }
+        drop(progress);
+        match found.map_err(misspelt)? {
+            ShellPlace::Everything(groups, commands) => {
+                self.take_no_flags(0, "GROUP TOOL")?;
+                listing::everything(&groups, &commands, self.printer);
+                Ok(ExitStatus::Done)
+            }
+            ShellPlace::Group(group, commands) => {
+                let wanted = format!("{} TOOL", group.command);
+                self.take_no_flags(1, &wanted)?;
+                listing::commands(&group, &commands, self.printer);
+                Ok(ExitStatus::Done)
+            }
+            ShellPlace::Tool(tool) => self.use_tool(&tool, &deck, &context).await,
+        }
+    }
+
+    /// Where there is no tool yet, only our own flags make sense.
+    fn take_no_flags(&mut self, names: usize, wanted: &str) -> Result<(), Failure> {
+        let rest = self.words.get(names..).unwrap_or_default();
+        let nothing = json!({ "additionalProperties": false });
+        read_flags(rest, &nothing, &mut self.own).map_err(|failure| {
+            failure.hint(format!("name the tool first: capdeck sh {wanted} --flag"))
+        })?;
+        self.follow_own_flags();
+        Ok(())
+    }
+
+    fn follow_own_flags(&self) {
+        if self.own.json {
+            self.printer.switch_to_json();
+        }
+    }
+
+    async fn use_tool(
+        &mut self,
+        tool: &ShellTool,
+        deck: &Deck,
+        context: &CallContext,
+    ) -> Result<ExitStatus, Failure> {
+        let printer = self.printer;
+        let ShellTool { capability, command, words, definition, asks } = tool;
+        let schema = schema_value(definition.get("inputSchema").map(AsRef::as_ref));
+        let rest = self.words.get(*words..).unwrap_or_default();
+        let read = read_flags(rest, &schema, &mut self.own).map_err(|failure| match failure.hint {
+            None => failure.hint(format!("see: capdeck sh {command} --help")),
+            Some(_) => failure,
+        });
+        self.follow_own_flags();
+        let Some(arguments) = read? else {
+            help::print(tool, &schema, printer);
+            return Ok(ExitStatus::Done);
+        };
+        let name: String = definition
+            .get("name")
+            .and_then(|name| serde_json::from_str(name.get()).ok())
+            .unwrap_or_default();
+        let OwnFlags { field, timeout_ms, yes, dry_run, raw, .. } = &self.own;
+        let mut call = ShellCall {
+            capability: capability.clone(),
+            tool: name.clone(),
+            arguments,
+            fields: field.clone(),
+            consent: *yes,
+            timeout_ms: *timeout_ms,
+            unformatted: *raw,
+        };
+        if *dry_run {
+            let asks = deck.shell().preview(&call, context).await.map_err(misfit)?;
+            self.show_preview(&call, asks);
+            return Ok(ExitStatus::Done);
+        }
+        if *asks && !yes && printer.can_ask() {
+            let shown = one_line(call.arguments.get());
+            let question = format!(
+                "`{name}` of `{capability}` runs only with your approval, with {shown}. Call it?"
+            );
+            if !self.watcher.confirm(question).await {
+                return Err(Failure::request("CANCELLED", "not called"));
+            }
+            call.consent = true;
+        }
+        self.watcher.names(capability);
+        self.watcher.show(printer.progress(&format!("calling {command}")));
+        let result = deck.shell().call(&call, context).await;
+        self.watcher.hide();
+        show_result(&result.map_err(misfit)?, &name, capability, printer)
+    }
+
+    fn show_preview(&self, call: &ShellCall, asks: bool) {
+        let ShellCall { capability, tool, arguments, consent, .. } = call;
+        if self.printer.wants_json() {
+            let arguments: &RawValue = arguments;
+            let mut preview = capdeck_host::RawObject::new();
+            let facts = [("capability", json!(capability)), ("tool", json!(tool))];
+            for (key, fact) in facts.into_iter().chain([("asks", json!(asks))]) {
+                if let Ok(fact) = serde_json::value::to_raw_value(&fact) {
+                    preview.insert(key.to_owned(), fact);
+                }
+            }
+            preview.insert("arguments".to_owned(), arguments.to_owned());
+            self.printer.json(&preview);
+            return;
+        }
+        let approval = match (asks, consent) {
+            (false, _) => "not needed",
+            (true, true) => "given by --yes",
+            (true, false) => "you would be asked",
+        };
+        self.printer.data(&format!(
+            "capability  {}\ntool        {}\narguments   {}\napproval    {approval}\n",
+            one_line(capability),
+            one_line(tool),
+            arguments.get()
+        ));
+    }
+}
+
+/// Names that lead nowhere were typed wrong.
+fn misspelt(error: CallError) -> Failure {
+    let is_usage = matches!(
+        error.code,
+        ErrorCode::ServerNotFound | ErrorCode::ToolNotFound | ErrorCode::RequestInvalid
+    );
+    with_usage(error, is_usage)
+}
+
+/// Arguments that the schema refuses were typed wrong.
+fn misfit(error: CallError) -> Failure {
+    let is_usage = error.code == ErrorCode::RequestInvalid;
+    with_usage(error, is_usage)
+}
+
+fn with_usage(error: CallError, is_usage: bool) -> Failure {
+    let mut failure = Failure::from(error);
+    if is_usage {
+        failure.status = ExitStatus::WrongUsage;
+    }
+    failure
+}
+
+fn own_help() -> String {
+    let mut command = Args::command();
+    command.build();
+    let help = command.find_subcommand_mut("sh").map(clap::Command::render_long_help);
+    help.map(|help| help.to_string()).unwrap_or_default()
+}

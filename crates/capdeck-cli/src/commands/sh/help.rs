@@ -1,0 +1,127 @@
+//! `sh GROUP TOOL --help`: a tool's flags with their types, choices and defaults.
+
+use capdeck_host::ShellTool;
+use serde_json::{Value, json};
+
+use crate::{
+    arguments::{OWN_FLAGS, Parameter, Parameters},
+    plain_text::{lines, one_line},
+    printer::{Palette, Printer, Style},
+};
+
+/// Columns of the flags, before what they mean.
+const WIDEST_FLAG: usize = 34;
+
+pub(super) fn print(tool: &ShellTool, schema: &Value, printer: &Printer) {
+    if printer.wants_json() {
+        printer.json(&json!({ "command": tool.command, "capability": tool.capability, "asks": tool.asks, "definition": tool.definition }));
+    } else {
+        printer.data(&render(tool, schema, printer.palette()));
+    }
+}
+
+fn render(tool: &ShellTool, schema: &Value, palette: Palette) -> String {
+    let parameters = Parameters::of(schema);
+    let required: String = parameters
+        .iter()
+        .filter(|one| one.is_required)
+        .map(|one| format!(" --{} <{}>", one.flag(), one_line(&one.label())))
+        .collect();
+    let mut text = format!(
+        "{} capdeck sh {}{required} [--flags]\n",
+        palette.paint(Style::Strong, "Usage:"),
+        one_line(&tool.command)
+    );
+    if let Some(description) = told(tool, "description").or_else(|| told(tool, "title")) {
+        text.push_str(&format!("\n{}\n", lines(description.trim())));
+    }
+    if tool.asks {
+        text.push_str("\nRuns only with your approval; --yes gives it.\n");
+    }
+    if parameters.iter().next().is_some() {
+        text.push_str(&format!("\n{}\n", palette.paint(Style::Strong, "Flags:")));
+    }
+    for one in parameters.iter() {
+        text.push_str(&entry(&flag(one), &about(one), palette));
+    }
+    let taken = |name: &str| parameters.iter().any(|one| one.flag() == name || one.name == name);
+    let (hidden, ours): (Vec<_>, Vec<_>) = OWN_FLAGS.iter().partition(|own| taken(own.0));
+    let list = |flags: &[&(&str, bool)]| {
+        flags.iter().map(|own| format!("--{}", own.0)).collect::<Vec<_>>().join(", ")
+    };
+    text.push_str(&format!("\nFlags of `sh` itself: {}\n", list(&ours)));
+    if !hidden.is_empty() {
+        let list = list(&hidden);
+        text.push_str(&format!(
+            "The tool has its own {list}; those of `sh` stand before the group: capdeck sh {list} …\n"
+        ));
+    }
+    text
+}
+
+/// `--labels <string>`, with the signs of lists and switches.
+fn flag(parameter: &Parameter<'_>) -> String {
+    let name = parameter.flag();
+    if parameter.is_switch() {
+        return format!("--{name}, --no-{name}");
+    }
+    let more = if parameter.is_list() { " …" } else { "" };
+    let label = parameter.label();
+    let shown = if label.len() > WIDEST_FLAG { "choice".to_owned() } else { label };
+    format!("--{name} <{}>{more}", one_line(&shown))
+}
+
+/// What it means, and what limits it.
+fn about(parameter: &Parameter<'_>) -> Vec<String> {
+    let mut about = Vec::new();
+    let mut notes = Vec::new();
+    if parameter.is_required {
+        notes.push("required".to_owned());
+    }
+    if parameter.is_list() {
+        notes.push("may be repeated".to_owned());
+    }
+    for (key, words) in [
+        ("minimum", "at least"),
+        ("maximum", "at most"),
+        ("exclusiveMinimum", "more than"),
+        ("exclusiveMaximum", "less than"),
+        ("format", "format"),
+        ("pattern", "pattern"),
+        ("default", "default"),
+    ] {
+        if let Some(fact) = parameter.fact(key) {
+            let shown = fact.as_str().map_or_else(|| fact.to_string(), str::to_owned);
+            notes.push(format!("{words} {}", one_line(&shown)));
+        }
+    }
+    if let Some(description) = parameter.text("description") {
+        about.extend(description.trim().lines().map(one_line));
+    }
+    if parameter.label().len() > WIDEST_FLAG && parameter.words().is_some() {
+        about.push(format!("one of {}", one_line(&parameter.label().replace('|', ", "))));
+    }
+    if !notes.is_empty() {
+        about.push(format!("[{}]", notes.join(", ")));
+    }
+    about
+}
+
+fn entry(flag: &str, about: &[String], palette: Palette) -> String {
+    let width = flag.chars().count();
+    let mut text = format!("  {}", palette.paint(Style::Good, flag));
+    for (number, line) in about.iter().enumerate() {
+        if number == 0 && width < WIDEST_FLAG {
+            text.push_str(&" ".repeat(WIDEST_FLAG - width));
+        } else {
+            text.push_str(&format!("\n{}", " ".repeat(WIDEST_FLAG + 2)));
+        }
+        text.push_str(line);
+    }
+    text.push('\n');
+    text
+}
+
+fn told(tool: &ShellTool, key: &str) -> Option<String> {
+    tool.definition.get(key).and_then(|text| serde_json::from_str(text.get()).ok())
+}

@@ -1,0 +1,130 @@
+//! The capability file of a project, `capabilities.yaml` or `capabilities.json`: what an agent is given there, as
+//! plain data.
+//!
+//! Read [`CapabilityFile`] first. Servers and command tools become definitions like any other; the rest is for those
+//! who install it into agents or who decide what an agent sees.
+
+mod agents;
+pub mod command_line;
+mod define;
+mod event;
+mod hook;
+mod ids;
+pub mod lock;
+mod options;
+mod plugin;
+mod prune;
+mod read;
+mod references;
+mod repo;
+mod rule;
+mod safe_id;
+mod secret;
+mod server;
+mod shape;
+mod skill;
+mod subagent;
+mod text_source;
+mod tool;
+mod tool_name;
+
+use std::path::{Path, PathBuf};
+
+pub use agents::{Agents, Snippet};
+pub use event::AgentEvent;
+pub use hook::{Hook, HookBody, HookEvent};
+pub use ids::CapabilityIds;
+pub use options::{
+    BlockedPhrases, OnInstallError, Options, RequiredCommand, RuleConflicts, Security, ToolExposure,
+};
+pub use plugin::{Plugin, PluginServer};
+pub use repo::{BadRepo, GitHost, Repo, RepoTarget, is_safe_path};
+pub use rule::{Rule, Visibility};
+pub use safe_id::is_safe_id;
+pub use secret::Value;
+pub use server::{Endpoint, Expose, RemoteServer, Server, StdioServer};
+pub(crate) use shape::CapabilityShape;
+pub use skill::{Skill, SkillKind};
+pub use subagent::Subagent;
+pub use text_source::TextSource;
+pub use tool::{
+    ArgumentKind, CommandArgument, CommandSpec, CommandTool, Formatter, McpTool, Tool, ToolKind,
+};
+pub use tool_name::{find_tool, same_tool_name, without_at};
+
+use crate::{Diagnostic, diagnostic::Findings, draft::Origin, parsed::Parsed};
+
+/// The names a capability file may have. Both in one folder are an error.
+pub const CAPABILITY_FILE_NAMES: [&str; 2] = ["capabilities.yaml", "capabilities.json"];
+
+/// Everything a capability file declares. What could not be used is left out and told by diagnostics.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CapabilityFile {
+    /// Where the file is. Relative paths inside start at its folder, the project.
+    pub path: PathBuf,
+    /// The agents to install for, as written; `None` when the file leaves that open.
+    pub providers: Option<Vec<String>>,
+    /// The options, with their defaults where they have one.
+    pub options: Options,
+    /// MCP servers.
+    pub servers: Vec<Server>,
+    /// Tools: chosen tools of servers, and commands.
+    pub tools: Vec<Tool>,
+    /// Skills and the tools they need.
+    pub skills: Vec<Skill>,
+    /// Rules for agents.
+    pub rules: Vec<Rule>,
+    /// Hooks into an agent's events.
+    pub hooks: Vec<Hook>,
+    /// Sub-agents, each with its own tools.
+    pub subagents: Vec<Subagent>,
+    /// What the instruction files of agents hold.
+    pub agents: Option<Agents>,
+    /// Plugins to take apart and install.
+    pub plugins: Vec<Plugin>,
+    /// The capabilities that servers and commands became.
+    pub ids: CapabilityIds,
+}
+
+impl CapabilityFile {
+    /// The project: the folder the file is in.
+    pub fn project_dir(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+
+    /// The tool that `requires` of a skill, a sub-agent or a caller means.
+    pub fn tool(&self, reference: &str) -> Option<&Tool> {
+        find_tool(&self.tools, Tool::qualified_name, |tool| &tool.id, reference)
+    }
+
+    /// The server with this id, with or without a leading `@`.
+    pub fn server(&self, reference: &str) -> Option<&Server> {
+        let id = without_at(reference);
+        self.servers.iter().find(|server| server.id == id)
+    }
+}
+
+/// Parses the text of a capability file. `None` only when nothing of it can be used.
+pub fn parse_capability_file(text: &str, path: &Path) -> (Option<CapabilityFile>, Vec<Diagnostic>) {
+    let mut findings = Findings::new(path);
+    let reading = read::read(text, path, &mut findings);
+    (reading.map(|reading| reading.file), findings.into_diagnostics())
+}
+
+/// What a capability file yields for a deck.
+pub(crate) fn parse_capabilities(
+    text: &str,
+    file_name: &str,
+    origin: &Origin<'_>,
+    findings: &mut Findings,
+) -> Parsed {
+    let Some(reading) = read::read(text, &origin.source.path, findings) else {
+        let reason = findings.first_error_since(0).unwrap_or("the file cannot be used");
+        let quarantined = vec![origin.quarantine(file_name, reason)];
+        return Parsed { quarantined, ..Parsed::default() };
+    };
+    let definitions = define::define(&reading, origin);
+    let quarantined =
+        reading.broken_servers.iter().map(|(id, reason)| origin.quarantine(id, reason)).collect();
+    Parsed { definitions, quarantined, capability_file: Some(reading.file), ..Parsed::default() }
+}

@@ -1,0 +1,251 @@
+//! The definitions that a capability file stands for: one per server, and one per group of commands.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde::{Deserialize as _, de::IntoDeserializer as _};
+use serde_json::{Map, Value, json};
+
+use super::{
+    ArgumentKind, CapabilityFile, CommandSpec, CommandTool, Endpoint, Server, ToolExposure,
+    ToolKind, Value as Given, command_line, read::Reading,
+};
+use crate::{
+    Auth, Backend, CapabilityId, ChosenTool, CliAction, CliCommand, CliTools, Exposure, McpServer,
+    Placeholders, Tailoring, ToolChoice,
+    diagnostic::Place,
+    draft::{Draft, Origin, Shared},
+    parsed::Placed,
+    shape::{Presentation, ProjectBinding},
+};
+
+/// The definitions of a file, with their places.
+pub(super) fn define(reading: &Reading, origin: &Origin<'_>) -> Vec<Placed> {
+    let file = &reading.file;
+    let mut placed = Vec::new();
+    for (server, place) in file.servers.iter().zip(&reading.server_places) {
+        if let Some(id) = file.ids.servers.get(&server.id) {
+            let draft = server_draft(file, server, id.clone());
+            placed.push(Placed { definition: origin.define(draft), place: *place });
+        }
+    }
+    for (group, id) in &file.ids.groups {
+        let (draft, place) = group_draft(reading, group.as_deref(), id.clone());
+        placed.push(Placed { definition: origin.define(draft), place });
+    }
+    placed
+}
+
+fn server_draft(file: &CapabilityFile, server: &Server, id: CapabilityId) -> Draft {
+    let chosen: Vec<ChosenTool> = file
+        .tools_of(server)
+        .filter_map(|tool| match &tool.kind {
+            ToolKind::Mcp(mcp) => Some(ChosenTool {
+                id: tool.id.clone(),
+                remote: mcp.tool.clone(),
+                defaults: mcp.defaults.clone(),
+                formatter: mcp.formatter.clone(),
+            }),
+            ToolKind::Command(_) => None,
+        })
+        .collect();
+    let tools = if chosen.is_empty() {
+        ToolChoice::Policy(server.expose.clone())
+    } else {
+        ToolChoice::Chosen(chosen)
+    };
+    let mut tailoring = Tailoring { tools, ..Tailoring::default() };
+    let mut backend = McpServer::default();
+    match &server.endpoint {
+        Endpoint::Stdio(stdio) => {
+            backend.command = Some(stdio.cmd.clone());
+            backend.args.clone_from(&stdio.args);
+            (backend.env, tailoring.env) = split_values(&stdio.env);
+            // Even without `cwd` a server works in its project, wherever the host was started.
+            let folder = file.project_dir().join(stdio.cwd.as_deref().unwrap_or_default());
+            backend.cwd = Some(folder.to_string_lossy().trim_end_matches('/').to_owned());
+        }
+        Endpoint::Remote(remote) => {
+            backend.url = Some(remote.url.clone());
+            let (headers, from_elsewhere) = split_values(&remote.headers);
+            match &remote.oauth {
+                // A sign-in brings one header; the others go beside it.
+                Some(oauth) => {
+                    backend.auth = Some(Auth::OAuth2(oauth.as_ref().clone()));
+                    tailoring.headers.clone_from(&remote.headers);
+                }
+                None => {
+                    backend.auth = (!headers.is_empty()).then_some(Auth::Headers { headers });
+                    tailoring.headers = from_elsewhere;
+                }
+            }
+        }
+    }
+    let name = server.display_name.clone().unwrap_or_else(|| server.id.clone());
+    let description = server.description.clone();
+    Draft {
+        shared: shared(file, name, description.unwrap_or_else(|| describe(server)), false),
+        parent: None,
+        icon: None,
+        backend: Backend::Mcp(backend),
+        tailoring: Some(Arc::new(tailoring)),
+        id,
+    }
+}
+
+/// What is written in the file, and what is taken from elsewhere.
+fn split_values(
+    values: &IndexMap<String, Given>,
+) -> (IndexMap<String, String>, IndexMap<String, Given>) {
+    let mut written = IndexMap::new();
+    let mut elsewhere = IndexMap::new();
+    for (name, value) in values {
+        match value {
+            Given::Text(text) => drop(written.insert(name.clone(), text.clone())),
+            other => drop(elsewhere.insert(name.clone(), other.clone())),
+        }
+    }
+    (written, elsewhere)
+}
+
+/// What a server is, as far as its entry tells. Arguments may hold secrets and are not shown.
+fn describe(server: &Server) -> String {
+    let id = &server.id;
+    match &server.endpoint {
+        Endpoint::Stdio(stdio) => {
+            let program = stdio.cmd.split_whitespace().next().unwrap_or_default();
+            let program = program.rsplit(['/', '\\']).next().unwrap_or(program);
+            format!("MCP server `{id}`, started with {program}")
+        }
+        Endpoint::Remote(remote) => {
+            let host = url::Url::parse(&remote.url).ok();
+            match host.as_ref().and_then(url::Url::host_str) {
+                Some(host) => format!("MCP server `{id}` at {host}"),
+                None => format!("MCP server `{id}`"),
+            }
+        }
+    }
+}
+
+fn group_draft(reading: &Reading, group: Option<&str>, id: CapabilityId) -> (Draft, Place) {
+    let file = &reading.file;
+    let mut actions = IndexMap::new();
+    let mut first = Place::default();
+    for (tool, place) in file.tools.iter().zip(&reading.tool_places) {
+        let ToolKind::Command(command) = &tool.kind else { continue };
+        if tool.group.as_deref() != group {
+            continue;
+        }
+        if actions.is_empty() {
+            first = *place;
+        }
+        actions.insert(tool.id.clone(), action(command, tool.description.clone()));
+    }
+    let names = actions.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let description = match group {
+        Some(group) => format!("Commands of this project, group `{group}`: {names}"),
+        None => format!("Commands of this project: {names}"),
+    };
+    let name = group.unwrap_or("commands").to_owned();
+    let tools = CliTools { placeholders: Placeholders::Braces, ..CliTools::with_actions(actions) };
+    let draft = Draft {
+        shared: shared(file, name, description, true),
+        parent: None,
+        icon: None,
+        backend: Backend::Cli(tools),
+        tailoring: None,
+        id,
+    };
+    (draft, first)
+}
+
+fn action(tool: &CommandTool, description: Option<String>) -> CliAction {
+    let run = command(&tool.run);
+    CliAction {
+        description,
+        input_schema: Some(input_schema(&tool.run)),
+        init: tool.init.as_ref().map(|init| Box::new(command(init))),
+        command: run.command,
+        args: run.args,
+        env: run.env,
+        cwd: run.cwd,
+        ..CliAction::default()
+    }
+}
+
+/// The words of a command line, taken apart once: whatever is filled in later stays inside its word.
+fn command(spec: &CommandSpec) -> CliCommand {
+    // A line that cannot be taken apart was refused when it was read.
+    let mut words = command_line::split(&spec.cmd).unwrap_or_default().into_iter();
+    CliCommand {
+        command: words.next().unwrap_or_default(),
+        args: words.collect(),
+        env: spec.env.clone(),
+        cwd: spec.dir.clone(),
+        defaults: spec
+            .args
+            .iter()
+            .filter_map(|argument| Some((argument.name.clone(), argument.default.clone()?)))
+            .collect(),
+    }
+}
+
+fn input_schema(spec: &CommandSpec) -> Map<String, Value> {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for argument in &spec.args {
+        let mut property = Map::new();
+        let kind = match argument.kind {
+            ArgumentKind::String => "string",
+            ArgumentKind::Number => "number",
+            ArgumentKind::Boolean => "boolean",
+            ArgumentKind::Object => "object",
+            ArgumentKind::Array => "array",
+        };
+        property.insert("type".to_owned(), json!(kind));
+        if let Some(description) = &argument.description {
+            property.insert("description".to_owned(), json!(description));
+        }
+        match &argument.default {
+            Some(default) => drop(property.insert("default".to_owned(), default.clone())),
+            None if argument.required => required.push(argument.name.clone()),
+            None => {}
+        }
+        properties.insert(argument.name.clone(), Value::Object(property));
+    }
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    schema
+}
+
+fn shared(file: &CapabilityFile, name: String, description: String, bound: bool) -> Shared {
+    let exposure = file.options.tool_exposure.unwrap_or(ToolExposure::ExposeAll).exposure();
+    Shared {
+        name: Some(name),
+        description: Some(description),
+        presentation: Presentation { exposure: Some(exposure), ..Presentation::default() },
+        project_binding: bound.then_some(ProjectBinding { required: true }),
+        runtime: None,
+        disabled: false,
+    }
+}
+
+impl ToolExposure {
+    /// How capabilities are offered under this option. All but one are exposures of the same name.
+    pub fn exposure(self) -> Exposure {
+        let name = match self {
+            Self::ExposeAll => return Exposure::Direct,
+            Self::OnDemand => "on_demand",
+            Self::Search => "search",
+            Self::None => "none",
+        };
+        let named: Result<Exposure, serde::de::value::Error> =
+            Exposure::deserialize(name.into_deserializer());
+        // Of what is offered under no other name, search is the nearest.
+        named.unwrap_or(Exposure::Search)
+    }
+}

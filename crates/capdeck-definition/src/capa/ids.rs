@@ -1,0 +1,129 @@
+//! The capabilities that a capability file's servers and commands become, and where a tool is found among them.
+
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
+
+use super::{CapabilityFile, Tool, ToolKind, same_tool_name, without_at};
+use crate::CapabilityId;
+
+/// The id of the commands that have no group.
+const UNGROUPED: &str = "commands";
+
+/// The capability of each server and of each group of commands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CapabilityIds {
+    /// By the server's id as written.
+    pub servers: IndexMap<String, CapabilityId>,
+    /// By the group as written; `None` for commands without one.
+    pub groups: IndexMap<Option<String>, CapabilityId>,
+}
+
+impl CapabilityIds {
+    /// Gives every server and group an id that no other one has, as near to the written one as can be.
+    pub(super) fn of(file: &CapabilityFile) -> Self {
+        let mut ids = Self::default();
+        let mut taken = HashSet::new();
+        for server in &file.servers {
+            if let Some(id) = free(&server.id, "", &mut taken) {
+                ids.servers.insert(server.id.clone(), id);
+            }
+        }
+        let commands = file.tools.iter().filter(|tool| matches!(tool.kind, ToolKind::Command(_)));
+        for group in commands.map(|tool| &tool.group) {
+            if ids.groups.contains_key(group) {
+                continue;
+            }
+            let written = group.as_deref().unwrap_or(UNGROUPED);
+            if let Some(id) = free(written, "-commands", &mut taken) {
+                ids.groups.insert(group.clone(), id);
+            }
+        }
+        ids
+    }
+}
+
+impl CapabilityFile {
+    /// The capability and the tool in it that a reference means. For a server whose tools are not listed here, the
+    /// name is the reference's own, and only the server knows whether there is such a tool.
+    pub fn locate(&self, reference: &str) -> Option<(&CapabilityId, String)> {
+        if let Some(tool) = self.tool(reference) {
+            return self.capability_of(tool).map(|capability| (capability, tool.id.clone()));
+        }
+        let name = without_at(reference);
+        let open = self.servers.iter().filter(|server| self.tools_of(server).next().is_none());
+        let mut open: Vec<_> = open.collect();
+        // Of `git` and `git.hub` the longer one is meant by `git.hub.search`.
+        open.sort_by_key(|server| std::cmp::Reverse(server.id.len()));
+        open.into_iter().find_map(|server| {
+            let (prefix, tool) = name.split_at_checked(server.id.len() + 1)?;
+            let is_meant = same_tool_name(prefix, &format!("{}.", server.id)) && !tool.is_empty();
+            let capability = self.ids.servers.get(&server.id)?;
+            is_meant.then(|| (capability, tool.to_owned()))
+        })
+    }
+
+    /// The capability a declared tool belongs to; `None` while its server is one that a plugin brings.
+    pub fn capability_of(&self, tool: &Tool) -> Option<&CapabilityId> {
+        match &tool.kind {
+            ToolKind::Mcp(mcp) => self.ids.servers.get(&mcp.server),
+            ToolKind::Command(_) => self.ids.groups.get(&tool.group),
+        }
+    }
+}
+
+fn free(written: &str, suffix: &str, taken: &mut HashSet<String>) -> Option<CapabilityId> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let base: String = written.chars().map(|c| if legal(c) { c } else { '_' }).take(48).collect();
+    let others = (2..).map(|number| format!("{base}{suffix}_{number}"));
+    let mut candidates = [base.clone(), format!("{base}{suffix}")].into_iter().chain(others);
+    let id = candidates.find(|id| !taken.contains(id))?;
+    taken.insert(id.clone());
+    CapabilityId::new(&id).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::parse_capability_file;
+
+    #[test]
+    fn names_lead_to_capabilities() {
+        let text = "
+servers:
+  - { id: my.server, type: mcp, def: { cmd: a } }
+  - { id: my_server, type: mcp, def: { cmd: b } }
+  - { id: git, type: mcp, def: { cmd: c } }
+  - { id: git.hub, type: mcp, def: { cmd: c } }
+tools:
+  - { id: find, type: mcp, def: { server: my.server, tool: x } }
+  - { id: log, type: command, group: git, def: { run: { cmd: git log } } }
+  - { id: lint, type: command, def: { run: { cmd: lint } } }
+";
+        let (file, found) = parse_capability_file(text, Path::new("capabilities.yaml"));
+        assert_eq!(found, []);
+        let file = file.unwrap();
+        let locate = |reference: &str| {
+            let found = file.locate(reference);
+            found.map(|(capability, tool)| format!("{capability} {tool}"))
+        };
+        let table = [
+            ("@my.server.find", Some("my_server find")),
+            ("find", Some("my_server find")),
+            ("my_server_find", Some("my_server find")),
+            ("git.log", Some("git-commands log")),
+            ("log", Some("git-commands log")),
+            ("@lint", Some("commands lint")),
+            ("git.search", Some("git search")),
+            ("git.hub.search", Some("git_hub search")),
+            ("git_hub_search", Some("git_hub search")),
+            ("git", None),
+            ("nothing", None),
+        ];
+        for (reference, expected) in table {
+            assert_eq!(locate(reference).as_deref(), expected, "{reference}");
+        }
+        assert_eq!(file.ids.servers["my_server"].as_str(), "my_server_2");
+    }
+}

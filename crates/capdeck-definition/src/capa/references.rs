@@ -1,0 +1,266 @@
+//! What entries say about each other: tools of servers, tools of skills, skills and tools of sub-agents.
+
+use super::{
+    CapabilityFile, Expose, Hook, Plugin, Rule, Server, Skill, SkillKind, Subagent, Tool, ToolKind,
+    read::{Document, Identified},
+    tool_name::{same_tool_name, without_at},
+};
+use crate::{
+    diagnostic::{Diagnostic, Findings},
+    document::Node,
+    suggest::nearest,
+};
+
+/// Checks every reference. A tool without its server is left out; anything else that dangles is a warning.
+pub(super) fn check(file: &mut CapabilityFile, document: &mut Document, findings: &mut Findings) {
+    check_tools(file, document, findings);
+    check_policies(file, document, findings);
+    for (index, skill) in file.skills.iter().enumerate() {
+        let def = document.entry("skills", index).child("def");
+        let what = format!("the skill `{}` requires", skill.id);
+        check_tool_references(
+            file,
+            document,
+            &skill.requires,
+            &what,
+            def.child("requires"),
+            findings,
+        );
+        if skill.kind == SkillKind::Plugin && file.plugins.is_empty() {
+            findings.add(
+                Diagnostic::warning(
+                    "unknown-reference",
+                    format!("the skill `{}` comes from a plugin, and the file has none", skill.id),
+                )
+                .with_fix("add the plugin to `plugins`, or change `type`")
+                .at(document.entry("skills", index).child("type").place),
+            );
+        }
+    }
+    for (index, subagent) in file.subagents.iter().enumerate() {
+        let node = document.entry("subagents", index);
+        let what = format!("the sub-agent `{}` uses", subagent.id);
+        check_tool_references(
+            file,
+            document,
+            &subagent.tools,
+            &what,
+            node.child("tools"),
+            findings,
+        );
+        check_skills(file, document, subagent, node.child("skills"), findings);
+    }
+}
+
+fn check_tools(file: &mut CapabilityFile, document: &mut Document, findings: &mut Findings) {
+    let mut known = document.written_ids("servers");
+    let has_plugins = !file.plugins.is_empty();
+    for (key, server) in file.plugins.iter().flat_map(|plugin| &plugin.servers) {
+        known.push(server.renamed.clone().unwrap_or_else(|| key.clone()));
+    }
+    let mut sound = Vec::new();
+    for (index, tool) in file.tools.iter().enumerate() {
+        let ToolKind::Mcp(mcp) = &tool.kind else {
+            sound.push(true);
+            continue;
+        };
+        let is_known = known.contains(&mcp.server);
+        sound.push(is_known || has_plugins);
+        if is_known {
+            continue;
+        }
+        let message =
+            format!("the tool `{}` is of the server `{}`, which is not there", tool.id, mcp.server);
+        let found = if has_plugins {
+            Diagnostic::warning("unknown-reference", format!("{message} unless a plugin brings it"))
+        } else {
+            Diagnostic::error("unknown-reference", message)
+        };
+        let fix = match nearest(&mcp.server, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "add it to `servers`".to_owned(),
+        };
+        let place = document.entry("tools", index).child("def").child("server").place;
+        findings.add(found.with_fix(fix).at(place));
+    }
+    let mut keep = sound.iter();
+    file.tools.retain(|_| keep.next().copied().unwrap_or(true));
+    if let Some(kept) = document.kept.get_mut("tools") {
+        let mut keep = sound.iter();
+        kept.retain(|_| keep.next().copied().unwrap_or(true));
+    }
+}
+
+/// Tools of a server in the file switch its policy off.
+fn check_policies(file: &CapabilityFile, document: &Document, findings: &mut Findings) {
+    for (index, server) in file.servers.iter().enumerate() {
+        let node = document.entry("servers", index);
+        if node.get("expose").is_some() && file.tools_of(server).next().is_some() {
+            findings.add(
+                Diagnostic::warning(
+                    "ignored-key",
+                    format!(
+                        "`expose` of `{}` is ignored, because `tools` has tools of it",
+                        server.id
+                    ),
+                )
+                .with_fix("remove `expose`, or the entries of `tools`")
+                .at(node.key_place("expose")),
+            );
+        }
+    }
+}
+
+fn check_tool_references(
+    file: &CapabilityFile,
+    document: &Document,
+    references: &[String],
+    what: &str,
+    node: &Node,
+    findings: &mut Findings,
+) {
+    for (index, reference) in references.iter().enumerate() {
+        if may_resolve(file, document, reference) {
+            continue;
+        }
+        let names: Vec<String> =
+            file.tools.iter().flat_map(|tool| [tool.qualified_name(), tool.id.clone()]).collect();
+        let fix = match nearest(without_at(reference), names.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "add the tool to `tools`, or remove the reference".to_owned(),
+        };
+        findings.add(
+            Diagnostic::warning(
+                "unknown-reference",
+                format!("{what} `{reference}`, and there is no such tool"),
+            )
+            .with_fix(fix)
+            .at(node.item(index).place),
+        );
+    }
+}
+
+/// Whether a reference names something, as far as the file alone can tell.
+fn may_resolve(file: &CapabilityFile, document: &Document, reference: &str) -> bool {
+    let name = without_at(reference);
+    let is_declared = file.tool(reference).is_some() || file.server(reference).is_some();
+    // A broken entry has its own message already.
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let is_written = document.written_ids("tools").iter().any(|id| id == name || id == last);
+    if is_declared || is_written {
+        return true;
+    }
+    let open = |server: &&Server| file.tools_of(server).next().is_none();
+    let servers: Vec<&Server> = file.servers.iter().filter(open).collect();
+    let of_server = |server: &Server| {
+        let (prefix, tool) = (name.get(..=server.id.len()), name.get(server.id.len() + 1..));
+        let (Some(prefix), Some(tool)) = (prefix, tool) else { return false };
+        same_tool_name(prefix, &format!("{}.", server.id)) && server.expose.allows(tool)
+    };
+    match name.split_once('.') {
+        Some((prefix, _)) => {
+            servers.iter().any(|server| of_server(server))
+                || (!file.plugins.is_empty() && file.server(prefix).is_none())
+        }
+        // What servers and plugins call their tools is not known yet.
+        None => !servers.is_empty() || !file.plugins.is_empty(),
+    }
+}
+
+fn check_skills(
+    file: &CapabilityFile,
+    document: &Document,
+    subagent: &Subagent,
+    node: &Node,
+    findings: &mut Findings,
+) {
+    let known = document.written_ids("skills");
+    for (index, skill) in subagent.skills.iter().enumerate() {
+        if known.contains(skill) || !file.plugins.is_empty() {
+            continue;
+        }
+        let fix = match nearest(skill, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "add it to `skills`, or remove it here".to_owned(),
+        };
+        findings.add(
+            Diagnostic::warning(
+                "unknown-reference",
+                format!(
+                    "the sub-agent `{}` uses the skill `{skill}`, which is not there",
+                    subagent.id
+                ),
+            )
+            .with_fix(fix)
+            .at(node.item(index).place),
+        );
+    }
+}
+
+impl CapabilityFile {
+    /// The file's own choice among a server's tools; none means that the server's policy holds.
+    pub fn tools_of<'a>(&'a self, server: &'a Server) -> impl Iterator<Item = &'a Tool> {
+        self.tools
+            .iter()
+            .filter(move |tool| matches!(&tool.kind, ToolKind::Mcp(mcp) if mcp.server == server.id))
+    }
+}
+
+impl Expose {
+    /// Whether the policy offers the tool that the server calls so.
+    pub fn allows(&self, tool: &str) -> bool {
+        let named = |names: &[String]| names.iter().any(|name| name == tool);
+        match self {
+            Self::All => true,
+            Self::Except(names) => !named(names),
+            Self::Exactly(names) => named(names),
+            Self::None => false,
+        }
+    }
+}
+
+impl Identified for Server {
+    fn name(&self) -> Option<String> {
+        Some(self.id.clone())
+    }
+}
+
+impl Identified for Tool {
+    fn name(&self) -> Option<String> {
+        Some(self.qualified_name())
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        same_tool_name(&self.qualified_name(), name)
+    }
+}
+
+impl Identified for Skill {
+    fn name(&self) -> Option<String> {
+        Some(self.id.clone())
+    }
+}
+
+impl Identified for Rule {
+    fn name(&self) -> Option<String> {
+        Some(self.id.clone())
+    }
+}
+
+impl Identified for Hook {
+    fn name(&self) -> Option<String> {
+        Some(self.id.clone())
+    }
+}
+
+impl Identified for Subagent {
+    fn name(&self) -> Option<String> {
+        Some(self.id.clone())
+    }
+}
+
+impl Identified for Plugin {
+    fn name(&self) -> Option<String> {
+        self.id.clone()
+    }
+}

@@ -1,0 +1,215 @@
+//! Places in repositories: `owner/repo@name` is looked for, `owner/repo::path` is exact; `#commit` or `:version` may
+//! follow.
+
+use serde::{Deserialize, Serialize};
+
+/// Where a repository is hosted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GitHost {
+    GitHub,
+    GitLab,
+}
+
+/// A repository, what in it is meant, and which state of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repo {
+    pub host: GitHost,
+    /// `owner/repo`; GitLab's may be nested deeper.
+    pub name: String,
+    pub target: RepoTarget,
+    /// A tag or branch.
+    pub version: Option<String>,
+    /// A commit.
+    pub commit: Option<String>,
+}
+
+/// What in a repository is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RepoTarget {
+    /// The whole repository.
+    Root,
+    /// Whatever has this name, wherever it is.
+    Named(String),
+    /// Exactly this path, with `/` between its parts.
+    Path(String),
+}
+
+/// Why a text is no place in a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadRepo {
+    #[error("names no repository")]
+    NoRepository,
+    #[error("must name a GitHub repository as `owner/repo`")]
+    NotTwoParts,
+    #[error("says nothing after `@` or `::`")]
+    EmptyTarget,
+    #[error("says not what in the repository is meant")]
+    NoTarget,
+    #[error("has a `/` after `@`")]
+    NestedName,
+    #[error("has an empty commit after `#`")]
+    EmptyCommit,
+    #[error("has an empty version after `:`")]
+    EmptyVersion,
+    #[error("has a path that leaves the repository")]
+    UnsafePath,
+}
+
+impl GitHost {
+    /// The name as files write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::GitHub => "github",
+            Self::GitLab => "gitlab",
+        }
+    }
+}
+
+impl BadRepo {
+    /// What to write instead.
+    pub(super) fn fix(self) -> &'static str {
+        match self {
+            Self::NoRepository | Self::NotTwoParts => {
+                "write `owner/repo@name`, or `owner/repo::path/in/it`"
+            }
+            Self::EmptyTarget | Self::NoTarget => {
+                "add `@name` to look for a name, or `::path` for an exact path"
+            }
+            Self::NestedName => "use `::` for a path; `@` takes a name alone",
+            Self::EmptyCommit | Self::EmptyVersion => "add it, or remove the sign before it",
+            Self::UnsafePath => "use a relative path without `..`",
+        }
+    }
+}
+
+impl Repo {
+    /// Reads a place with a target, and a commit or version if one follows.
+    pub fn parse(host: GitHost, text: &str) -> Result<Self, BadRepo> {
+        let (name, target, is_path) = split_target(text).ok_or(BadRepo::NoTarget)?;
+        check_name(host, name)?;
+        let (target, commit, version) = match (target.rsplit_once('#'), target.rsplit_once(':')) {
+            (Some((_, "")), _) => return Err(BadRepo::EmptyCommit),
+            (Some((target, commit)), _) => (target, Some(commit.to_owned()), None),
+            (None, Some((_, ""))) => return Err(BadRepo::EmptyVersion),
+            (None, Some((target, version))) => (target, None, Some(version.to_owned())),
+            (None, None) => (target, None, None),
+        };
+        let target = check_target(target, is_path)?;
+        Ok(Self { host, name: name.to_owned(), target, version, commit })
+    }
+
+    /// Reads a repository whose target may be left out and whose state stands elsewhere.
+    pub fn parse_whole(host: GitHost, text: &str) -> Result<Self, BadRepo> {
+        let (name, target) = match split_target(text) {
+            Some((name, target, is_path)) => (name, check_target(target, is_path)?),
+            None => (text, RepoTarget::Root),
+        };
+        check_name(host, name)?;
+        Ok(Self { host, name: name.to_owned(), target, version: None, commit: None })
+    }
+}
+
+/// Whether a path stays below where it starts: relative, without `..`, without a drive.
+pub fn is_safe_path(path: &str) -> bool {
+    let drive = path.as_bytes().get(1) == Some(&b':');
+    !path.is_empty()
+        && !drive
+        && !path.starts_with(['/', '\\'])
+        && !path.contains('\0')
+        && path.split(['/', '\\']).all(|part| part != "..")
+}
+
+/// The repository, what follows, and whether that is a path.
+fn split_target(text: &str) -> Option<(&str, &str, bool)> {
+    if let Some((name, target)) = text.split_once("::") {
+        return Some((name, target, true));
+    }
+    text.split_once('@').map(|(name, target)| (name, target, false))
+}
+
+fn check_target(target: &str, is_path: bool) -> Result<RepoTarget, BadRepo> {
+    match (target, is_path) {
+        ("", _) => Err(BadRepo::EmptyTarget),
+        (path, true) if is_safe_path(path) => Ok(RepoTarget::Path(path.to_owned())),
+        (_, true) => Err(BadRepo::UnsafePath),
+        (name, false) if name.contains(['/', '\\']) => Err(BadRepo::NestedName),
+        (".." | ".", false) => Err(BadRepo::UnsafePath),
+        (name, false) => Ok(RepoTarget::Named(name.to_owned())),
+    }
+}
+
+fn check_name(host: GitHost, name: &str) -> Result<(), BadRepo> {
+    let legal = |part: &str| {
+        !part.is_empty()
+            && part != ".."
+            && part != "."
+            && !part.starts_with('-')
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+    };
+    let parts: Vec<&str> = name.split('/').collect();
+    match host {
+        _ if !parts.iter().all(|part| legal(part)) => Err(BadRepo::NoRepository),
+        GitHost::GitHub if parts.len() != 2 => Err(BadRepo::NotTwoParts),
+        GitHost::GitLab if parts.len() < 2 => Err(BadRepo::NoRepository),
+        GitHost::GitHub | GitHost::GitLab => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BadRepo, GitHost, Repo, RepoTarget};
+
+    fn parse(text: &str) -> Result<(String, RepoTarget, Option<String>, Option<String>), BadRepo> {
+        Repo::parse(GitHost::GitHub, text)
+            .map(|repo| (repo.name, repo.target, repo.version, repo.commit))
+    }
+
+    #[test]
+    fn targets_and_states() {
+        let named = |name: &str| RepoTarget::Named(name.to_owned());
+        let path = |path: &str| RepoTarget::Path(path.to_owned());
+        let some = |text: &str| Some(text.to_owned());
+        let name = "o/r".to_owned();
+        let table = [
+            ("o/r@web", (name.clone(), named("web"), None, None)),
+            ("o/r@web:v1.2", (name.clone(), named("web"), some("v1.2"), None)),
+            ("o/r@web#abc", (name.clone(), named("web"), None, some("abc"))),
+            ("o/r@web:v1#abc", (name.clone(), named("web:v1"), None, some("abc"))),
+            ("o/r::a/b.md", (name.clone(), path("a/b.md"), None, None)),
+            ("o/r::a@b:v2", (name.clone(), path("a@b"), some("v2"), None)),
+        ];
+        for (text, expected) in table {
+            assert_eq!(parse(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_place() {
+        let table = [
+            ("", BadRepo::NoTarget),
+            ("o/r", BadRepo::NoTarget),
+            ("o/r@", BadRepo::EmptyTarget),
+            ("o/r::", BadRepo::EmptyTarget),
+            ("o/r@a/b", BadRepo::NestedName),
+            ("o/r@a#", BadRepo::EmptyCommit),
+            ("o/r@a:", BadRepo::EmptyVersion),
+            ("o/r::../x", BadRepo::UnsafePath),
+            ("o/r::/x", BadRepo::UnsafePath),
+            ("o/r::c:x/y#1", BadRepo::UnsafePath),
+            ("r@a", BadRepo::NotTwoParts),
+            ("a/b/c@a", BadRepo::NotTwoParts),
+            ("a//c@a", BadRepo::NoRepository),
+            ("a/..@a", BadRepo::NoRepository),
+            ("-x/y@a", BadRepo::NoRepository),
+        ];
+        for (text, expected) in table {
+            assert_eq!(parse(text), Err(expected), "{text}");
+        }
+        assert!(Repo::parse(GitHost::GitLab, "a/b/c@d").is_ok());
+        assert_eq!(
+            Repo::parse_whole(GitHost::GitHub, "o/r").map(|repo| repo.target),
+            Ok(RepoTarget::Root)
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! How tools are named and referred to: `server.tool`, `group.tool` or the bare id, with or without `@` before it.
+
+/// Whether two names mean the same tool. Some clients cannot send dots, so `_` stands for one.
+pub fn same_tool_name(left: &str, right: &str) -> bool {
+    let dotless = |c: char| if c == '.' { '_' } else { c };
+    left == right || left.chars().map(dotless).eq(right.chars().map(dotless))
+}
+
+/// A reference without its one leading `@`.
+pub fn without_at(reference: &str) -> &str {
+    reference.strip_prefix('@').unwrap_or(reference)
+}
+
+/// What a reference means: the exact qualified name first, then the bare id, then either with `_` for a dot.
+pub fn find_tool<'a, T>(
+    tools: &'a [T],
+    qualified: impl Fn(&T) -> String,
+    id: impl Fn(&T) -> &str,
+    reference: &str,
+) -> Option<&'a T> {
+    let wanted = without_at(reference);
+    let first = |fits: &dyn Fn(&T) -> bool| tools.iter().find(|tool| fits(tool));
+    first(&|tool| qualified(tool) == wanted)
+        .or_else(|| first(&|tool| id(tool) == wanted))
+        .or_else(|| first(&|tool| same_tool_name(&qualified(tool), wanted)))
+        .or_else(|| first(&|tool| same_tool_name(id(tool), wanted)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{find_tool, same_tool_name};
+
+    #[test]
+    fn dots_and_underscores_are_one() {
+        assert!(same_tool_name("brave.search", "brave_search"));
+        assert!(same_tool_name("a.b_c", "a_b.c"));
+        assert!(!same_tool_name("brave.search", "brave-search"));
+        assert!(!same_tool_name("a.b", "a.b.c"));
+    }
+
+    #[test]
+    fn a_reference_is_a_qualified_name_or_a_bare_id() {
+        let tools = [("x", "search"), ("brave", "search"), ("", "deploy"), ("git", "log.all")];
+        let find = |reference: &str| {
+            let qualified = |tool: &(&str, &str)| match tool.0 {
+                "" => tool.1.to_owned(),
+                group => format!("{group}.{}", tool.1),
+            };
+            find_tool(&tools, qualified, |tool| tool.1, reference).copied()
+        };
+        for reference in ["@brave.search", "brave.search", "brave_search", "@brave_search"] {
+            assert_eq!(find(reference), Some(("brave", "search")), "{reference}");
+        }
+        assert_eq!(find("search"), Some(("x", "search")));
+        assert_eq!(find("@deploy"), Some(("", "deploy")));
+        assert_eq!(find("git.log.all"), Some(("git", "log.all")));
+        assert_eq!(find("log_all"), Some(("git", "log.all")));
+        for reference in ["@@deploy", "brave", "", "@", "brave.", "Deploy"] {
+            assert_eq!(find(reference), None, "{reference}");
+        }
+    }
+}

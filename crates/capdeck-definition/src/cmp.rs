@@ -1,0 +1,227 @@
+//! CMP tools: two JSON files beside a program say what it is and which phrases its commands answer to.
+//!
+//! The format belongs to others, so keys nobody knows are passed over with a warning. What could make a command do
+//! something else than its author and its user expect is an error.
+
+pub(crate) mod command;
+pub(crate) mod export;
+pub(crate) mod intent;
+mod manifest;
+pub(crate) mod matcher;
+pub(crate) mod schemas;
+mod values;
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use crate::{
+    Backend, CapabilityId, CmpTool, Diagnostic, Quarantined,
+    diagnostic::{Findings, Place},
+    document::{Node, json},
+    draft::{Draft, Origin, Shared},
+    fingerprint::{Behaviour, fingerprint},
+    parsed::{Parsed, Placed},
+    pattern,
+    schema::FileSchema,
+    shape::{Presentation, cmp_files::ManifestFile},
+    suggest::nearest,
+    violation,
+};
+
+/// What belongs to a CMP tool besides its manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CmpFiles {
+    /// The tool's folder.
+    pub dir: PathBuf,
+    /// Where `capability.json` is, or should be.
+    pub capability_path: PathBuf,
+    /// Its text, or why there is none.
+    pub capability: Result<String, Diagnostic>,
+    /// The `bin` folder, when there is one.
+    pub bin: Option<PathBuf>,
+}
+
+/// Parses a tool. An error in either file quarantines the tool, whole.
+pub(crate) fn parse_cmp(
+    manifest: &Result<String, Diagnostic>,
+    files: &CmpFiles,
+    origin: &Origin<'_>,
+) -> Parsed {
+    let mut parsed = Parsed::default();
+    let mut about_manifest = Findings::new(&origin.source.path);
+    let mut about_intents = Findings::new(&files.capability_path);
+    let read = match manifest {
+        Ok(text) => manifest::read(text, &mut about_manifest),
+        Err(problem) => {
+            about_manifest.add(problem.clone());
+            None
+        }
+    };
+    let intents = match &files.capability {
+        Ok(text) => intent::read_all(text, &mut about_intents),
+        Err(problem) => {
+            about_intents.add(problem.clone());
+            None
+        }
+    };
+    match (read, intents) {
+        (Some(manifest::Manifest { file: manifest, place, text }), Some(intents)) => {
+            let id = id_of(&manifest, origin, place, &mut about_manifest);
+            parsed.definitions.extend(id.map(|id| {
+                let backend = Backend::Cmp(CmpTool {
+                    domain: manifest.domain.clone(),
+                    version: manifest.version.clone(),
+                    binary: manifest.binary.clone(),
+                    requires: manifest.requires.clone(),
+                    wraps: manifest.wraps.clone(),
+                    bin: files.bin.clone(),
+                    manifest: text,
+                    intents,
+                });
+                let shared = presented(&manifest);
+                let draft =
+                    Draft { id, parent: None, shared, icon: None, backend, tailoring: None };
+                Placed { definition: origin.define(draft), place }
+            }));
+        }
+        (read, _) => {
+            let name = read.map_or_else(|| folder_name(files), |manifest| manifest.file.name);
+            let first = about_manifest.first_error_since(0);
+            let reason = first.or_else(|| about_intents.first_error_since(0)).unwrap_or_default();
+            parsed.quarantined.push(quarantine(&name, reason, origin));
+        }
+    }
+    parsed.diagnostics = about_manifest.into_diagnostics();
+    parsed.diagnostics.extend(about_intents.into_diagnostics());
+    parsed
+}
+
+/// Gives tools of one name and several domains ids of their own: a name is unique within its domain only.
+pub(crate) fn tell_apart(definitions: &mut [Placed]) -> Vec<Diagnostic> {
+    let mut domains: BTreeMap<CapabilityId, Vec<String>> = BTreeMap::new();
+    for placed in definitions.iter() {
+        if let Backend::Cmp(tool) = &placed.definition.backend {
+            let known = domains.entry(placed.definition.id.clone()).or_default();
+            if !known.contains(&tool.domain) {
+                known.push(tool.domain.clone());
+            }
+        }
+    }
+    let mut told = Vec::new();
+    for placed in definitions {
+        let definition = &mut placed.definition;
+        let Backend::Cmp(tool) = &definition.backend else { continue };
+        if domains.get(&definition.id).is_none_or(|domains| domains.len() < 2) {
+            continue;
+        }
+        let longer = pattern::id_from(&format!("{} {}", tool.domain, definition.name));
+        let Ok(id) = CapabilityId::new(&longer) else { continue };
+        let message =
+            format!("other domains have a `{}` too, so this one is `{id}`", definition.id);
+        told.push(
+            Diagnostic::warning("renamed-id", message)
+                .with_fix("rename one of them for shorter ids")
+                .at(placed.place)
+                .in_file(&definition.source.path),
+        );
+        definition.fingerprint = fingerprint(Behaviour {
+            id: &id,
+            backend: &definition.backend,
+            setup: None,
+            project_bound: false,
+            features: &[],
+            tailoring: None,
+        });
+        definition.id = id;
+    }
+    told
+}
+
+/// Reads one of the two files as far as its shape goes. `None` means it cannot be used, and the findings say why.
+fn read_shape<T: serde::de::DeserializeOwned>(
+    text: &str,
+    schema: &FileSchema,
+    findings: &mut Findings,
+) -> Option<(T, Node)> {
+    let root = json::parse(text).map_err(|diagnostic| findings.add(diagnostic)).ok()?;
+    let violations = violation::check(schema, &root);
+    let is_sound = violations.is_empty();
+    let hopeless = violation::is_hopeless(&violations);
+    for violation in violations {
+        findings.add(violation.diagnostic);
+    }
+    if hopeless {
+        findings.add(violation::too_many());
+    }
+    if !is_sound {
+        return None;
+    }
+    let value = serde_json::from_value(root.to_json())
+        .map_err(|_| findings.add(violation::unreadable(schema)))
+        .ok()?;
+    Some((value, root))
+}
+
+/// Notes keys that mean nothing. A mistyped safety flag must not pass for a comment.
+fn check_keys(node: &Node, known: &[&str], findings: &mut Findings) {
+    for entry in node.entries() {
+        let key = entry.key.as_str();
+        if known.contains(&key) || key.starts_with('$') {
+            continue;
+        }
+        let meant = nearest(key, known.iter().copied());
+        let found = match meant {
+            Some("confirm" | "destructive" | "required") => {
+                Diagnostic::error("unknown-key", format!("there is no key `{key}`"))
+            }
+            _ => Diagnostic::warning("unknown-key", format!("`{key}` means nothing here")),
+        };
+        let fix = match meant {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "remove it; it is passed over".to_owned(),
+        };
+        findings.add(found.with_fix(fix).at(entry.place));
+    }
+}
+
+fn id_of(
+    manifest: &ManifestFile,
+    origin: &Origin<'_>,
+    place: Place,
+    findings: &mut Findings,
+) -> Option<CapabilityId> {
+    origin.qualify(&pattern::id_from(&manifest.name), place, findings)
+}
+
+fn presented(manifest: &ManifestFile) -> Shared {
+    let mut tags = vec![manifest.domain.clone()];
+    for tag in &manifest.tags {
+        if !tags.contains(tag) {
+            tags.push(tag.clone());
+        }
+    }
+    Shared {
+        name: Some(manifest.name.clone()),
+        description: Some(manifest.summary.clone()),
+        presentation: Presentation {
+            tags,
+            exposure: None,
+            shadowing: None,
+            pins: None,
+            use_when: None,
+            avoid_when: None,
+            setup: None,
+        },
+        project_binding: None,
+        runtime: None,
+        disabled: false,
+    }
+}
+
+fn quarantine(name: &str, reason: &str, origin: &Origin<'_>) -> Quarantined {
+    let id = pattern::id_from(name);
+    origin.quarantine(if id.is_empty() { name } else { &id }, reason)
+}
+
+fn folder_name(files: &CmpFiles) -> String {
+    files.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}

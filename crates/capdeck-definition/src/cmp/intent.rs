@@ -1,0 +1,166 @@
+//! `capability.json`: what a tool does.
+
+mod params;
+
+use indexmap::IndexMap;
+
+use super::{
+    check_keys,
+    command::{CommandError, CommandTemplate},
+    matcher, read_shape,
+};
+use crate::{
+    CmpIntent,
+    diagnostic::{Diagnostic, Findings},
+    document::Node,
+    schema::CMP_CAPABILITY,
+    shape::cmp_files::{CmpCapabilityFile, IntentShape},
+};
+
+/// The longest name of a tool that clients accept.
+const LONGEST_NAME: usize = 64;
+
+/// The intents by tool name. `None` means the findings say why they cannot be used.
+pub(super) fn read_all(text: &str, findings: &mut Findings) -> Option<IndexMap<String, CmpIntent>> {
+    let (file, root): (CmpCapabilityFile, Node) = read_shape(text, &CMP_CAPABILITY, findings)?;
+    check_keys(&root, &CMP_CAPABILITY.keys(), findings);
+    let list = root.child("intents");
+    if file.intents.is_empty() {
+        findings.add(
+            Diagnostic::error("no-intents", "the tool has no intents")
+                .with_fix("add one with `patterns` and a `command`")
+                .at(list.place),
+        );
+    }
+    let mut intents = IndexMap::new();
+    let mut is_sound = !file.intents.is_empty();
+    for (index, shape) in file.intents.into_iter().enumerate() {
+        match read_one(shape, list.item(index), findings) {
+            Some(intent) => {
+                let name = free_name(&intent, index, &intents);
+                intents.insert(name, intent);
+            }
+            None => is_sound = false,
+        }
+    }
+    // A mistyped safety flag is found beside intents that read well.
+    (is_sound && !findings.has_error_besides(BAD_PATTERN)).then_some(intents)
+}
+
+/// The one error that costs a pattern and not the tool.
+const BAD_PATTERN: &str = "bad-pattern";
+
+fn read_one(shape: IntentShape, node: &Node, findings: &mut Findings) -> Option<CmpIntent> {
+    check_keys(node, &CMP_CAPABILITY.keys_of("Intent"), findings);
+    let patterns = usable_patterns(&shape.patterns, node, findings);
+    if patterns.is_empty() {
+        findings.add(
+            Diagnostic::error("no-patterns", "no usable phrase leads to this intent")
+                .with_fix("add a plain phrase to `patterns`")
+                .at(node.key_place("patterns")),
+        );
+    }
+    let command = CommandTemplate::parse(&shape.command)
+        .map_err(|error| findings.add(bad_command(&error).at(node.child("command").place)))
+        .ok();
+    let mut params = params::read_all(shape.params, node, findings);
+    if let (Some(command), Some(params)) = (&command, &mut params) {
+        params::compare(command, params, node, findings);
+    }
+    let destructive = shape.destructive.unwrap_or(false);
+    let (command, params) = (command?, params?);
+    (!patterns.is_empty()).then_some(CmpIntent {
+        patterns,
+        command,
+        params,
+        returns: shape.returns,
+        confirm: destructive || shape.confirm.unwrap_or(false),
+        destructive,
+        idempotent: shape.idempotent.unwrap_or(true),
+    })
+}
+
+/// The patterns without regular expressions that cannot be used: each is a problem of its own, not of the tool.
+fn usable_patterns(patterns: &[String], node: &Node, findings: &mut Findings) -> Vec<String> {
+    let list = node.child("patterns");
+    let mut usable = Vec::new();
+    for (index, pattern) in patterns.iter().enumerate() {
+        let place = list.item(index).place;
+        match matcher::expression(pattern) {
+            _ if pattern.trim().is_empty() => findings.add(
+                Diagnostic::error(BAD_PATTERN, "the pattern is blank, and is left out")
+                    .with_fix("write the phrase people would say")
+                    .at(place),
+            ),
+            Some(Err(error)) => findings.add(
+                Diagnostic::error(
+                    BAD_PATTERN,
+                    format!("the regular expression cannot be used and is left out: {error}"),
+                )
+                .with_fix("correct it; look-around and back-references do not exist here")
+                .at(place),
+            ),
+            Some(Ok(_)) | None => usable.push(pattern.clone()),
+        }
+    }
+    usable
+}
+
+fn bad_command(error: &CommandError) -> Diagnostic {
+    let (code, fix) = match error {
+        CommandError::Empty => ("empty-command", "name the program to run"),
+        CommandError::OpenQuote { .. } => ("bad-command", "close the quote"),
+        CommandError::LooseBackslash => ("bad-command", "remove the backslash, or double it"),
+        CommandError::NeedsShell { .. } => {
+            ("needs-shell", "quote it if it is meant as text, or put the script into `bin/`")
+        }
+        CommandError::OpenProgram { .. } => {
+            ("open-program", "write the program, and use placeholders for its arguments only")
+        }
+        CommandError::ShellScript { .. } => (
+            "shell-placeholder",
+            "pass the value as a word of its own: `sh -c 'echo \"$1\"' sh {value}`",
+        ),
+    };
+    Diagnostic::error(code, error.to_string()).with_fix(fix)
+}
+
+/// A name from the first plain phrase that gives one, free of other intents' names.
+fn free_name(intent: &CmpIntent, index: usize, taken: &IndexMap<String, CmpIntent>) -> String {
+    let plain = intent.patterns.iter().filter(|pattern| !pattern.starts_with(matcher::EXPRESSION));
+    let name = plain.map(|pattern| tool_name(pattern)).find(|name| !name.is_empty());
+    let name = name.unwrap_or_else(|| format!("intent_{}", index + 1));
+    let numbered = (2..).map(|number| {
+        let suffix = format!("_{number}");
+        let stem: String = name.chars().take(LONGEST_NAME - suffix.len()).collect();
+        format!("{stem}{suffix}")
+    });
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    names.find(|name| !taken.contains_key(name)).unwrap_or(name.clone())
+}
+
+/// `Check email!` becomes `check_email`.
+pub(crate) fn tool_name(phrase: &str) -> String {
+    let lower = phrase.to_lowercase();
+    let words = lower.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let joined = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_");
+    joined.chars().take(LONGEST_NAME).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tool_name;
+
+    #[test]
+    fn a_phrase_becomes_a_name() {
+        for (phrase, name) in [
+            ("check email", "check_email"),
+            ("  What's new?  ", "what_s_new"),
+            ("Top-10 / list", "top_10_list"),
+            ("\u{43f}\u{43e}\u{447}\u{442}\u{430}", ""),
+        ] {
+            assert_eq!(tool_name(phrase), name);
+        }
+        assert_eq!(tool_name(&"long ".repeat(50)).len(), 64);
+    }
+}

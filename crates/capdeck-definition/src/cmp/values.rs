@@ -1,0 +1,106 @@
+//! What a value means as a parameter: texts that are numbers count as numbers, and the other way round.
+
+use serde_json::{Map, Value};
+
+use crate::{CmpIntent, CmpParam, CmpType};
+
+impl CmpIntent {
+    /// Reads arguments as the format does: numbers and truth values may arrive as text. What does not fit stays as it is,
+    /// for the schema to refuse.
+    pub fn coerce(&self, arguments: &mut Map<String, Value>) {
+        for (name, value) in arguments.iter_mut() {
+            if let Some(param) = self.params.get(name)
+                && let Some(read) = coerced(param.kind, value)
+            {
+                *value = read;
+            }
+        }
+    }
+}
+
+/// Whether a value can be given to a parameter, and why not.
+pub(crate) fn check(param: &CmpParam, value: &Value) -> Result<(), String> {
+    let kind = param.kind;
+    let value = coerced(kind, value).unwrap_or_else(|| value.clone());
+    if !fits(kind, &value) {
+        return Err(format!("`{value}` is no `{}`", kind.as_str()));
+    }
+    let allowed = |value: &Value| param.choices.is_empty() || param.choices.contains(value);
+    let refused = match &value {
+        Value::Array(items) => items.iter().find(|item| !allowed(item)),
+        single => Some(single).filter(|single| !allowed(single)),
+    };
+    match refused {
+        Some(value) => Err(format!("`{value}` is not one of the choices")),
+        None => Ok(()),
+    }
+}
+
+/// The value as the type has it, when it has to be changed for that.
+fn coerced(kind: CmpType, value: &Value) -> Option<Value> {
+    match (kind, value) {
+        (CmpType::String, Value::Number(number)) => Some(Value::String(number.to_string())),
+        (CmpType::Integer, Value::String(text)) => {
+            let number: i64 = text.parse().ok()?;
+            (number.to_string() == *text).then(|| number.into())
+        }
+        (CmpType::Number, Value::String(text)) => {
+            let number: serde_json::Number = text.parse().ok()?;
+            Some(Value::Number(number))
+        }
+        (CmpType::Boolean, Value::String(text)) => text.parse().ok().map(Value::Bool),
+        (_, Value::Array(items)) => {
+            let kind = kind.items()?;
+            let read: Vec<Option<Value>> = items.iter().map(|item| coerced(kind, item)).collect();
+            read.iter().any(Option::is_some).then(|| {
+                let pairs = read.into_iter().zip(items);
+                pairs.map(|(read, item)| read.unwrap_or_else(|| item.clone())).collect()
+            })
+        }
+        _ => None,
+    }
+}
+
+fn fits(kind: CmpType, value: &Value) -> bool {
+    match kind {
+        CmpType::String => value.is_string(),
+        CmpType::Integer => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        CmpType::Number => value.is_number(),
+        CmpType::Boolean => value.is_boolean(),
+        CmpType::Object => value.is_object(),
+        CmpType::Strings | CmpType::Integers | CmpType::Numbers => {
+            let inner = |item: &Value| kind.items().is_some_and(|kind| fits(kind, item));
+            value.as_array().is_some_and(|items| items.iter().all(inner))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn texts_become_what_the_type_says_and_nothing_else_changes() {
+        for (kind, given, read) in [
+            (CmpType::Integer, json!("5"), json!(5)),
+            (CmpType::Integer, json!("-5"), json!(-5)),
+            (CmpType::Integer, json!("05"), json!("05")),
+            (CmpType::Integer, json!("5 "), json!("5 ")),
+            (CmpType::Integer, json!("5; rm -rf /"), json!("5; rm -rf /")),
+            (CmpType::Integer, json!(5), json!(5)),
+            (CmpType::Boolean, json!("true"), json!(true)),
+            (CmpType::Boolean, json!("yes"), json!("yes")),
+            (CmpType::Number, json!("0.5"), json!(0.5)),
+            (CmpType::String, json!(7), json!("7")),
+            (CmpType::String, json!(true), json!(true)),
+            (CmpType::Strings, json!(["a", 1]), json!(["a", "1"])),
+            (CmpType::Strings, json!("a"), json!("a")),
+            (CmpType::Integers, json!(["1", 2, "x"]), json!([1, 2, "x"])),
+            (CmpType::Object, json!("{}"), json!("{}")),
+        ] {
+            assert_eq!(coerced(kind, &given).unwrap_or(given.clone()), read, "{kind:?} {given}");
+        }
+    }
+}

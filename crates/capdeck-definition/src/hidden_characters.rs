@@ -1,0 +1,260 @@
+//! Characters that a model reads and a person does not see: zero-width, bidirectional, tag and other invisible ones.
+//!
+//! Some invisible characters belong where they stand: joiners inside emoji and inside words of scripts that need
+//! them, variation selectors after what they vary. Those are not reported.
+
+use serde::{Deserialize, Serialize};
+
+/// A hidden character and its place, counted in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HiddenCharacter {
+    pub index: usize,
+    pub kind: HiddenKind,
+}
+
+/// Families of characters that hide or disguise text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HiddenKind {
+    /// Takes no room: spaces and joiners of no width.
+    ZeroWidth,
+    /// Reorders what is shown.
+    Bidirectional,
+    /// A copy of ASCII that no screen shows.
+    Tag,
+    /// Selects a variant of nothing, so it can only carry data.
+    VariationSelector,
+    /// Moves the cursor or colours the screen.
+    Control,
+    /// Anything else that is not shown.
+    Invisible,
+}
+
+impl HiddenKind {
+    /// The name shown to people and programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ZeroWidth => "zero-width",
+            Self::Bidirectional => "bidirectional",
+            Self::Tag => "tag",
+            Self::VariationSelector => "variation-selector",
+            Self::Control => "control",
+            Self::Invisible => "invisible",
+        }
+    }
+}
+
+/// Every hidden character of a text.
+pub fn hidden_characters(text: &str) -> Vec<HiddenCharacter> {
+    if text.bytes().all(|byte| byte >= b' ' && byte != 0x7f && byte.is_ascii() || is_space(byte)) {
+        return Vec::new();
+    }
+    let letters: Vec<char> = text.chars().collect();
+    let flags = flag_tags(&letters);
+    let mut hidden = Vec::new();
+    for (index, letter) in letters.iter().enumerate() {
+        let around = Around { letters: &letters, index };
+        let kind = match suspicion(*letter) {
+            Suspicion::None => continue,
+            Suspicion::Always(kind) => kind,
+            Suspicion::Joiner if around.joiner_belongs() => continue,
+            Suspicion::Joiner => HiddenKind::ZeroWidth,
+            Suspicion::Selector if around.selector_belongs() => continue,
+            Suspicion::Selector => HiddenKind::VariationSelector,
+            Suspicion::Tag if flags.get(index) == Some(&true) => continue,
+            Suspicion::Tag => HiddenKind::Tag,
+        };
+        hidden.push(HiddenCharacter { index, kind });
+    }
+    hidden
+}
+
+/// The text with each hidden character spelled out; a run of tag characters as the ASCII it stands for.
+pub fn reveal(text: &str) -> String {
+    let hidden = hidden_characters(text);
+    let mut hidden = hidden.iter().peekable();
+    let mut shown = String::new();
+    let mut tags = String::new();
+    for (index, letter) in text.chars().enumerate() {
+        let is_hidden = hidden.next_if(|one: &&HiddenCharacter| one.index == index).is_some();
+        if is_hidden && let Some(plain) = tag_letter(letter) {
+            tags.push(plain);
+            continue;
+        }
+        close_tags(&mut shown, &mut tags);
+        if is_hidden {
+            shown.push_str(&format!("‹U+{:04X}›", u32::from(letter)));
+        } else {
+            shown.push(letter);
+        }
+    }
+    close_tags(&mut shown, &mut tags);
+    shown
+}
+
+fn close_tags(shown: &mut String, tags: &mut String) {
+    if !tags.is_empty() {
+        shown.push_str(&format!("‹tags: {tags}›"));
+        tags.clear();
+    }
+}
+
+/// The ASCII letter a tag character stands for.
+fn tag_letter(letter: char) -> Option<char> {
+    let code = u32::from(letter).checked_sub(0xE0000)?;
+    (0x20..=0x7E).contains(&code).then(|| char::from_u32(code)).flatten()
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | b'\r')
+}
+
+enum Suspicion {
+    None,
+    Always(HiddenKind),
+    /// Zero-width joiner and non-joiner.
+    Joiner,
+    Selector,
+    Tag,
+}
+
+fn suspicion(letter: char) -> Suspicion {
+    use HiddenKind::{Bidirectional, Control, Invisible, ZeroWidth};
+    match letter {
+        '\t' | '\n' | '\r' => Suspicion::None,
+        '\u{200C}' | '\u{200D}' => Suspicion::Joiner,
+        '\u{200B}' | '\u{2060}' | '\u{FEFF}' | '\u{180E}' => Suspicion::Always(ZeroWidth),
+        '\u{061C}'
+        | '\u{200E}'
+        | '\u{200F}'
+        | '\u{202A}'..='\u{202E}'
+        | '\u{2066}'..='\u{2069}' => Suspicion::Always(Bidirectional),
+        '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}' | '\u{180B}'..='\u{180D}' => {
+            Suspicion::Selector
+        }
+        '\u{E0000}'..='\u{E007F}' => Suspicion::Tag,
+        '\u{00AD}'
+        | '\u{034F}'
+        | '\u{115F}'
+        | '\u{1160}'
+        | '\u{17B4}'
+        | '\u{17B5}'
+        | '\u{2061}'..='\u{2065}'
+        | '\u{206A}'..='\u{206F}'
+        | '\u{3164}'
+        | '\u{FFA0}'
+        | '\u{FFF0}'..='\u{FFFB}'
+        | '\u{1BCA0}'..='\u{1BCA3}'
+        | '\u{1D173}'..='\u{1D17A}'
+        | '\u{E0080}'..='\u{E00FF}'
+        | '\u{E01F0}'..='\u{E0FFF}' => Suspicion::Always(Invisible),
+        letter if letter.is_control() => Suspicion::Always(Control),
+        _ => Suspicion::None,
+    }
+}
+
+/// A character with its neighbours.
+struct Around<'a> {
+    letters: &'a [char],
+    index: usize,
+}
+
+impl Around<'_> {
+    fn before(&self) -> Option<char> {
+        self.index.checked_sub(1).and_then(|index| self.letters.get(index)).copied()
+    }
+
+    fn after(&self) -> Option<char> {
+        self.letters.get(self.index + 1).copied()
+    }
+
+    /// A joiner belongs between two pictographs, or beside a letter of a script that is written with joiners. Two
+    /// joiners in a row join nothing.
+    fn joiner_belongs(&self) -> bool {
+        let is_joiner = |letter: Option<char>| matches!(letter, Some('\u{200C}' | '\u{200D}'));
+        if is_joiner(self.before()) || is_joiner(self.after()) {
+            return false;
+        }
+        let joins_emoji = self.letters.get(self.index) == Some(&'\u{200D}')
+            && self.before().is_some_and(ends_pictograph)
+            && self.after().is_some_and(is_pictograph);
+        joins_emoji
+            || self.before().is_some_and(is_in_joining_script)
+            || self.after().is_some_and(is_in_joining_script)
+    }
+
+    /// A selector belongs after a character that has variants: a symbol, a digit of a keycap, an ideograph, a letter
+    /// of a script with variants.
+    fn selector_belongs(&self) -> bool {
+        let Some(base) = self.before() else { return false };
+        match self.letters.get(self.index) {
+            Some('\u{FE0E}' | '\u{FE0F}') => {
+                is_pictograph(base) || matches!(base, '0'..='9' | '#' | '*')
+            }
+            Some('\u{FE00}'..='\u{FE0D}') => is_ideograph(base) || is_mathematical(base),
+            Some('\u{E0100}'..='\u{E01EF}') => is_ideograph(base),
+            Some('\u{180B}'..='\u{180D}') => matches!(base, '\u{1800}'..='\u{18AA}'),
+            _ => false,
+        }
+    }
+}
+
+/// Marks the tag characters of flags: a black flag, a short code and the cancelling tag.
+fn flag_tags(letters: &[char]) -> Vec<bool> {
+    let mut marked = vec![false; letters.len()];
+    for start in letters.iter().enumerate().filter(|(_, letter)| **letter == '\u{1F3F4}') {
+        let code: Vec<usize> = letters
+            .iter()
+            .enumerate()
+            .skip(start.0 + 1)
+            .take_while(|(_, letter)| matches!(letter, '\u{E0030}'..='\u{E0039}' | '\u{E0061}'..='\u{E007A}'))
+            .map(|(index, _)| index)
+            .collect();
+        let end = start.0 + 1 + code.len();
+        // Codes of regions have a country and at most three letters more.
+        if (3..=6).contains(&code.len()) && letters.get(end) == Some(&'\u{E007F}') {
+            for index in code.into_iter().chain([end]) {
+                if let Some(mark) = marked.get_mut(index) {
+                    *mark = true;
+                }
+            }
+        }
+    }
+    marked
+}
+
+/// The last character of a pictograph: itself, its skin tone or its variation selector.
+fn ends_pictograph(letter: char) -> bool {
+    letter == '\u{FE0F}' || is_pictograph(letter)
+}
+
+fn is_pictograph(letter: char) -> bool {
+    matches!(letter,
+        '\u{00A9}' | '\u{00AE}' | '\u{203C}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{24C2}'
+        | '\u{3030}' | '\u{303D}' | '\u{3297}' | '\u{3299}'
+        | '\u{2190}'..='\u{21FF}' | '\u{2300}'..='\u{23FF}' | '\u{25A0}'..='\u{27BF}'
+        | '\u{2900}'..='\u{297F}' | '\u{2B00}'..='\u{2BFF}' | '\u{1F000}'..='\u{1FAFF}')
+}
+
+fn is_ideograph(letter: char) -> bool {
+    matches!(letter,
+        '\u{2E80}'..='\u{303F}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}'
+        | '\u{F900}'..='\u{FAFF}' | '\u{FF00}'..='\u{FF60}' | '\u{20000}'..='\u{3FFFF}')
+}
+
+fn is_mathematical(letter: char) -> bool {
+    matches!(letter, '\u{2200}'..='\u{22FF}' | '\u{2A00}'..='\u{2AFF}')
+}
+
+/// Scripts whose words are written with joiners: Arabic and its relatives, the scripts of India and South-East Asia,
+/// Mongolian.
+fn is_in_joining_script(letter: char) -> bool {
+    matches!(letter,
+        '\u{0600}'..='\u{061B}' | '\u{061D}'..='\u{08FF}' | '\u{0900}'..='\u{0DFF}'
+        | '\u{0F00}'..='\u{109F}' | '\u{1700}'..='\u{17B3}' | '\u{17B6}'..='\u{180A}'
+        | '\u{1810}'..='\u{18AF}' | '\u{1900}'..='\u{1AAF}' | '\u{1B00}'..='\u{1C4F}'
+        | '\u{A800}'..='\u{A8FF}' | '\u{A900}'..='\u{A95F}' | '\u{A980}'..='\u{ABFF}'
+        | '\u{FB50}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFC}' | '\u{10A00}'..='\u{10AFF}'
+        | '\u{10D00}'..='\u{10D3F}' | '\u{10F30}'..='\u{10FFF}' | '\u{11000}'..='\u{11FFF}'
+        | '\u{1E900}'..='\u{1E95F}')
+}

@@ -1,0 +1,133 @@
+//! Where CMP tools live: a folder of tool folders, or a folder that is one itself.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::{CONFIG_NAMES, Loaded, MAX_CANDIDATES, list, read_text, unreadable};
+use crate::{CmpFiles, Diagnostic, Format, Layer, Severity, SourceFile};
+
+/// The folder of a tool's files, in the order they are preferred.
+const FOLDERS: [&str; 2] = ["cmp", ".cmp"];
+const MANIFEST: &str = "manifest.json";
+const CAPABILITY: &str = "capability.json";
+/// The largest manifest, in bytes.
+const MAX_MANIFEST_BYTES: u64 = 131_072;
+/// The largest file of intents, in bytes.
+const MAX_CAPABILITY_BYTES: u64 = 1 << 20;
+
+impl Loaded {
+    /// Reads the tools in a folder, by name. A folder that is not there holds none.
+    pub(crate) fn cmp_tools(dir: &Path) -> Self {
+        let mut loaded = Self { watched: vec![dir.to_owned()], ..Self::default() };
+        let mut names = match list(dir) {
+            Ok(names) => names,
+            Err(error) => {
+                if error.kind() != std::io::ErrorKind::NotFound {
+                    loaded.diagnostics.push(unreadable(&error).in_file(dir));
+                }
+                return loaded;
+            }
+        };
+        names.sort();
+        names.truncate(MAX_CANDIDATES);
+        for name in names.iter().filter(|name| !name.starts_with('.')) {
+            let tool = dir.join(name);
+            // Links count: people link the checkout of a tool here.
+            if !tool.is_dir() {
+                continue;
+            }
+            if cmp_folder(&tool).is_none() {
+                loaded.watched.push(tool.clone());
+                loaded.diagnostics.push(not_a_tool(&tool));
+                continue;
+            }
+            loaded.add_cmp_tool(&tool);
+        }
+        loaded
+    }
+
+    /// Reads a folder that is one tool.
+    pub(crate) fn cmp_tool(dir: &Path) -> Self {
+        let mut loaded = Self { watched: vec![dir.to_owned()], ..Self::default() };
+        if cmp_folder(dir).is_some() {
+            loaded.add_cmp_tool(dir);
+        } else {
+            // This very folder was named, so that it is a mistake.
+            let problem = Diagnostic { severity: Severity::Error, ..not_a_tool(dir) };
+            loaded.diagnostics.push(problem);
+        }
+        loaded
+    }
+
+    fn add_cmp_tool(&mut self, dir: &Path) {
+        let Some(manifest) = cmp_file(dir, MANIFEST) else { return };
+        let capability_path =
+            cmp_file(dir, CAPABILITY).unwrap_or_else(|| manifest.with_file_name(CAPABILITY));
+        self.watched.push(dir.to_owned());
+        for path in [&manifest, &capability_path] {
+            self.watched.extend(path.parent().map(Path::to_owned));
+        }
+        let capability = if capability_path.exists() {
+            read_text(&capability_path, MAX_CAPABILITY_BYTES)
+        } else {
+            let message = format!("the tool has no `{CAPABILITY}`");
+            Err(Diagnostic::error("missing-file", message)
+                .with_fix("write it beside the manifest, with the tool's intents"))
+        };
+        let bin = Some(dir.join("bin")).filter(|bin| bin.is_dir());
+        // Commands run in other folders than this one.
+        let bin = bin.map(|bin| bin.canonicalize().unwrap_or(bin));
+        let files = CmpFiles { dir: dir.to_owned(), capability_path, capability, bin };
+        self.files.push(SourceFile {
+            text: read_text(&manifest, MAX_MANIFEST_BYTES),
+            path: manifest,
+            layer: Layer::Cmp,
+            format: Format::Cmp(Box::new(files)),
+        });
+    }
+}
+
+/// Whether a folder is a CMP tool.
+pub(crate) fn is_cmp_tool(dir: &Path) -> bool {
+    cmp_folder(dir).is_some()
+}
+
+/// Whether a folder is a place for CMP tools: one of its folders is a tool, and no config stands in it.
+pub(crate) fn holds_cmp_tools(dir: &Path) -> bool {
+    let is_deck = CONFIG_NAMES.iter().any(|name| dir.join(name).exists());
+    let mut names = list(dir).unwrap_or_default().into_iter();
+    !is_deck && names.any(|name| !name.starts_with('.') && is_cmp_tool(&dir.join(name)))
+}
+
+/// The tool's folder that a file belongs to, when it is one of a tool's two files.
+pub(crate) fn cmp_tool_of(file: &Path) -> Option<PathBuf> {
+    let name = file.file_name()?;
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let real = folder.canonicalize().ok()?;
+    let is_known = [MANIFEST, CAPABILITY].iter().any(|known| name == *known)
+        && FOLDERS.iter().any(|known| real.ends_with(known));
+    is_known.then(|| {
+        folder
+            .parent()
+            .filter(|dir| !dir.as_os_str().is_empty())
+            .map_or_else(|| folder.join(".."), Path::to_owned)
+    })
+}
+
+fn cmp_folder(dir: &Path) -> Option<PathBuf> {
+    cmp_file(dir, MANIFEST).and_then(|manifest| manifest.parent().map(Path::to_owned))
+}
+
+fn cmp_file(dir: &Path, name: &str) -> Option<PathBuf> {
+    let mut places = FOLDERS.iter().map(|folder| dir.join(folder).join(name));
+    places.find(|path| fs::symlink_metadata(path).is_ok())
+}
+
+fn not_a_tool(dir: &Path) -> Diagnostic {
+    Diagnostic::warning("not-a-tool", "there is no `cmp/manifest.json` in this folder")
+        .with_fix("add the manifest, or take the folder away")
+        .in_file(dir)
+}

@@ -1,0 +1,61 @@
+//! Which artifacts a client was told of, where that is what lets it read them.
+
+use std::collections::HashSet;
+
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+
+/// How many are remembered; a client that was told of more reads the later ones in time.
+const MOST: usize = 4096;
+
+/// How every artifact's URI begins.
+const PREFIX: &str = "capdeck://artifacts/";
+
+/// The URIs of artifacts in a client's results. A client that has only some tools of a capability may read what they
+/// gave it, and nothing that other tools gave to others.
+#[derive(Debug, Default)]
+pub(crate) struct HandedOut(Mutex<HashSet<String>>);
+
+impl HandedOut {
+    /// Remembers every artifact that a result names.
+    pub(crate) fn note(&self, result: &RawValue) {
+        let found = uris(result.get());
+        let mut known = self.0.lock();
+        for uri in found {
+            if known.len() < MOST {
+                known.insert(uri);
+            }
+        }
+    }
+
+    pub(crate) fn has(&self, uri: &str) -> bool {
+        self.0.lock().contains(uri)
+    }
+}
+
+/// Every artifact that a text names, without queries.
+pub(crate) fn uris(text: &str) -> Vec<String> {
+    let ends =
+        |letter: char| !(letter.is_ascii_alphanumeric() || "-._~%/!$&'()*+,;=:@".contains(letter));
+    let tails = text.split(PREFIX).skip(1);
+    let uri = |tail: &str| {
+        let path = tail.split(ends).next().unwrap_or_default();
+        format!("{PREFIX}{path}")
+    };
+    tails.map(uri).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uris_are_found_wherever_they_stand() {
+        let text = r#"{"a":"capdeck://artifacts/x/1/out.txt","b":"see capdeck://artifacts/y/2/b%20c?offset=1 now"}"#;
+        assert_eq!(
+            uris(text),
+            ["capdeck://artifacts/x/1/out.txt", "capdeck://artifacts/y/2/b%20c"]
+        );
+        assert!(uris("capdeck://artifact/x").is_empty());
+    }
+}

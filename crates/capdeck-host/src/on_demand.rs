@@ -1,0 +1,208 @@
+//! `setup_tools`: what a client wants to use, and how that is called. `call_tool` then runs it.
+//!
+//! A client with a connection of its own sets up once and may then call; what it set up is a list of names, told against
+//! the catalog of the moment. Requests that stand alone carry no such list, so there setting up only informs.
+
+mod correction;
+
+use std::collections::BTreeSet;
+
+use capdeck_backend::{CallError, ErrorCode};
+use capdeck_catalog::{Capability, Selection, brief_signature, nearest};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::{json, value::RawValue};
+
+use crate::{
+    Continuity, Session, View,
+    discover::Hurry,
+    meta_tools::{answer_with, parse},
+    view::qualified,
+};
+
+pub(crate) use correction::correctable;
+
+/// What one client set up, by name, in the order in which it did.
+#[derive(Debug, Default)]
+pub(crate) struct SetUp(Mutex<Vec<String>>);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    skills: Names,
+}
+
+/// Agents that want one thing often forget the brackets.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Names {
+    Several(Vec<String>),
+    One(String),
+}
+
+/// The answer of `setup_tools`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    success: bool,
+    message: String,
+    skills: Vec<String>,
+    active_skills: Vec<String>,
+    tools: Vec<String>,
+    hint: String,
+    /// Capabilities whose tools could not be listed, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unavailable: Vec<Unavailable>,
+}
+
+#[derive(Serialize)]
+struct Unavailable {
+    capability: String,
+    reason: String,
+}
+
+impl Session {
+    /// The `setup_tools` tool. Either everything that is asked for is set up, or nothing.
+    pub(crate) async fn setup_tools_tool(
+        &self,
+        arguments: Option<&RawValue>,
+    ) -> Result<Box<RawValue>, CallError> {
+        let view = self.view();
+        let asked: Arguments =
+            parse("setup_tools", arguments).map_err(|error| error.hint(what_there_is(&view)))?;
+        let asked = match asked.skills {
+            Names::Several(names) => names,
+            Names::One(name) => vec![name],
+        };
+        let mut wanted = Vec::new();
+        for name in &asked {
+            wanted.push(view.bundle(name).ok_or_else(|| unknown(&view, name))?);
+        }
+        let names: Vec<String> = wanted.into_iter().map(|bundle| bundle.id).collect();
+        let active = self.set_up.with(&names);
+        let chosen = selection(&view, &active);
+        let asking = view.chosen_capabilities(&chosen).into_iter();
+        let failures = self.host.discover_unknown(asking, &self.connections, Hurry::OwnListOnly);
+        let failures = failures.await;
+        if self.continuity == Continuity::Connection {
+            self.set_up.keep(&active);
+        }
+
+        let view = self.view();
+        let tools: Vec<String> = view
+            .chosen_tools(&chosen)
+            .iter()
+            .map(|(capability, tool)| {
+                brief_signature(&qualified(capability.definition.id.as_str(), tool.name()), tool)
+            })
+            .collect();
+        let answer = Answer {
+            success: true,
+            message: format!(
+                "{} set up, {} in all, {}",
+                counted(names.len(), "skill"),
+                active.len(),
+                counted(tools.len(), "tool")
+            ),
+            hint: match asked.is_empty() {
+                true => what_there_is(&view),
+                false => "`call_tool` with a name and `data`; arguments without a type are strings, `?` may be left out".to_owned(),
+            },
+            skills: asked,
+            active_skills: active,
+            tools,
+            unavailable: failures
+                .into_iter()
+                .map(|(id, error)| Unavailable { capability: id.to_string(), reason: error.to_string() })
+                .collect(),
+        };
+        let structured = serde_json::to_value(&answer).unwrap_or_default();
+        answer_with(&structured, structured.to_string())
+    }
+
+    /// Refuses a tool that this client did not set up. `Ok` for what is reached in other ways, too.
+    pub(crate) fn check_set_up(
+        &self,
+        view: &View,
+        capability: &Capability,
+        tool: &str,
+    ) -> Result<(), CallError> {
+        let remembers = self.continuity == Continuity::Connection;
+        if !remembers || !view.is_on_demand(capability) || view.is_searchable(capability) {
+            return Ok(());
+        }
+        let ids = view.catalog().with_sets(capability);
+        if selection_has(view, &self.set_up.names(), &ids, tool) {
+            return Ok(());
+        }
+        let leads = |bundle: &&crate::view::Bundle| bundle.tools.has(&ids, tool);
+        let bundles = view.bundles();
+        let with = bundles
+            .iter()
+            .find(leads)
+            .map_or_else(|| format!("@{}", capability.definition.id), |bundle| bundle.id.clone());
+        let name = qualified(capability.definition.id.as_str(), tool);
+        let call = json!({ "skills": [with] });
+        Err(CallError::new(ErrorCode::Denied, format!("`{name}` is not activated for this client"))
+            .hint(format!("first call `setup_tools` with {call}")))
+    }
+}
+
+impl SetUp {
+    fn names(&self) -> Vec<String> {
+        self.0.lock().clone()
+    }
+
+    /// What is set up once these are, too.
+    fn with(&self, more: &[String]) -> Vec<String> {
+        let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
+        for name in self.0.lock().iter().chain(more) {
+            if seen.insert(name.clone()) {
+                all.push(name.clone());
+            }
+        }
+        all
+    }
+
+    /// Adds what is new. Another call of the same client may have added something meanwhile.
+    fn keep(&self, active: &[String]) {
+        let all = self.with(active);
+        *self.0.lock() = all;
+    }
+}
+
+fn selection(view: &View, names: &[String]) -> Selection {
+    let bundles = names.iter().filter_map(|name| view.bundle(name));
+    let mut chosen = Selection::default();
+    for bundle in bundles {
+        chosen.extend(bundle.tools);
+    }
+    chosen
+}
+
+fn selection_has(view: &View, names: &[String], ids: &[&str], tool: &str) -> bool {
+    names.iter().filter_map(|name| view.bundle(name)).any(|bundle| bundle.tools.has(ids, tool))
+}
+
+fn unknown(view: &View, name: &str) -> CallError {
+    let bundles = view.bundles();
+    let ids = || bundles.iter().map(|bundle| bundle.id.as_str());
+    let message = format!("there is no skill or capability `{name}`, so nothing was set up");
+    let error = CallError::new(ErrorCode::RequestInvalid, message);
+    let there_is = what_there_is(view);
+    match nearest(name, ids()) {
+        Some(near) => error
+            .hint(format!("did you mean `{near}`? {there_is}"))
+            .data(json!({ "nearest": near })),
+        None => error.hint(there_is),
+    }
+}
+
+fn what_there_is(view: &View) -> String {
+    let ids: Vec<String> = view.bundles().into_iter().map(|bundle| bundle.id).collect();
+    format!("there are: {}", ids.join(", "))
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}

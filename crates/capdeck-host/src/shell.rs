@@ -1,0 +1,245 @@
+//! The deck as commands of a shell: what the words of a command line mean.
+
+use std::sync::Arc;
+
+use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_catalog::{
+    Capability, Catalog, CommandNames, Discovery, RawObject, Tool, Unfound, command_word,
+    tool_by_word,
+};
+use capdeck_definition::Layer;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::Session;
+
+/// What the first words of a command line name.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ShellPlace {
+    /// No word: every group, and the commands that are in none.
+    Everything(Vec<ShellGroup>, Vec<ShellCommand>),
+    /// One group and its tools.
+    Group(ShellGroup, Vec<ShellCommand>),
+    /// One tool.
+    Tool(Box<ShellTool>),
+}
+
+/// A capability as a group of commands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShellGroup {
+    /// The word to type.
+    pub command: String,
+    pub capability: String,
+    pub name: String,
+    pub description: String,
+    /// How many tools it has; `None` while nobody has asked it.
+    pub tools: Option<usize>,
+}
+
+/// A tool as a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShellCommand {
+    /// The word to type after the group's.
+    pub command: String,
+    /// The tool's own name.
+    pub tool: String,
+    pub description: String,
+}
+
+/// One tool with everything a command line needs of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShellTool {
+    pub capability: String,
+    /// The words to type, such as `github create-issue`.
+    pub command: String,
+    /// How many words named it; the rest are its arguments.
+    pub words: usize,
+    /// The backend's definition, as sent.
+    pub definition: RawObject,
+    /// True when a call needs the person's word first.
+    pub asks: bool,
+}
+
+impl Session {
+    /// What these words name, at most the first two of them. Connects only when a group's tools are not known yet.
+    pub async fn find_command(
+        &self,
+        words: &[String],
+        context: &CallContext,
+    ) -> Result<ShellPlace, CallError> {
+        let catalog = self.catalog();
+        let names = CommandNames::of(&catalog);
+        let Some(first) = words.first() else {
+            let ungrouped = self.ungrouped(&catalog);
+            let is_group = |one: &Arc<Capability>| {
+                ungrouped.is_none_or(|ungrouped| !Arc::ptr_eq(ungrouped, one))
+            };
+            let groups = names.groups().filter(|(_, one)| is_group(one));
+            let groups = groups.map(|(word, capability)| group(word, capability)).collect();
+            let known = ungrouped.and_then(|one| one.discovery.as_ref());
+            let tools = known.iter().flat_map(|known| &known.tools);
+            return Ok(ShellPlace::Everything(groups, tools.map(|tool| command(tool)).collect()));
+        };
+        // A command of the project's file that is in no group is a word by itself.
+        if let Some(ungrouped) = self.ungrouped(&catalog)
+            && let Some(known) = &ungrouped.discovery
+            && names.group(first).is_err()
+            && tool_by_word(&known.tools, first).is_ok()
+        {
+            return self.find_in(ungrouped, first, 1, context).await;
+        }
+        let capability = match (names.group(first), first.split_once('.')) {
+            (Ok(capability), _) => capability,
+            // `group.tool` in one word, as tools are named elsewhere.
+            (Err(unfound), Some((id, tool))) => match names.group(id) {
+                Ok(capability) => return self.find_in(capability, tool, 1, context).await,
+                Err(_) => return Err(self.no_group(first, unfound)),
+            },
+            (Err(unfound), None) => return Err(self.no_group(first, unfound)),
+        };
+        match words.get(1) {
+            Some(tool) => self.find_in(capability, tool, 2, context).await,
+            None => {
+                let known = self.offered(capability, context).await?;
+                let word = command_word(capability.definition.id.as_str());
+                let commands = known.tools.iter().map(|tool| command(tool)).collect();
+                let group =
+                    ShellGroup { tools: Some(known.tools.len()), ..group(&word, capability) };
+                Ok(ShellPlace::Group(group, commands))
+            }
+        }
+    }
+
+    async fn find_in(
+        &self,
+        capability: &Arc<Capability>,
+        word: &str,
+        words: usize,
+        context: &CallContext,
+    ) -> Result<ShellPlace, CallError> {
+        let id = capability.definition.id.as_str();
+        let known = self.offered(capability, context).await?;
+        let tool = match tool_by_word(&known.tools, word) {
+            Ok(tool) => tool.clone(),
+            Err(Unfound::Ambiguous { names }) => {
+                return Err(ambiguous(&format!("several tools of `{id}`"), word, &names));
+            }
+            // Told as any other call is: the backend may have changed, or the tool may be held.
+            Err(Unfound::Unknown { .. }) => match self.find_tool(capability, word, context).await {
+                Ok(Some(tool)) => tool,
+                Ok(None) => return Err(self.unknown_tool(capability, word)),
+                Err(error) => return Err(self.with_nearest_word(error, &known, id, word)),
+            },
+        };
+        let asks = self.is_asked_about(capability, &tool).await?;
+        Ok(ShellPlace::Tool(Box::new(ShellTool {
+            capability: id.to_owned(),
+            command: match words {
+                1 if self.is_ungrouped(id) => command_word(tool.name()),
+                _ => format!("{} {}", command_word(id), command_word(tool.name())),
+            },
+            words,
+            definition: tool.raw().clone(),
+            asks,
+        })))
+    }
+
+    /// The capability that holds those commands of the project's capability file that are in no group.
+    fn ungrouped<'c>(&self, catalog: &'c Catalog) -> Option<&'c Arc<Capability>> {
+        let deck = self.host.deck();
+        let id = deck.capability_file.as_ref()?.ids.groups.get(&None)?;
+        let capability = catalog.get(id.as_str())?;
+        let is_of_file = capability.definition.source.layer == Layer::ProjectCapabilityFile;
+        (is_of_file && capability.is_usable()).then_some(capability)
+    }
+
+    /// What the capability offers: as known, or asked now.
+    async fn offered(
+        &self,
+        capability: &Arc<Capability>,
+        context: &CallContext,
+    ) -> Result<Arc<Discovery>, CallError> {
+        match &capability.discovery {
+            Some(known) => Ok(known.clone()),
+            None => self.check(capability.definition.id.as_str(), context).await.outcome,
+        }
+    }
+
+    fn is_ungrouped(&self, id: &str) -> bool {
+        self.ungrouped(&self.catalog()).is_some_and(|one| one.definition.id.as_str() == id)
+    }
+
+    fn no_group(&self, word: &str, unfound: Unfound) -> CallError {
+        match unfound {
+            Unfound::Ambiguous { names } => ambiguous("several groups", word, &names),
+            Unfound::Unknown { nearest } => {
+                // A capability that is there and cannot be used says why.
+                if let Err(error) = self.capability(word)
+                    && error.code != ErrorCode::ServerNotFound
+                {
+                    return error;
+                }
+                let error = CallError::new(
+                    ErrorCode::ServerNotFound,
+                    format!("there is no group `{word}`"),
+                );
+                match nearest {
+                    Some(near) => error
+                        .hint(format!("did you mean `{near}`?"))
+                        .data(json!({ "nearest": near })),
+                    None => error.hint("see what there is with: capdeck sh"),
+                }
+            }
+        }
+    }
+
+    /// The nearest name as it would be typed.
+    fn with_nearest_word(
+        &self,
+        error: CallError,
+        known: &Discovery,
+        id: &str,
+        word: &str,
+    ) -> CallError {
+        if error.code != ErrorCode::ToolNotFound {
+            return error;
+        }
+        let error = CallError::new(ErrorCode::ToolNotFound, error.message);
+        match tool_by_word(&known.tools, word) {
+            Err(Unfound::Unknown { nearest: Some(near) }) => {
+                error.hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near }))
+            }
+            _ => error.hint(format!("see its tools with: capdeck sh {}", command_word(id))),
+        }
+    }
+}
+
+fn group(word: &str, capability: &Capability) -> ShellGroup {
+    let definition = &capability.definition;
+    ShellGroup {
+        command: word.to_owned(),
+        capability: definition.id.to_string(),
+        name: definition.name.clone(),
+        description: definition.description.trim().to_owned(),
+        tools: capability.discovery.as_ref().map(|known| known.tools.len()),
+    }
+}
+
+fn command(tool: &Tool) -> ShellCommand {
+    ShellCommand {
+        command: command_word(tool.name()),
+        tool: tool.name().to_owned(),
+        description: tool.description().or_else(|| tool.title()).unwrap_or_default(),
+    }
+}
+
+fn ambiguous(what: &str, word: &str, names: &[String]) -> CallError {
+    let list: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    CallError::new(ErrorCode::RequestInvalid, format!("{what} are called `{word}`"))
+        .hint(format!("write the name as it is, one of: {}", list.join(", ")))
+        .data(json!({ "names": names }))
+}

@@ -1,0 +1,134 @@
+//! What is set up before it is called: the tool for that, and what it can be asked for.
+
+use std::sync::Arc;
+
+use capdeck_catalog::{Capability, Selection, SkillTools, Tool, estimate_tokens};
+use capdeck_definition::Backend;
+use serde_json::{json, value::RawValue};
+
+use super::View;
+use crate::raw;
+
+/// What the whole tool may cost, however much there is to set up.
+const MOST: usize = 200;
+/// What it costs at least; a budget with less room does not make it shorter.
+const LEAST: usize = 110;
+
+/// Runs a tool that was set up. The same as beside `search`, but for where names come from.
+pub(super) const CALL_TOOL: &str = r#"{"name":"call_tool","description":"Run a tool that was set up. Wrong arguments answer with its schema.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name in the signature"},"data":{"type":"object","description":"Its arguments"}},"required":["name","data"]}}"#;
+
+/// Something that can be set up, by the name that clients use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bundle {
+    pub(crate) id: String,
+    pub(crate) tools: Selection,
+}
+
+impl View {
+    /// True when the capability's tools are set up before they are called.
+    pub fn is_on_demand(&self, capability: &Capability) -> bool {
+        self.on_demand.contains(&capability.definition.id)
+    }
+
+    /// True when `setup_tools` is listed.
+    pub fn offers_setup(&self) -> bool {
+        !self.on_demand.is_empty()
+    }
+
+    /// Everything that can be set up, skills first: they say what they are for.
+    pub(crate) fn bundles(&self) -> Vec<Bundle> {
+        let skills = self.catalog.skills().iter().filter(|skill| self.reaches_some_of(skill));
+        let skills =
+            skills.map(|skill| Bundle { id: skill.id.clone(), tools: skill.tools.clone() });
+        let is_empty =
+            |one: &Capability| one.discovery.as_ref().is_some_and(|known| known.tools.is_empty());
+        let capabilities = self
+            .catalog
+            .capabilities()
+            .filter(|one| self.is_on_demand(one) && one.definition.member_of.is_none())
+            .filter(|one| !is_empty(one))
+            .map(|one| {
+                let id = one.definition.id.as_str();
+                Bundle { id: format!("@{id}"), tools: Selection::whole(id) }
+            });
+        skills.chain(capabilities).collect()
+    }
+
+    /// What a client means by a name: a skill, a capability as `@id` or as `id`.
+    pub(crate) fn bundle(&self, name: &str) -> Option<Bundle> {
+        let bundles = self.bundles();
+        let whole = format!("@{name}");
+        let by = |id: &str| bundles.iter().find(|bundle| bundle.id == id).cloned();
+        by(name).or_else(|| by(&whole))
+    }
+
+    /// The tools of a choice that this client reaches, each with its capability, in a fixed order.
+    pub(crate) fn chosen_tools(&self, chosen: &Selection) -> Vec<(Arc<Capability>, Arc<Tool>)> {
+        let reached = self.chosen_capabilities(chosen);
+        let of_one = |capability: &Arc<Capability>| {
+            let ids = self.catalog.with_sets(capability);
+            let known = capability.discovery.iter().flat_map(|known| &known.tools);
+            let chosen = known.filter(|tool| chosen.has(&ids, tool.name()));
+            chosen.map(|tool| (capability.clone(), tool.clone())).collect::<Vec<_>>()
+        };
+        reached.iter().flat_map(of_one).collect()
+    }
+
+    /// The capabilities of a choice that this client reaches. A set's own tools only lead to its members, which are
+    /// here themselves.
+    pub(crate) fn chosen_capabilities(&self, chosen: &Selection) -> Vec<Arc<Capability>> {
+        let is_set = |one: &Capability| matches!(one.definition.backend, Backend::Caplets(_));
+        let all = self.catalog.capabilities();
+        let reached = all.filter(|one| self.reaches(one) && !is_set(one));
+        reached.filter(|one| chosen.has_some_of(&self.catalog.with_sets(one))).cloned().collect()
+    }
+
+    /// The tool that sets up, naming what there is as far as there is room, and how many names that left out.
+    pub(super) fn setup_tool(&self, room: usize) -> Option<(Box<RawValue>, usize)> {
+        let names: Vec<String> = self.bundles().into_iter().map(|bundle| bundle.id).collect();
+        let room = room.clamp(LEAST, MOST);
+        let mut named = names.len();
+        loop {
+            let tool = rendered(&names, named)?;
+            if named == 0 || estimate_tokens(tool.get()) <= room {
+                return Some((tool, names.len() - named));
+            }
+            named -= 1;
+        }
+    }
+
+    fn reaches_some_of(&self, skill: &SkillTools) -> bool {
+        !self.chosen_capabilities(&skill.tools).is_empty()
+    }
+}
+
+fn rendered(names: &[String], named: usize) -> Option<Box<RawValue>> {
+    let mut text =
+        "Set up the tools of skills, or of `@capability`. Returns signatures for `call_tool`."
+            .to_owned();
+    let shown: Vec<&str> = names.iter().take(named).map(String::as_str).collect();
+    if !shown.is_empty() {
+        text.push_str(&format!(" Here: {}", shown.join(", ")));
+        if named < names.len() {
+            text.push_str(&format!(" and {} more", names.len() - named));
+        }
+        text.push('.');
+    }
+    if named < names.len() {
+        text.push_str(" `[]` lists all.");
+    }
+    let tool = raw::object([
+        ("name", json!("setup_tools")),
+        ("description", json!(text)),
+        (
+            "inputSchema",
+            json!({
+                "type": "object",
+                "properties": { "skills": { "type": "array", "items": { "type": "string" } } },
+                "required": ["skills"],
+            }),
+        ),
+        ("annotations", json!({ "readOnlyHint": true })),
+    ]);
+    serde_json::value::to_raw_value(&tool).ok()
+}

@@ -1,0 +1,82 @@
+//! The tool that somebody means by a name, in one of the spellings that agents use.
+
+use std::sync::Arc;
+
+use capdeck_catalog::{Capability, nearest};
+
+use super::View;
+
+/// What a name leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SpokenName {
+    /// A capability and a tool. The tool need not exist when the capability was never asked.
+    Tool(String, String),
+    /// Several tools, in the form that tells them apart.
+    Several(Vec<String>),
+    /// Nothing, and the name that was probably meant.
+    Unknown { near: Option<String> },
+}
+
+impl View {
+    /// Understands the listed name, `id.tool`, `id_tool`, `@id.tool`, and the tool's own name while only one has it.
+    pub(crate) fn understand(&self, name: &str) -> SpokenName {
+        let name = name.strip_prefix('@').unwrap_or(name);
+        if let Some((id, tool)) = self.find_known(name) {
+            return SpokenName::Tool(id, tool);
+        }
+        let all = || {
+            let reached = self.catalog.capabilities().filter(|one| self.reaches(one));
+            reached.flat_map(tools_of)
+        };
+        let whole = plain(name);
+        let by_whole: Vec<_> =
+            all().filter(|(id, tool)| plain(&qualified(id, tool)) == whole).collect();
+        let found = match by_whole.is_empty() {
+            true => all().filter(|(_, tool)| *tool == name).collect(),
+            false => by_whole,
+        };
+        match found.as_slice() {
+            [(id, tool)] => SpokenName::Tool((*id).to_owned(), (*tool).to_owned()),
+            [] => self.guess(name).map_or_else(
+                || {
+                    let names: Vec<String> = all().map(|(id, tool)| qualified(id, tool)).collect();
+                    let near = nearest(name, names.iter().map(String::as_str));
+                    let bare = || {
+                        let near = nearest(name, all().map(|(_, tool)| tool))?;
+                        all().find(|(_, tool)| *tool == near).map(|(id, tool)| qualified(id, tool))
+                    };
+                    SpokenName::Unknown { near: near.map(str::to_owned).or_else(bare) }
+                },
+                |(id, tool)| SpokenName::Tool(id, tool),
+            ),
+            several => {
+                SpokenName::Several(several.iter().map(|(id, tool)| qualified(id, tool)).collect())
+            }
+        }
+    }
+
+    /// True when this client reaches the capability in some way.
+    pub(crate) fn reaches(&self, capability: &Capability) -> bool {
+        let is = |one: &Arc<Capability>| one.definition.id == capability.definition.id;
+        self.is_on_demand(capability)
+            || self.is_searchable(capability)
+            || self.is_coded(capability)
+            || self.direct.iter().any(is)
+            || self.progressive.iter().any(is)
+    }
+}
+
+/// A tool's name beside its capability's, as people write it.
+pub(crate) fn qualified(id: &str, tool: &str) -> String {
+    format!("{id}.{tool}")
+}
+
+fn tools_of(capability: &Arc<Capability>) -> impl Iterator<Item = (&str, &str)> {
+    let known = capability.discovery.iter().flat_map(|known| &known.tools);
+    known.map(|tool| (capability.definition.id.as_str(), tool.name()))
+}
+
+/// Some clients cannot send dots.
+fn plain(name: &str) -> String {
+    name.replace('.', "_")
+}

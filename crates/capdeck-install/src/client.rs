@@ -1,0 +1,185 @@
+//! The agents that can be connected: where each keeps its MCP servers and how it writes one.
+//!
+//! Facts about other programs live in one table, `client/table.rs`. Folders are passed in.
+
+mod entry;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use self::entry::Shape;
+pub use self::entry::{Launch, ServerFields};
+use crate::edit::{Document, FileFormat, Step, keys};
+
+/// An agent, as far as its configuration goes.
+#[derive(Debug)]
+pub struct Client {
+    /// What it is called on the command line.
+    pub id: &'static str,
+    /// What people call it.
+    pub name: &'static str,
+    /// The file of the person, if it has one.
+    user: Option<Place>,
+    /// The file of a project, if it has one.
+    project: Option<Place>,
+    /// The scope that is meant when none is named.
+    pub default_scope: Scope,
+    pub format: FileFormat,
+    /// The keys that lead to the map of servers.
+    container: &'static [&'static str],
+    shape: Shape,
+    /// Whether it starts programs without the `PATH` of a shell.
+    pub is_desktop_app: bool,
+}
+
+/// Whom an entry is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One person, in every project.
+    User,
+    /// One project, for everybody who works in it.
+    Project,
+}
+
+/// The folders that files are found in.
+#[derive(Debug, Clone)]
+pub struct Folders {
+    pub home: PathBuf,
+    /// `$XDG_CONFIG_HOME`, or `.config` in the home folder.
+    pub config: PathBuf,
+    /// Where desktop programs keep their settings: the config folder, or on a Mac `Library/Application Support`.
+    pub application_data: PathBuf,
+    /// The project, if there is one.
+    pub project: Option<PathBuf>,
+}
+
+/// A file relative to a folder. Of several names the first that exists is meant, else the first.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    base: Base,
+    names: &'static [&'static str],
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Base {
+    Home,
+    Config,
+    ApplicationData,
+    Project,
+}
+
+/// A server that a client's file names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientServer {
+    pub name: String,
+    /// What it says in a form that most clients share, or why it cannot be said in it.
+    pub server: Result<ServerFields, String>,
+}
+
+impl Client {
+    /// Every client that is known, in the order people should see them.
+    pub fn all() -> &'static [Self] {
+        table::CLIENTS
+    }
+
+    /// The client of that id.
+    pub fn find(id: &str) -> Option<&'static Self> {
+        Self::all().iter().find(|client| client.id == id)
+    }
+
+    /// The scopes it has a file for.
+    pub fn scopes(&self) -> Vec<Scope> {
+        let user = self.user.map(|_| Scope::User);
+        let project = self.project.map(|_| Scope::Project);
+        user.into_iter().chain(project).collect()
+    }
+
+    /// The file of a scope. None where the client has none, or where there is no project.
+    pub fn file(&self, scope: Scope, folders: &Folders) -> Option<PathBuf> {
+        let place = match scope {
+            Scope::User => self.user?,
+            Scope::Project => self.project?,
+        };
+        let base = folders.base(place.base)?;
+        let paths = || place.names.iter().map(|name| base.join(name));
+        paths().find(|path| path.exists()).or_else(|| paths().next())
+    }
+
+    /// Whether it looks installed: the folder of its own settings is there.
+    pub fn is_installed(&self, folders: &Folders) -> bool {
+        let Some((file, place)) = self.file(Scope::User, folders).zip(self.user) else {
+            return false;
+        };
+        let base = folders.base(place.base);
+        let folder = file.parent().filter(|folder| Some(*folder) != base);
+        file.exists() || folder.is_some_and(Path::is_dir)
+    }
+
+    /// The keys that lead to the map of servers in this document.
+    pub fn container(&self, document: &Document) -> Vec<Step> {
+        let mut path = keys(self.container);
+        // OpenCode moved its servers one level down. Where the new level is used, it is where they are read.
+        if self.id == "opencode" {
+            let nested = keys(&["mcp", "servers"]);
+            if document.get(&nested).is_some_and(|servers| servers.get("type").is_none()) {
+                path = nested;
+            }
+        }
+        path
+    }
+
+    /// The keys that lead to a server of this name.
+    pub fn server_path(&self, document: &Document, name: &str) -> Vec<Step> {
+        let mut path = self.container(document);
+        path.push(Step::from(name));
+        path
+    }
+
+    /// How the keys are shown to people.
+    pub fn key(&self) -> String {
+        self.container.join(".")
+    }
+
+    /// The entry that starts or reaches Capdeck, as this client writes it.
+    pub fn entry(&self, name: &str, launch: &Launch) -> Value {
+        self.shape.write(name, launch)
+    }
+
+    /// What it replaces with the folder that is open in it, if it knows a word for that.
+    pub fn project_word(&self) -> Option<&'static str> {
+        self.shape.workspace
+    }
+
+    /// Every server its document names, in a form that all clients share.
+    pub fn servers(&self, document: &Document) -> Vec<ClientServer> {
+        let servers = document.get(&self.container(document)).and_then(Value::as_object);
+        let read = |(name, entry): (&String, &Value)| ClientServer {
+            name: name.clone(),
+            server: self.shape.read(entry),
+        };
+        servers.into_iter().flatten().map(read).collect()
+    }
+}
+
+impl Scope {
+    /// The word for it on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Project => "project",
+        }
+    }
+}
+
+impl Folders {
+    fn base(&self, base: Base) -> Option<&Path> {
+        match base {
+            Base::Home => Some(&self.home),
+            Base::Config => Some(&self.config),
+            Base::ApplicationData => Some(&self.application_data),
+            Base::Project => self.project.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The entry that is meant: a client's file and a name in it.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::ConnectError;
+use crate::{
+    client::{Client, Folders, Scope},
+    edit::{Document, EditError, Step},
+};
+
+/// One entry of one file.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub client: &'static Client,
+    pub scope: Scope,
+    pub file: PathBuf,
+    pub name: String,
+    /// The folder that the file must not lead out of.
+    fence: Option<PathBuf>,
+}
+
+/// What stands in the file now. No text when there is no file.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) text: Option<String>,
+    pub(super) document: Document,
+}
+
+/// More than any configuration has.
+const LARGEST: u64 = 32 << 20;
+
+impl Target {
+    /// The entry `name` in the client's file of this scope.
+    pub fn new(
+        client: &'static Client,
+        scope: Scope,
+        name: &str,
+        folders: &Folders,
+    ) -> Result<Self, ConnectError> {
+        if !client.scopes().contains(&scope) {
+            return Err(ConnectError::NoSuchScope { client: client.id, scope: scope.as_str() });
+        }
+        let file =
+            client.file(scope, folders).ok_or(ConnectError::NoProject { client: client.id })?;
+        let fence = folders.project.clone().filter(|_| scope == Scope::Project);
+        Ok(Self { client, scope, file, name: name.to_owned(), fence })
+    }
+
+    /// The keys that lead to the entry in this document.
+    pub(super) fn path_in(&self, document: &Document) -> Vec<Step> {
+        self.beside(&self.name, document)
+    }
+
+    /// The keys that lead to another entry of the same file.
+    pub(super) fn beside(&self, name: &str, document: &Document) -> Vec<Step> {
+        self.client.server_path(document, name)
+    }
+
+    /// The file as it is now.
+    pub fn document(&self) -> Result<Document, ConnectError> {
+        self.read().map(|found| found.document)
+    }
+
+    pub(super) fn read(&self) -> Result<Found, ConnectError> {
+        self.check_place()?;
+        let text = read_text(&self.file)?;
+        let document = self.parse(text.as_deref().unwrap_or_default())?;
+        Ok(Found { text, document })
+    }
+
+    pub(super) fn parse(&self, text: &str) -> Result<Document, ConnectError> {
+        Document::parse(text, self.client.format)
+            .map_err(|source| ConnectError::Unreadable { file: self.file.clone(), source })
+    }
+
+    pub(super) fn cannot_edit(&self, source: EditError) -> ConnectError {
+        ConnectError::Uneditable { file: self.file.clone(), source }
+    }
+
+    /// A project's files are other people's: a link in one must not make us write somewhere else.
+    pub(super) fn check_place(&self) -> Result<(), ConnectError> {
+        let Some(fence) = &self.fence else { return Ok(()) };
+        let outside = || ConnectError::LeadsOutside { file: self.file.clone() };
+        let real = |path: &Path| fs::canonicalize(path).map_err(|_| outside());
+        let fence = real(fence)?;
+        // A link that leads nowhere yet would be followed by whoever reads the file later.
+        let is_link = |path: &&Path| fs::symlink_metadata(path).is_ok();
+        let deepest = self.file.ancestors().find(is_link).ok_or_else(outside)?;
+        if real(deepest)?.starts_with(&fence) { Ok(()) } else { Err(outside()) }
+    }
+}
+
+/// The text of a file, or none when there is no file.
+pub(super) fn read_text(file: &Path) -> Result<Option<String>, ConnectError> {
+    let failed = |source| ConnectError::Read { file: file.to_owned(), source };
+    match fs::metadata(file) {
+        Ok(facts) if facts.is_dir() => {
+            return Err(ConnectError::IsFolder { file: file.to_owned() });
+        }
+        Ok(facts) if facts.len() > LARGEST => {
+            return Err(failed(io::Error::other("it is too large for a configuration file")));
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // Something that leads nowhere is there all the same.
+            return match fs::symlink_metadata(file) {
+                Ok(_) => Err(failed(io::Error::other("it is a link that leads nowhere"))),
+                Err(_) => Ok(None),
+            };
+        }
+        Err(error) => return Err(failed(error)),
+    }
+    let bytes = fs::read(file).map_err(failed)?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| ConnectError::NotText { file: file.to_owned() })?;
+    Ok(Some(text))
+}

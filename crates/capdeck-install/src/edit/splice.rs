@@ -1,0 +1,102 @@
+//! Replacing parts of a text.
+
+use std::ops::Range;
+
+/// A part of a text and what stood there before: enough to take the change back, without the rest of the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Splice {
+    /// Where the part begins, in bytes.
+    pub start: usize,
+    pub removed: String,
+    pub inserted: String,
+}
+
+impl Splice {
+    /// The smallest single change that makes `after` of `before`.
+    pub fn between(before: &str, after: &str) -> Self {
+        let same = |(one, other): &(char, char)| one == other;
+        let start: usize = before
+            .chars()
+            .zip(after.chars())
+            .take_while(same)
+            .map(|(character, _)| character.len_utf8())
+            .sum();
+        let (old, new) =
+            (before.get(start..).unwrap_or_default(), after.get(start..).unwrap_or_default());
+        let end: usize = old
+            .chars()
+            .rev()
+            .zip(new.chars().rev())
+            .take_while(same)
+            .map(|(character, _)| character.len_utf8())
+            .sum();
+        let kept = |text: &str| text.get(..text.len() - end).unwrap_or_default().to_owned();
+        Self { start, removed: kept(old), inserted: kept(new) }
+    }
+
+    /// Takes the change back at its place, if it still stands there.
+    pub fn undo(&self, after: &str) -> Option<String> {
+        let rest = after.get(self.start..)?.strip_prefix(&self.inserted)?;
+        Some(format!("{}{}{rest}", after.get(..self.start)?, self.removed))
+    }
+
+    /// Takes the change back wherever it stands now, if it stands in one place only.
+    pub fn undo_anywhere(&self, text: &str) -> Option<String> {
+        if self.inserted.is_empty() {
+            return None;
+        }
+        let (before, rest) = text.split_once(&self.inserted)?;
+        let is_only = !rest.contains(&self.inserted);
+        is_only.then(|| format!("{before}{}{rest}", self.removed))
+    }
+}
+
+/// A new text for a range of the old one.
+#[derive(Debug, Clone)]
+pub(super) struct Change {
+    pub(super) range: Range<usize>,
+    pub(super) text: String,
+}
+
+impl Change {
+    pub(super) fn insert(at: usize, text: impl Into<String>) -> Self {
+        Self { range: at..at, text: text.into() }
+    }
+
+    pub(super) fn delete(range: Range<usize>) -> Self {
+        Self { range, text: String::new() }
+    }
+}
+
+/// Makes all changes at once; none when two of them overlap. Those at one place keep their order.
+pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Option<String> {
+    changes.sort_by_key(|change| change.range.start);
+    let mut result = String::with_capacity(text.len());
+    let mut done = 0;
+    for change in changes {
+        result.push_str(text.get(done..change.range.start)?);
+        result.push_str(&change.text);
+        done = change.range.end;
+    }
+    result.push_str(text.get(done..)?);
+    Some(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_found_and_taken_back() {
+        for (before, after) in
+            [("", "x"), ("aé", "aèé"), ("aaa", "aa"), ("same", "same"), ("{é}", "{é, è}")]
+        {
+            let splice = Splice::between(before, after);
+            assert_eq!(splice.undo(after).as_deref(), Some(before), "{splice:?}");
+        }
+        let splice = Splice::between("[1]", "[1, 2]");
+        assert_eq!(splice.undo("[0]"), None);
+        assert_eq!(splice.undo_anywhere("// new\n[1, 2]").as_deref(), Some("// new\n[1]"));
+        assert_eq!(splice.undo_anywhere("[1, 2], [1, 2]"), None);
+    }
+}

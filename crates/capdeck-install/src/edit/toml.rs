@@ -1,0 +1,182 @@
+//! TOML: statements on lines of their own, and inline values inside some of them.
+
+mod inline;
+mod render;
+mod statements;
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use self::statements::{Kind, Statement, statements};
+use super::{
+    Step, SyntaxError,
+    commas::{self, Rules},
+    layout::{line_end, line_start, newline, next_line, part, place_of},
+    operation::Operation,
+    splice::{self, Change},
+};
+
+const RULES: Rules = Rules { line_comment: "#", may_break: false, unit: "  " };
+
+/// What a text says; null when it says nothing.
+pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
+    let document = toml_edit::Document::parse(text).map_err(|error| {
+        let (line, column) = place_of(text, error.span().map_or(0, |span| span.start));
+        let message = error.message().lines().collect::<Vec<_>>().join(", ");
+        SyntaxError { line, column, message }
+    })?;
+    let value = inline::table_value(document.as_table());
+    Ok(if value.as_object().is_some_and(serde_json::Map::is_empty) { Value::Null } else { value })
+}
+
+/// The changes that make an edit; none where it cannot be made.
+pub(super) fn edit(text: &str, operation: &Operation) -> Option<Vec<Change>> {
+    let known = statements(text)?;
+    match operation {
+        Operation::Root { value } => {
+            let entries = value.as_object()?.iter();
+            let added = entries.map(|(key, value)| render::entry(&[], key, value, newline(text)));
+            let added = added.collect::<Vec<_>>().join(newline(text));
+            Some(vec![block_at_end(text, &added)])
+        }
+        Operation::Insert { map, key, value } => insert(text, &known, map, key, value),
+        Operation::Append { list, item } => append(text, &known, list, item),
+        Operation::Replace { path, value } => replace(text, &known, path, value),
+        Operation::Remove { path } => remove(text, &known, path),
+    }
+}
+
+fn insert(
+    text: &str,
+    known: &[Statement],
+    map: &[Step],
+    key: &str,
+    value: &Value,
+) -> Option<Vec<Change>> {
+    if let Some(pair) = known.iter().find(|statement| statement.holds(map)) {
+        let node = inline::value_node(text, pair)?;
+        let container = node.find(map.get(pair.path.len()..)?)?;
+        return commas::append(text, container, RULES, |_| {
+            format!("{} = {}", render::key(key), render::inline(value))
+        });
+    }
+    let newline = newline(text);
+    let rendered = render::entry(map, key, value, newline);
+    if render::is_section(value) {
+        let last = known.iter().rev().find(|statement| statement.path.starts_with(map));
+        return Some(vec![match last.filter(|_| !map.is_empty()) {
+            Some(last) => block_after(text, last, &rendered),
+            None => block_at_end(text, &rendered),
+        }]);
+    }
+    let own = |statement: &&Statement| {
+        matches!(statement.kind, Kind::Pair { .. }) && statement.section == map
+    };
+    if let Some(last) = known.iter().rev().find(own) {
+        let at = line_end(text, last.span.end);
+        return Some(vec![Change::insert(at, format!("{newline}{rendered}"))]);
+    }
+    if map.is_empty() {
+        let gap = if text.is_empty() { "" } else { newline };
+        return Some(vec![Change::insert(0, format!("{rendered}{newline}{gap}"))]);
+    }
+    let header =
+        known.iter().rev().find(|statement| statement.is_header() && statement.path == map);
+    Some(vec![match header {
+        Some(header) => {
+            Change::insert(line_end(text, header.span.end), format!("{newline}{rendered}"))
+        }
+        None => block_at_end(text, &format!("[{}]{newline}{rendered}", render::header(map))),
+    }])
+}
+
+fn append(text: &str, known: &[Statement], list: &[Step], item: &Value) -> Option<Vec<Change>> {
+    if let Some(pair) = known.iter().find(|statement| statement.holds(list)) {
+        let node = inline::value_node(text, pair)?;
+        let container = node.find(list.get(pair.path.len()..)?)?;
+        return commas::append(text, container, RULES, |_| render::inline(item));
+    }
+    let last = known.iter().rev().find(|statement| statement.path.starts_with(list))?;
+    let rendered = render::item(list, item.as_object()?, newline(text));
+    Some(vec![block_after(text, last, &rendered)])
+}
+
+fn replace(text: &str, known: &[Statement], path: &[Step], value: &Value) -> Option<Vec<Change>> {
+    if let Some(pair) = known.iter().find(|statement| statement.holds(path)) {
+        let node = inline::value_node(text, pair)?;
+        let span = node.find(path.get(pair.path.len()..)?)?.span.clone();
+        return Some(vec![Change { range: span, text: render::inline(value) }]);
+    }
+    let (Step::Key(key), map) = path.split_last()? else { return None };
+    let ours: Vec<&Statement> =
+        known.iter().filter(|statement| statement.path.starts_with(path)).collect();
+    let (first, last) = (ours.first()?, ours.last()?);
+    let is_whole = known
+        .iter()
+        .filter(|other| (first.span.start..last.span.end).contains(&other.span.start))
+        .all(|other| other.path.starts_with(path));
+    if is_whole && first.is_header() && render::is_section(value) {
+        let rendered = render::entry(map, key, value, newline(text));
+        let range = line_start(text, first.span.start)..line_end(text, last.span.end);
+        return Some(vec![Change { range, text: rendered }]);
+    }
+    // Scattered over the file: out with all of it, then in again as one.
+    let without = splice::apply(text, remove(text, known, path)?)?;
+    let changes = insert(&without, &statements(&without)?, map, key, value)?;
+    let text_after = splice::apply(&without, changes)?;
+    Some(vec![Change { range: 0..text.len(), text: text_after }])
+}
+
+fn remove(text: &str, known: &[Statement], path: &[Step]) -> Option<Vec<Change>> {
+    let inside = known.iter().find(|statement| statement.holds(path) && statement.path != path);
+    if let Some(pair) = inside {
+        let node = inline::value_node(text, pair)?;
+        let (last, parents) = path.get(pair.path.len()..)?.split_last()?;
+        let container = node.find(parents)?;
+        return commas::remove(text, container, container.position(last)?);
+    }
+    let mut changes: Vec<Change> = Vec::new();
+    let mut open: Option<Range<usize>> = None;
+    for statement in known {
+        let lines = line_start(text, statement.span.start)..next_line(text, statement.span.end);
+        if !statement.path.starts_with(path) {
+            changes.extend(open.take().map(Change::delete));
+        } else if let Some(range) = &mut open {
+            range.end = lines.end;
+        } else {
+            let start =
+                if statement.is_header() { before_blank(text, lines.start) } else { lines.start };
+            open = Some(start..lines.end);
+        }
+    }
+    changes.extend(open.map(Change::delete));
+    Some(changes)
+}
+
+/// A section goes with the blank line before it.
+fn before_blank(text: &str, start: usize) -> usize {
+    match start.checked_sub(1) {
+        Some(end) if part(text, line_start(text, end)..end).trim().is_empty() => {
+            line_start(text, end)
+        }
+        _ => start,
+    }
+}
+
+fn block_after(text: &str, statement: &Statement, block: &str) -> Change {
+    let newline = newline(text);
+    let at = line_end(text, statement.span.end);
+    Change::insert(at, format!("{newline}{newline}{block}"))
+}
+
+fn block_at_end(text: &str, block: &str) -> Change {
+    let newline = newline(text);
+    let gap = match text {
+        "" => String::new(),
+        _ if text.ends_with("\n\n") || text.ends_with("\n\r\n") => String::new(),
+        _ if text.ends_with('\n') => newline.to_owned(),
+        _ => newline.repeat(2),
+    };
+    Change::insert(text.len(), format!("{gap}{block}{newline}"))
+}

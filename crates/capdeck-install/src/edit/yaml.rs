@@ -1,0 +1,155 @@
+//! YAML: block style by lines and indentation, flow style by commas.
+
+mod parse;
+mod render;
+
+use serde_json::Value;
+
+use super::{
+    Step, SyntaxError,
+    commas::{self, Rules},
+    layout::{indentation, line_end, line_start, newline, next_line, part, starts_line},
+    operation::Operation,
+    splice::Change,
+    tree::{Content, Entry, Node, Style},
+};
+
+const RULES: Rules = Rules { line_comment: "#", may_break: false, unit: "  " };
+
+/// What a text says; null when it says nothing.
+pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
+    Ok(parse::parse(text)?.map_or(Value::Null, |root| root.to_value()))
+}
+
+/// The changes that make an edit; none where it cannot be made.
+pub(super) fn edit(text: &str, operation: &Operation) -> Option<Vec<Change>> {
+    let root = parse::parse(text).ok()?;
+    match operation {
+        Operation::Root { value } => whole(text, root.as_ref(), value),
+        Operation::Replace { path, value } => replace(text, root.as_ref()?, path, value),
+        Operation::Insert { map, key, value } => {
+            let container = root.as_ref()?.find(map)?;
+            if container.style == Style::Enclosed {
+                return commas::append(text, container, RULES, |_| {
+                    format!("{}: {}", render::scalar_text(key), render::inline(value))
+                });
+            }
+            add(text, container, |indent| render::entry(key, value, indent, newline(text)))
+        }
+        Operation::Append { list, item } => {
+            let container = root.as_ref()?.find(list)?;
+            if container.style == Style::Enclosed {
+                return commas::append(text, container, RULES, |_| render::inline(item));
+            }
+            add(text, container, |indent| render::item(item, indent, newline(text)))
+        }
+        Operation::Remove { path } => remove(text, root.as_ref()?, path),
+    }
+}
+
+/// A value for a document that has none, after its comments.
+fn whole(text: &str, root: Option<&Node>, value: &Value) -> Option<Vec<Change>> {
+    let newline = newline(text);
+    // A lone `~` or `null` is a value that the person wrote, and rare enough to be left to them.
+    if root.is_some_and(|root| !root.span.is_empty()) {
+        return None;
+    }
+    let entries = value.as_object()?.iter();
+    let lines: Vec<String> =
+        entries.map(|(key, value)| render::entry(key, value, "", newline)).collect();
+    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { newline };
+    Some(vec![Change::insert(text.len(), format!("{gap}{}{newline}", lines.join(newline)))])
+}
+
+/// New lines after the last child of a block.
+fn add(text: &str, container: &Node, render: impl Fn(&str) -> String) -> Option<Vec<Change>> {
+    let (first, last) = (container.entries().first()?, container.entries().last()?);
+    // Where a block begins on the line of another, `- a: 1`, its keys still stand in one column.
+    let blanks = " ".repeat(first.start - line_start(text, first.start));
+    let indent =
+        if starts_line(text, first.start) { indentation(text, first.start) } else { &blanks };
+    let (at, newline) = (content_end(text, &last.value), newline(text));
+    let rendered = render(indent);
+    // A block text that ends the file may have kept its line end.
+    Some(vec![if part(text, 0..at).ends_with('\n') {
+        Change::insert(at, format!("{indent}{rendered}{newline}"))
+    } else {
+        Change::insert(at, format!("{newline}{indent}{rendered}"))
+    }])
+}
+
+fn replace(text: &str, root: &Node, path: &[Step], value: &Value) -> Option<Vec<Change>> {
+    let node = root.find(path)?;
+    let (last, parents) = path.split_last()?;
+    let container = root.find(parents)?;
+    if container.style == Style::Enclosed {
+        return Some(vec![Change { range: node.span.clone(), text: render::inline(value) }]);
+    }
+    let entry = container.entries().get(container.position(last)?)?;
+    let indent = " ".repeat(entry.start - line_start(text, entry.start));
+    let rendered = match &container.content {
+        Content::Map(_) => render::entry(&entry.key, value, &indent, newline(text)),
+        Content::List(_) | Content::Scalar(_) => render::item(value, &indent, newline(text)),
+    };
+    // What was not written leaves the rest of its line, a comment perhaps, where it is.
+    if node.span.is_empty()
+        && let Some((head, lines)) = rendered.split_once(newline(text))
+    {
+        debug_assert!(head.ends_with(':'));
+        let at = line_end(text, node.span.end);
+        return Some(vec![Change::insert(at, format!("{}{lines}", newline(text)))]);
+    }
+    Some(vec![Change { range: entry.start..value_end(text, node), text: rendered }])
+}
+
+fn remove(text: &str, root: &Node, path: &[Step]) -> Option<Vec<Change>> {
+    let (last, parents) = path.split_last()?;
+    let container = root.find(parents)?;
+    if container.style == Style::Enclosed {
+        return commas::remove(text, container, container.position(last)?);
+    }
+    let position = container.position(last)?;
+    let entry = container.entries().get(position)?;
+    if !starts_line(text, entry.start) {
+        return None;
+    }
+    let lines = lines_of(text, entry);
+    if container.entries().len() > 1 {
+        // The last line may have had no end; then the one before it has none now.
+        let is_cut = lines.end == text.len() && !text.ends_with('\n');
+        let kept = part(text, 0..lines.start).trim_end_matches(['\n', '\r']).len();
+        return Some(vec![Change::delete(if is_cut { kept..lines.end } else { lines })]);
+    }
+    let empty = if matches!(container.content, Content::Map(_)) { "{}" } else { "[]" };
+    let Some((parent, above)) = parents.split_last() else {
+        return Some(vec![Change { range: lines, text: format!("{empty}{}", newline(text)) }]);
+    };
+    let outer = root.find(above)?;
+    let parent = outer.entries().get(outer.position(parent)?)?;
+    Some(vec![Change::insert(parent.head, format!(" {empty}")), Change::delete(lines)])
+}
+
+fn lines_of(text: &str, entry: &Entry) -> std::ops::Range<usize> {
+    let end = content_end(text, &entry.value);
+    let ends_lines = part(text, 0..end).ends_with('\n');
+    line_start(text, entry.start)..if ends_lines { end } else { next_line(text, end) }
+}
+
+/// Where the last line of a value ends, with the comment beside it.
+fn content_end(text: &str, node: &Node) -> usize {
+    let end = value_end(text, node);
+    if part(text, 0..end).ends_with('\n') { end } else { line_end(text, end) }
+}
+
+/// Where a value ends, without the blank lines after it.
+fn value_end(text: &str, node: &Node) -> usize {
+    match (node.style, node.entries().last()) {
+        (Style::Block, Some(last)) => value_end(text, &last.value),
+        _ => {
+            let written = part(text, node.span.clone());
+            let is_kept = written.ends_with('\n')
+                && written.lines().next().is_some_and(|line| line.contains('+'));
+            if is_kept { node.span.end } else { node.span.start + written.trim_end().len() }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Sources in git repositories: which commit is meant, and its files as a folder that never changes.
+//!
+//! The system's `git` talks to the repository. Only finished snapshots are kept, one folder per commit; what git needs to
+//! make one lives beside it for as long as that takes. So a killed run leaves nothing that a later one could trip over.
+
+mod address;
+mod command;
+mod error;
+mod revision;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use command::GitCommand;
+use revision::{RemoteRefs, Resolved};
+use tree::Tree;
+
+use crate::folder_lock::FolderLock;
+
+pub use address::{GitSite, RepoAddress};
+pub use error::GitError;
+pub use revision::Revision;
+pub(crate) use revision::is_full_hash;
+
+/// How long one command of git may take, unless told otherwise.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The system's git and the folder where snapshots are kept.
+#[derive(Debug, Clone)]
+pub struct Git {
+    program: OsString,
+    cache_dir: PathBuf,
+    deadline: Duration,
+    bases: Vec<(String, String)>,
+}
+
+/// The files of one commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The whole hash of the commit.
+    pub commit: String,
+    /// The tag or branch it was found under.
+    pub version: Option<String>,
+    /// The folder that holds its files. Nobody writes there.
+    pub path: PathBuf,
+}
+
+impl Git {
+    /// Keeps snapshots below `cache_dir`.
+    pub fn new(cache_dir: &Path) -> Self {
+        Self {
+            program: OsString::from("git"),
+            cache_dir: cache_dir.join("git"),
+            deadline: DEADLINE,
+            bases: Vec::new(),
+        }
+    }
+
+    /// Another program than the `git` on the PATH.
+    pub fn with_program(mut self, program: impl AsRef<OsStr>) -> Self {
+        program.as_ref().clone_into(&mut self.program);
+        self
+    }
+
+    /// How long one command may take.
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Fetches addresses that begin with `from`, such as `https://github.com/`, from `to` instead.
+    pub fn with_base(mut self, from: &str, to: &str) -> Self {
+        self.bases.push((from.to_owned(), to.to_owned()));
+        self
+    }
+
+    /// The files of the commit that `revision` means now. The repository is asked each time, unless a whole hash is given
+    /// whose snapshot is there.
+    pub fn snapshot(&self, repo: &RepoAddress, revision: &Revision) -> Result<Snapshot, GitError> {
+        if let Revision::Commit(commit) = revision
+            && is_full_hash(commit)
+        {
+            let resolved = Resolved { commit: commit.to_ascii_lowercase(), version: None };
+            return self.fetched(repo, resolved);
+        }
+        let resolved = self.resolve(repo, revision)?;
+        self.fetched(repo, resolved)
+    }
+
+    /// The snapshot of a commit, if an earlier run left it. Nothing is contacted.
+    pub fn cached(&self, repo: &RepoAddress, commit: &str) -> Option<PathBuf> {
+        let path = self.snapshots(repo).join(commit);
+        (is_full_hash(commit) && path.is_dir()).then_some(path)
+    }
+
+    fn resolve(&self, repo: &RepoAddress, revision: &Revision) -> Result<Resolved, GitError> {
+        let missing = |name: &str, refs: &RemoteRefs| GitError::NoSuchRevision {
+            repo: repo.to_string(),
+            revision: name.to_owned(),
+            known: refs.some_names(),
+        };
+        let patterns = ["HEAD", "refs/tags/*", "refs/heads/*"];
+        let mut arguments = vec!["ls-remote", "--", repo.url()];
+        arguments.extend(patterns);
+        let output = self.command(repo)?.run(&arguments)?;
+        let refs = RemoteRefs::parse(&String::from_utf8_lossy(&output));
+        match revision {
+            Revision::Newest => {
+                refs.newest().ok_or_else(|| GitError::Empty { repo: repo.to_string() })
+            }
+            Revision::Version(name) => refs.named(name).ok_or_else(|| missing(name, &refs)),
+            Revision::Commit(hash) => match refs.beginning_with(hash) {
+                Some(resolved) => Ok(resolved),
+                None => self.lengthen(repo, hash)?.ok_or_else(|| missing(hash, &refs)),
+            },
+        }
+    }
+
+    /// The whole hash of a commit that no name leads to. Only the history itself knows it.
+    fn lengthen(&self, repo: &RepoAddress, hash: &str) -> Result<Option<Resolved>, GitError> {
+        let _lock = self.lock(repo)?;
+        let (_stage, git_dir) = self.stage(repo)?;
+        let command = self.command(repo)?.in_folder(&git_dir);
+        let all = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
+        let mut arguments = vec!["fetch", "--quiet", "--filter=tree:0", "--", repo.url()];
+        arguments.extend(all);
+        command.run(&arguments)?;
+        let name = format!("{hash}^{{commit}}");
+        let found = command.run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name]);
+        let commit = match found {
+            Ok(output) => String::from_utf8_lossy(&output).trim().to_owned(),
+            Err(GitError::Failed { .. }) => return Ok(None),
+            Err(other) => return Err(other),
+        };
+        Ok(is_full_hash(&commit).then_some(Resolved { commit, version: None }))
+    }
+
+    fn fetched(&self, repo: &RepoAddress, resolved: Resolved) -> Result<Snapshot, GitError> {
+        let Resolved { commit, version } = resolved;
+        if let Some(path) = self.cached(repo, &commit) {
+            return Ok(Snapshot { commit, version, path });
+        }
+        let _lock = self.lock(repo)?;
+        // Another run may have made it while this one waited.
+        let path = match self.cached(repo, &commit) {
+            Some(path) => path,
+            None => self.fetch(repo, &commit)?,
+        };
+        Ok(Snapshot { commit, version, path })
+    }
+
+    fn fetch(&self, repo: &RepoAddress, commit: &str) -> Result<PathBuf, GitError> {
+        let (stage, git_dir) = self.stage(repo)?;
+        let command = self.command(repo)?.in_folder(&git_dir);
+        let fetched =
+            command.run(&["fetch", "--quiet", "--depth=1", "--no-tags", "--", repo.url(), commit]);
+        fetched.map_err(|error| match error {
+            GitError::Failed { detail, .. }
+                if detail.contains("not our ref")
+                    || detail.contains("couldn't find remote ref") =>
+            {
+                GitError::NoSuchRevision {
+                    repo: repo.to_string(),
+                    revision: commit.to_owned(),
+                    known: Vec::new(),
+                }
+            }
+            other => other,
+        })?;
+        let listing = command.run(&["ls-tree", "-r", "-z", "-l", "--full-tree", commit])?;
+        let tree = Tree::parse(&listing, repo)?;
+        let files = stage.path().join("files");
+        let failed = |path: &Path, source| GitError::Cache { path: path.to_owned(), source };
+        fs::create_dir(&files).map_err(|source| failed(&files, source))?;
+        let write = |answer: &mut dyn io::Read| tree.write(&files, answer);
+        command.run_with_input(&["cat-file", "--batch"], tree.question(), write)?;
+        let path = self.snapshots(repo).join(commit);
+        fs::rename(&files, &path).map_err(|source| failed(&path, source))?;
+        Ok(path)
+    }
+
+    fn command<'a>(&'a self, repo: &'a RepoAddress) -> Result<GitCommand<'a>, GitError> {
+        let mut command = GitCommand::new(&self.program, repo, self.deadline);
+        for (from, to) in &self.bases {
+            command = command.set(format!("url.{to}.insteadOf={from}"));
+        }
+        if repo.is_ssh() {
+            let own = GitCommand::new(&self.program, repo, self.deadline);
+            let own = match own.run(&["config", "--get", "core.sshCommand"]) {
+                Ok(output) => String::from_utf8_lossy(&output).trim().to_owned(),
+                Err(GitError::Failed { .. }) => "ssh".to_owned(),
+                Err(other) => return Err(other),
+            };
+            // A question would wait for somebody who does not see it.
+            command = command.set(format!("core.sshCommand={own} -oBatchMode=yes"));
+        }
+        Ok(command)
+    }
+
+    fn folder(&self, repo: &RepoAddress) -> PathBuf {
+        self.cache_dir.join(repo.cache_key())
+    }
+
+    fn snapshots(&self, repo: &RepoAddress) -> PathBuf {
+        self.folder(repo).join("snapshots")
+    }
+
+    /// Held while a repository's folder is written. It ends with the process that holds it.
+    fn lock(&self, repo: &RepoAddress) -> Result<FolderLock, GitError> {
+        let folder = self.snapshots(repo);
+        let failed = |source| GitError::Cache { path: folder.clone(), source };
+        fs::create_dir_all(&folder).map_err(failed)?;
+        FolderLock::take(&self.folder(repo).join("lock")).map_err(failed)
+    }
+
+    /// An empty folder, and in it an empty repository. What killed runs left there is removed first; the caller holds the lock.
+    fn stage(&self, repo: &RepoAddress) -> Result<(tempfile::TempDir, PathBuf), GitError> {
+        let parent = self.folder(repo).join("stage");
+        let failed = |source| GitError::Cache { path: parent.clone(), source };
+        match fs::remove_dir_all(&parent) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => fs::create_dir_all(&parent).map_err(failed)?,
+        }
+        let stage = tempfile::Builder::new().tempdir_in(&parent).map_err(failed)?;
+        let git_dir = stage.path().join("repository");
+        self.command(repo)?.run(&[
+            OsStr::new("init"),
+            OsStr::new("--quiet"),
+            OsStr::new("--bare"),
+            OsStr::new("--template="),
+            OsStr::new("--"),
+            git_dir.as_os_str(),
+        ])?;
+        Ok((stage, git_dir))
+    }
+}

@@ -1,0 +1,124 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::client::Client;
+
+fn take(client: &str, entry: &Value) -> Result<Taken, String> {
+    let client = Client::find(client).unwrap();
+    let mut document = crate::edit::Document::parse("", client.format).unwrap();
+    let container = client.container(&document);
+    let mut path = container.clone();
+    path.push("My Server".into());
+    document.set(&path, entry.clone()).unwrap();
+    take_server(&client.servers(&document)[0])
+}
+
+#[test]
+fn every_form_becomes_the_same_fields() {
+    let program = json!({ "command": "npx", "args": ["-y", "pkg"], "env": { "MODE": "fast" } });
+    for (client, entry) in [
+        ("cursor", json!({ "command": "npx", "args": ["-y", "pkg"], "env": { "MODE": "fast" } })),
+        (
+            "opencode",
+            json!({ "type": "local", "command": ["npx", "-y", "pkg"], "environment": { "MODE": "fast" }, "enabled": true }),
+        ),
+        (
+            "goose",
+            json!({ "type": "stdio", "cmd": "npx", "args": ["-y", "pkg"], "envs": { "MODE": "fast" }, "enabled": true, "timeout": 300 }),
+        ),
+        (
+            "codex",
+            json!({ "command": "npx", "args": ["-y", "pkg"], "env": { "MODE": "fast" }, "startup_timeout_sec": 5 }),
+        ),
+        (
+            "zed",
+            json!({ "source": "custom", "command": { "path": "npx", "args": ["-y", "pkg"], "env": { "MODE": "fast" } } }),
+        ),
+    ] {
+        let mut fields = take(client, &entry).unwrap().fields;
+        fields.as_object_mut().unwrap().remove("transport");
+        assert_eq!(fields, program, "{client}");
+    }
+    for (client, entry) in [
+        ("windsurf", json!({ "serverUrl": "https://x.test/mcp" })),
+        ("gemini-cli", json!({ "httpUrl": "https://x.test/mcp" })),
+        ("goose", json!({ "type": "streamable_http", "uri": "https://x.test/mcp" })),
+        ("opencode", json!({ "type": "remote", "url": "https://x.test/mcp", "headers": {} })),
+    ] {
+        let taken = take(client, &entry).unwrap();
+        assert_eq!(taken.fields["url"], "https://x.test/mcp", "{client}");
+        assert_eq!(taken.summary, "Tools of the MCP server `My Server` at x.test.");
+        assert_eq!(taken.id, "My-Server");
+    }
+}
+
+#[test]
+fn secrets_are_taken_out_wherever_they_stand() {
+    let entry = json!({
+        "command": "srv",
+        "args": ["--api-key", "k1", "--token=t1", "ghp_0123456789", "plain"],
+        "env": { "SERVICE_TOKEN": "e1", "FROM_ENV_TOKEN": "${env:MINE}", "MODE": "fast" },
+    });
+    let taken = take("cursor", &entry).unwrap();
+    let expected = json!({
+        "command": "srv",
+        "args": ["--api-key", "${vault:MY_SERVER_API_KEY}", "--token=${vault:MY_SERVER_TOKEN}", "${vault:MY_SERVER_ARGUMENT}", "plain"],
+        "env": { "SERVICE_TOKEN": "${vault:MY_SERVER_SERVICE_TOKEN}", "FROM_ENV_TOKEN": "${MINE}", "MODE": "fast" },
+    });
+    assert_eq!(taken.fields, expected);
+    let values: Vec<(&str, &str)> =
+        taken.secrets.iter().map(|secret| (secret.name.as_str(), secret.value.as_str())).collect();
+    assert_eq!(
+        values,
+        [
+            ("MY_SERVER_SERVICE_TOKEN", "e1"),
+            ("MY_SERVER_API_KEY", "k1"),
+            ("MY_SERVER_TOKEN", "t1"),
+            ("MY_SERVER_ARGUMENT", "ghp_0123456789"),
+        ]
+    );
+    assert!(!format!("{taken:?}").contains("ghp_0123456789"));
+
+    let remote = json!({ "url": "https://x.test/mcp?api_key=q1&page=2", "headers": { "Authorization": "Bearer h1" } });
+    let taken = take("cursor", &remote).unwrap();
+    assert_eq!(taken.fields["url"], "https://x.test/mcp?api_key=${vault:MY_SERVER_API_KEY}&page=2");
+    assert_eq!(
+        taken.fields["auth"],
+        json!({ "type": "bearer", "token": "${vault:MY_SERVER_AUTHORIZATION}" })
+    );
+    let codex = json!({ "url": "https://x.test/mcp", "bearer_token_env_var": "X_TOKEN", "tool_timeout_sec": 5 });
+    let taken = take("codex", &codex).unwrap();
+    assert_eq!(taken.fields["auth"], json!({ "type": "bearer", "token": "${X_TOKEN}" }));
+    assert_eq!(taken.ignored, ["tool_timeout_sec"]);
+    let both = json!({ "url": "https://x.test/mcp", "http_headers": { "X-Team": "a" }, "env_http_headers": { "X-Key": "K" } });
+    let headers = json!({ "type": "headers", "headers": { "X-Team": "a", "X-Key": "${K}" } });
+    assert_eq!(take("codex", &both).unwrap().fields["auth"], headers);
+    assert!(taken.secrets.is_empty());
+}
+
+#[test]
+fn what_cannot_be_taken_says_why() {
+    for (client, entry, reason) in [
+        (
+            "vscode",
+            json!({ "command": "x", "args": ["${input:key}"] }),
+            "it uses `input`, which only the client knows",
+        ),
+        (
+            "goose",
+            json!({ "type": "builtin", "name": "developer" }),
+            "it is part of the client itself",
+        ),
+        ("cursor", json!({ "note": 1 }), "it names neither a program nor an address"),
+        ("cursor", json!({ "command": "a", "url": "b" }), "it names both a program and an address"),
+        ("cursor", json!({ "type": "ws", "url": "wss://x" }), "its `type` is not known: `ws`"),
+        ("cursor", json!("x"), "it is not a map"),
+        (
+            "opencode",
+            json!({ "type": "local", "command": ["x"], "environment": { "K": "{file:./k}" } }),
+            "it reads a file into its configuration",
+        ),
+    ] {
+        assert_eq!(take(client, &entry).unwrap_err(), reason, "{entry}");
+    }
+}

@@ -1,0 +1,267 @@
+//! Installing what a project's capability file declares into the agents that work there, and taking it back.
+//!
+//! A run has three steps that never mix: content is gathered, a plan compares it with what stands there, and the plan is
+//! carried out. Read [`Installer`] first.
+
+mod blocks;
+mod compose;
+mod content;
+mod desired;
+mod document;
+mod entries;
+mod fetch;
+mod gather;
+mod hooks;
+mod journal;
+mod lock;
+mod manifest;
+mod pins;
+mod place;
+mod plan;
+mod problem;
+mod rules;
+mod screen;
+mod subagents;
+mod surface;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use capdeck_definition::capa::CapabilityFile;
+
+use crate::{folder_lock::FolderLock, git::Git, provider::Provider};
+use blocks::Block;
+use compose::compose;
+use content::Servers;
+use desired::Desired;
+use gather::{Gathered, Ways, gather};
+use journal::Journal;
+use lock::{lock_path, parse_lock, render_lock};
+use manifest::{Manifest, ProjectState};
+use pins::Pins;
+use plan::{Planned, change, plan};
+
+pub use entries::Endpoints;
+pub use fetch::{Fetch, FetchError};
+pub use gather::PinUse;
+pub use journal::ApplyError;
+pub use plan::{Action, Change, Edited};
+pub use problem::Problem;
+
+/// Installs into one project. While it lives, no other process installs there.
+#[derive(Debug)]
+pub struct Installer {
+    project: PathBuf,
+    state: ProjectState,
+    cache_dir: PathBuf,
+    recorded: Manifest,
+    _lock: FolderLock,
+}
+
+/// What a run is asked for.
+#[derive(Debug)]
+pub struct InstallRequest<'a> {
+    pub file: &'a CapabilityFile,
+    pub providers: &'a [&'static Provider],
+    pub endpoints: &'a Endpoints,
+    pub edited: Edited,
+    pub pin_use: PinUse,
+    /// The folders where programs are looked for.
+    pub search_path: &'a [PathBuf],
+    /// The time that a new lock tells.
+    pub now: &'a str,
+}
+
+/// What a run would do. With an error among its problems it is not carried out.
+#[derive(Debug)]
+pub struct InstallPlan {
+    /// The files that change, by path.
+    pub changes: Vec<Change>,
+    pub problems: Vec<Problem>,
+    /// What becomes able to run.
+    pub surface: Vec<String>,
+    manifest: Manifest,
+    kept: std::collections::BTreeMap<String, Vec<u8>>,
+}
+
+/// A project cannot be installed into at all.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot use `{}`", path.display())]
+pub struct OpenError {
+    pub path: PathBuf,
+    #[source]
+    pub source: io::Error,
+}
+
+impl Installer {
+    /// Opens a project, waiting for another process that installs there.
+    pub fn open(project: &Path, state_dir: &Path, cache_dir: &Path) -> Result<Self, OpenError> {
+        let failed = |path: &Path, source| OpenError { path: path.to_owned(), source };
+        let project = fs::canonicalize(project).map_err(|source| failed(project, source))?;
+        // Paths are compared, so both sides must be real.
+        fs::create_dir_all(state_dir).map_err(|source| failed(state_dir, source))?;
+        let state_dir = fs::canonicalize(state_dir).map_err(|source| failed(state_dir, source))?;
+        let state = ProjectState::new(&state_dir, &project);
+        let lock_path = state.dir.with_extension("lock");
+        let lock = FolderLock::take(&lock_path).map_err(|source| failed(&lock_path, source))?;
+        let recorded = state.manifest().map_err(|source| failed(&state.dir, source))?;
+        Ok(Self { project, state, cache_dir: cache_dir.to_owned(), recorded, _lock: lock })
+    }
+
+    /// The real path of the project.
+    pub fn project(&self) -> &Path {
+        &self.project
+    }
+
+    /// The providers of the last run.
+    pub fn earlier_providers(&self) -> &[String] {
+        &self.recorded.providers
+    }
+
+    /// Whether an earlier run was interrupted. Its plan is in force, so it must be finished before another is made.
+    pub fn is_interrupted(&self) -> Result<bool, ApplyError> {
+        Journal::pending(&self.state).map(|pending| pending.is_some())
+    }
+
+    /// Finishes an interrupted run. Returns the files that somebody changed since, which are left alone.
+    pub fn finish_interrupted(&mut self) -> Result<Vec<PathBuf>, ApplyError> {
+        let Some(journal) = Journal::pending(&self.state)? else { return Ok(Vec::new()) };
+        let skipped = journal.finish()?;
+        let dir = self.state.dir.clone();
+        self.recorded = self.state.manifest().map_err(|source| ApplyError { path: dir, source })?;
+        Ok(skipped)
+    }
+
+    /// What an installation would do.
+    pub fn plan(&self, request: &InstallRequest<'_>, git: &Git, fetch: &dyn Fetch) -> InstallPlan {
+        let InstallRequest { file, providers, endpoints, edited, pin_use, search_path, now } =
+            request;
+        let mut problems = missing_commands(file, search_path);
+        let old_lock = self.read_lock(&mut problems);
+        let plugin_dir = self.state.plugins();
+        let ways = Ways { git, fetch, cache_dir: &self.cache_dir };
+        let Gathered { mut content, pins, problems: found } =
+            gather(file, &self.project, ways, &old_lock.pins, *pin_use, providers, &plugin_dir);
+        problems.extend(found);
+        problems.extend(screen::screen(&mut content, &file.options.security, &self.project));
+        let desired = compose(&self.project, &self.state, &content, endpoints, providers);
+        let mut plan = self.compare(desired, *edited);
+        problems.append(&mut plan.problems);
+        plan.problems = problems;
+        self.lock_change(&mut plan, old_lock, &pins, *pin_use, now);
+        plan.manifest.providers = providers.iter().map(|one| one.id.to_owned()).collect();
+        plan.surface = surface::surface(file, &content);
+        plan
+    }
+
+    /// What taking everything back would do.
+    pub fn plan_clean(&self, edited: Edited) -> InstallPlan {
+        let mut plan = self.compare(Desired::default(), edited);
+        let path = lock_path(&self.project);
+        if self.recorded.has_lock
+            && let Ok(bytes) = fs::read(&path)
+        {
+            plan.changes.push(change(&path, "lock", Some(bytes), None));
+        }
+        plan
+    }
+
+    /// Carries out a plan. After an error, or when it is interrupted, the next run goes on where this one stopped.
+    /// Returns the files that somebody changed in between, which are left alone.
+    pub fn apply(self, plan: InstallPlan) -> Result<Vec<PathBuf>, ApplyError> {
+        let InstallPlan { changes, manifest, kept, .. } = plan;
+        if changes.is_empty() && manifest == self.recorded {
+            return Ok(Vec::new());
+        }
+        Journal::commit(&self.state, &changes, manifest, &kept)?.finish()
+    }
+
+    fn read_lock(&self, problems: &mut Vec<Problem>) -> OldLock {
+        let path = lock_path(&self.project);
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                let (pins, found) = parse_lock(&text, &path);
+                problems.extend(found);
+                OldLock { text: Some(text), pins }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => OldLock::default(),
+            Err(error) => {
+                let about = path.display().to_string();
+                problems.push(Problem::error("bad-lock", about, error.to_string()));
+                OldLock::default()
+            }
+        }
+    }
+
+    /// Adds what happens to the lock. It is touched only when a pin changes.
+    fn lock_change(
+        &self,
+        plan: &mut InstallPlan,
+        old: OldLock,
+        pins: &Pins,
+        pin_use: PinUse,
+        now: &str,
+    ) {
+        let path = lock_path(&self.project);
+        plan.manifest.has_lock = self.recorded.has_lock;
+        if !plan.is_sound() || old.pins.is_same(pins) {
+            return;
+        }
+        if pin_use == PinUse::Frozen {
+            let message = "it would change, and --frozen forbids that";
+            plan.problems.push(
+                Problem::error("lock-changes", path.display().to_string(), message)
+                    .with_hint("run `capdeck install` without --frozen and commit the lock"),
+            );
+            return;
+        }
+        let new = render_lock(pins, &path, now);
+        plan.manifest.has_lock |= old.text.is_none();
+        let change =
+            change(&path, "lock", old.text.map(String::into_bytes), new.map(String::into_bytes));
+        if change.before != change.after {
+            plan.changes.push(change);
+        }
+    }
+
+    fn compare(&self, desired: Desired, edited: Edited) -> InstallPlan {
+        let Planned { mut changes, problems, manifest, kept } =
+            plan(&self.state, &self.recorded, desired, edited);
+        changes.sort_by(|one, other| one.path.cmp(&other.path));
+        InstallPlan { changes, problems, surface: Vec::new(), manifest, kept }
+    }
+}
+
+/// The lock before a run.
+#[derive(Debug, Default)]
+struct OldLock {
+    text: Option<String>,
+    pins: Pins,
+}
+
+impl InstallPlan {
+    /// Whether it can be carried out.
+    pub fn is_sound(&self) -> bool {
+        !self.problems.iter().any(Problem::is_error)
+    }
+}
+
+fn missing_commands(file: &CapabilityFile, search_path: &[PathBuf]) -> Vec<Problem> {
+    let is_there = |name: &str| search_path.iter().any(|folder| folder.join(name).is_file());
+    let missing = file.options.requires_commands.iter().filter(|needed| !is_there(&needed.cli));
+    missing
+        .map(|needed| {
+            let problem = Problem::error(
+                "missing-command",
+                "options.requiresCommands",
+                format!("`{}` is not on the PATH", needed.cli),
+            );
+            match &needed.description {
+                Some(description) => problem.with_hint(description.clone()),
+                None => problem,
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,109 @@
+//! From content to files: what each agent's places shall hold.
+
+use std::path::Path;
+
+use super::{
+    Endpoints,
+    content::{Content, PluginCopy},
+    desired::{Desired, OwnFile},
+    entries::add_entries,
+    hooks::add_hooks,
+    manifest::ProjectState,
+    place::place_in,
+    rules::add_rules,
+    subagents::add_subagents,
+};
+use crate::provider::Provider;
+
+/// The file for instructions when no agent has one of its own.
+const LAST_RESORT: &str = "AGENTS.md";
+
+/// The folder of a project's own deck.
+const DECK: &str = ".capdeck";
+
+/// Every file of every provider.
+pub(crate) fn compose(
+    project: &Path,
+    state: &ProjectState,
+    content: &Content,
+    endpoints: &Endpoints,
+    providers: &[&'static Provider],
+) -> Desired {
+    let mut desired = Desired::default();
+    add_skills(&mut desired, project, content, providers);
+    add_instructions(&mut desired, project, content, providers);
+    add_rules(&mut desired, project, &content.rules, content.rule_conflicts, providers);
+    add_hooks(&mut desired, project, state, &content.hooks, providers);
+    let subagents = &content.subagents;
+    add_subagents(&mut desired, project, subagents, content.servers, endpoints, providers);
+    add_entries(&mut desired, project, subagents, content.servers, endpoints, providers);
+    add_plugins(&mut desired, project, content);
+    desired
+}
+
+/// What plugins run: copies of their files, and their servers as definitions of the project's deck.
+fn add_plugins(desired: &mut Desired, project: &Path, content: &Content) {
+    for PluginCopy { id, dir, files } in &content.plugin_copies {
+        for file in files {
+            let own = OwnFile {
+                content: file.content.clone(),
+                is_program: file.is_program,
+                part_of: format!("plugin `{id}`"),
+                unit: None,
+            };
+            desired.add_own_at(dir.join(&file.path), own);
+        }
+    }
+    for server in &content.server_definitions {
+        let own = OwnFile {
+            content: server.text.clone().into_bytes(),
+            is_program: false,
+            part_of: format!("server `{}`", server.id),
+            unit: None,
+        };
+        desired.add_own(project, &format!("{DECK}/{}.md", server.id), own);
+    }
+}
+
+fn add_skills(
+    desired: &mut Desired,
+    project: &Path,
+    content: &Content,
+    providers: &[&'static Provider],
+) {
+    for provider in providers {
+        for skill in &content.skills {
+            let folder = format!("{}/{}", provider.skills, skill.id);
+            for file in &skill.files {
+                let own = OwnFile {
+                    content: file.content.clone(),
+                    is_program: file.is_program,
+                    part_of: format!("skill `{}`", skill.id),
+                    unit: place_in(project, &folder).ok(),
+                };
+                desired.add_own(project, &format!("{folder}/{}", file.path), own);
+            }
+        }
+    }
+}
+
+fn add_instructions(
+    desired: &mut Desired,
+    project: &Path,
+    content: &Content,
+    providers: &[&'static Provider],
+) {
+    if content.instructions.is_empty() {
+        return;
+    }
+    let mut files: Vec<&str> =
+        providers.iter().filter_map(|provider| provider.instructions).collect();
+    files.sort_unstable();
+    files.dedup();
+    if files.is_empty() {
+        files.push(LAST_RESORT);
+    }
+    for file in files {
+        desired.add_blocks(project, file, content.instructions.clone());
+    }
+}

@@ -1,0 +1,118 @@
+//! Everything that is installed, fetched and read: plain data, no longer tied to where it came from.
+
+use std::path::PathBuf;
+
+use capdeck_definition::capa::{HookEvent, RuleConflicts, Visibility};
+
+use super::Block;
+use crate::source::FolderFile;
+
+/// The content of one run.
+#[derive(Debug, Default)]
+pub(crate) struct Content {
+    pub(crate) skills: Vec<SkillContent>,
+    /// The blocks that the `agents` section declares; none when there is no such section.
+    pub(crate) instructions: Vec<Block>,
+    pub(crate) rules: Vec<RuleContent>,
+    pub(crate) rule_conflicts: RuleConflicts,
+    pub(crate) hooks: Vec<HookContent>,
+    pub(crate) subagents: Vec<SubagentContent>,
+    pub(crate) servers: Servers,
+    /// Servers of plugins, as definitions of the project's deck.
+    pub(crate) server_definitions: Vec<ServerDefinition>,
+    /// Plugins whose hooks or servers run files of their own.
+    pub(crate) plugin_copies: Vec<PluginCopy>,
+}
+
+/// A server that a plugin brings.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerDefinition {
+    pub(crate) id: String,
+    /// The text of its definition.
+    pub(crate) text: String,
+    /// What it starts or connects to.
+    pub(crate) does: String,
+}
+
+/// The files of a plugin, kept in the state folder.
+#[derive(Debug, Clone)]
+pub(crate) struct PluginCopy {
+    pub(crate) id: String,
+    pub(crate) dir: PathBuf,
+    pub(crate) files: Vec<FolderFile>,
+}
+
+/// What agents are told about MCP servers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Servers {
+    /// There is nothing to serve.
+    #[default]
+    Nothing,
+    /// Tools are called from the shell; no server is configured.
+    ShellOnly,
+    /// Agents connect to us.
+    Connected,
+}
+
+/// A skill and its files.
+#[derive(Debug, Clone)]
+pub(crate) struct SkillContent {
+    pub(crate) id: String,
+    pub(crate) description: Option<String>,
+    pub(crate) files: Vec<FolderFile>,
+}
+
+/// A rule and its text.
+#[derive(Debug, Clone)]
+pub(crate) struct RuleContent {
+    pub(crate) id: String,
+    pub(crate) text: String,
+    pub(crate) applies_to: Vec<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) always_apply: Option<bool>,
+    pub(crate) visibility: Option<Visibility>,
+    pub(crate) providers: Option<Vec<String>>,
+}
+
+/// A hook and what it runs.
+#[derive(Debug, Clone)]
+pub(crate) struct HookContent {
+    pub(crate) id: String,
+    pub(crate) event: HookEvent,
+    pub(crate) action: HookAction,
+    pub(crate) matcher: Option<String>,
+    pub(crate) timeout_seconds: Option<u64>,
+    pub(crate) fail_closed: Option<bool>,
+    pub(crate) providers: Option<Vec<String>>,
+}
+
+/// What a hook does.
+#[derive(Debug, Clone)]
+pub(crate) enum HookAction {
+    /// A command line.
+    Command(String),
+    /// A text for the agent.
+    Prompt(String),
+    /// A script that is kept in the state folder.
+    Script(Vec<u8>),
+}
+
+/// A sub-agent with what its file says.
+#[derive(Debug, Clone)]
+pub(crate) struct SubagentContent {
+    pub(crate) id: String,
+    pub(crate) description: Option<String>,
+    /// Ids and descriptions.
+    pub(crate) skills: Vec<(String, Option<String>)>,
+    /// Qualified names and descriptions.
+    pub(crate) tools: Vec<(String, Option<String>)>,
+    pub(crate) instructions: Option<String>,
+    pub(crate) providers: Option<Vec<String>>,
+    /// Whether it has a view of its own to connect to.
+    pub(crate) has_view: bool,
+}
+
+/// Whether something is for a provider; no list means all.
+pub(crate) fn is_for(providers: Option<&Vec<String>>, id: &str) -> bool {
+    providers.is_none_or(|list| list.iter().any(|one| one.trim().eq_ignore_ascii_case(id)))
+}

@@ -1,0 +1,268 @@
+//! Our values in a configuration file.
+
+use serde_json::{Map, Value};
+
+use super::{desired::DocumentPart, manifest::PartRecord, plan::Edited};
+use crate::edit::{Document, FileFormat, Step};
+
+/// Names of ours begin so. What is named otherwise is not touched.
+pub(crate) const TAG: &str = "capdeck:";
+
+/// A configuration file after an edit.
+#[derive(Debug)]
+pub(crate) struct DocumentEdit {
+    /// With our values.
+    pub(crate) text: String,
+    /// Without them.
+    pub(crate) base: String,
+    pub(crate) parts: Vec<PartRecord>,
+    /// Values that somebody changed, which stay.
+    pub(crate) kept: Vec<String>,
+}
+
+/// Sets what is desired, removes what was recorded and is not desired any more. The error says why the file cannot be
+/// edited.
+pub(crate) fn edit(
+    text: &str,
+    format: FileFormat,
+    recorded: &[PartRecord],
+    desired: &[DocumentPart],
+    edited: Edited,
+) -> Result<DocumentEdit, String> {
+    let document = Document::parse(text, format).map_err(|error| error.to_string())?;
+    let mut editing = Editing {
+        with: document.clone(),
+        recorded,
+        overwrites: edited == Edited::Overwrite,
+        parts: Vec::new(),
+        kept: Vec::new(),
+    };
+    editing.remove_undesired(desired)?;
+    for part in desired {
+        editing.put(part)?;
+    }
+    let Editing { with, parts, kept, .. } = editing;
+    let base = without_ours(document, recorded, desired)?;
+    Ok(DocumentEdit { text: with.text(), base: base.text(), parts, kept })
+}
+
+/// The document as it stands, less what is ours in it. One with nothing of ours keeps every byte.
+fn without_ours(
+    mut document: Document,
+    recorded: &[PartRecord],
+    desired: &[DocumentPart],
+) -> Result<Document, String> {
+    for record in recorded {
+        if is_there(&document, record) {
+            take(&mut document, record)?;
+        }
+    }
+    for part in desired {
+        match part {
+            DocumentPart::Items { keys, .. } => {
+                let items = Vec::new();
+                let part = PartRecord::Items { keys: keys.clone(), items };
+                if is_there(&document, &part) {
+                    take(&mut document, &part)?;
+                }
+            }
+            DocumentPart::Absent { keys, value } => {
+                if document.get(&steps(keys)) == Some(value) {
+                    remove(&mut document, keys)?;
+                }
+            }
+            DocumentPart::Entry { .. } | DocumentPart::Default { .. } => {}
+        }
+    }
+    Ok(document)
+}
+
+/// Whether a text says nothing: no value, or maps and lists without one. A lone version number says nothing either.
+pub(crate) fn is_empty(text: &str) -> bool {
+    fn says_nothing(value: &Value) -> bool {
+        match value {
+            Value::Null => true,
+            Value::Array(items) => items.is_empty(),
+            Value::Object(members) => {
+                members.iter().all(|(name, value)| name == "version" || says_nothing(value))
+            }
+            _ => false,
+        }
+    }
+    let formats = [FileFormat::Json, FileFormat::Toml];
+    let mut read = formats.into_iter().filter_map(|format| Document::parse(text, format).ok());
+    read.any(|document| says_nothing(document.value()))
+}
+
+struct Editing<'a> {
+    with: Document,
+    recorded: &'a [PartRecord],
+    overwrites: bool,
+    parts: Vec<PartRecord>,
+    kept: Vec<String>,
+}
+
+impl Editing<'_> {
+    fn remove_undesired(&mut self, desired: &[DocumentPart]) -> Result<(), String> {
+        for record in self.recorded {
+            let is_desired = desired.iter().any(|part| match (part, record) {
+                (DocumentPart::Entry { keys, .. }, PartRecord::Entry { keys: known, .. })
+                | (DocumentPart::Items { keys, .. }, PartRecord::Items { keys: known, .. }) => {
+                    keys == known
+                }
+                _ => false,
+            });
+            if is_desired {
+                continue;
+            }
+            if is_as_recorded(&self.with, record) || self.overwrites {
+                take(&mut self.with, record)?;
+            } else if is_there(&self.with, record) {
+                self.kept.push(keys_of(record).join("."));
+                self.parts.push(record.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, part: &DocumentPart) -> Result<(), String> {
+        match part {
+            DocumentPart::Entry { keys, value } => {
+                let path = steps(keys);
+                let current = self.with.get(&path);
+                let is_about_this = |record: &&PartRecord| matches!(record, PartRecord::Entry { keys: known, .. } if known == keys);
+                let record = self.recorded.iter().find(is_about_this);
+                let is_ours = current.is_none_or(|current| current == value)
+                    || record.is_some_and(|record| is_as_recorded(&self.with, record));
+                if !is_ours && !self.overwrites {
+                    self.kept.push(keys.join("."));
+                    self.parts.extend(record.cloned());
+                    return Ok(());
+                }
+                // What others wrote exactly so stays theirs.
+                let is_others = current == Some(value) && record.is_none();
+                self.with.set(&path, value.clone()).map_err(|error| error.to_string())?;
+                if !is_others {
+                    self.parts.push(PartRecord::Entry { keys: keys.clone(), value: value.clone() });
+                }
+            }
+            DocumentPart::Default { keys, value } => {
+                let path = steps(keys);
+                if self.with.get(&path).is_none() {
+                    self.with.set(&path, value.clone()).map_err(|error| error.to_string())?;
+                }
+            }
+            DocumentPart::Items { keys, items } => self.put_items(keys, items)?,
+            DocumentPart::Absent { keys, value } => {
+                if self.with.get(&steps(keys)) == Some(value) {
+                    remove(&mut self.with, keys)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn put_items(&mut self, keys: &[String], items: &[Value]) -> Result<(), String> {
+        let path = steps(keys);
+        let standing: Vec<Value> = match self.with.get(&path) {
+            Some(Value::Array(list)) => {
+                list.iter().filter(|item| is_tagged(item)).cloned().collect()
+            }
+            _ => Vec::new(),
+        };
+        let recorded = self.recorded.iter().find_map(|record| match record {
+            PartRecord::Items { keys: known, items } if known == keys => Some(items),
+            _ => None,
+        });
+        let is_edited = recorded.is_some_and(|recorded| {
+            !standing.is_empty() && standing != *recorded && standing != items
+        });
+        if let (true, false, Some(recorded)) = (is_edited, self.overwrites, recorded) {
+            self.kept.push(keys.join("."));
+            self.parts.push(PartRecord::Items { keys: keys.to_vec(), items: recorded.clone() });
+            return Ok(());
+        }
+        if standing != items {
+            self.with.remove_items(&path, is_tagged).map_err(|error| error.to_string())?;
+            for item in items {
+                self.with.push(&path, item.clone()).map_err(|error| error.to_string())?;
+            }
+        }
+        self.parts.push(PartRecord::Items { keys: keys.to_vec(), items: items.to_vec() });
+        Ok(())
+    }
+}
+
+fn is_there(document: &Document, record: &PartRecord) -> bool {
+    let current = document.get(&steps(keys_of(record)));
+    match record {
+        PartRecord::Items { .. } => {
+            matches!(current, Some(Value::Array(items)) if items.iter().any(is_tagged))
+        }
+        PartRecord::Entry { .. } | PartRecord::Block { .. } => current.is_some(),
+    }
+}
+
+fn is_as_recorded(document: &Document, record: &PartRecord) -> bool {
+    let current = document.get(&steps(keys_of(record)));
+    match record {
+        PartRecord::Entry { value, .. } => current == Some(value),
+        PartRecord::Items { items, .. } => match current {
+            Some(Value::Array(list)) => list.iter().filter(|item| is_tagged(item)).eq(items.iter()),
+            _ => false,
+        },
+        PartRecord::Block { .. } => false,
+    }
+}
+
+fn take(document: &mut Document, part: &PartRecord) -> Result<(), String> {
+    match part {
+        PartRecord::Entry { keys, .. } => remove(document, keys),
+        PartRecord::Items { keys, .. } => {
+            let path = steps(keys);
+            document.remove_items(&path, is_tagged).map_err(|error| error.to_string())?;
+            match document.get(&path) {
+                Some(Value::Array(items)) if items.is_empty() => remove(document, keys),
+                _ => Ok(()),
+            }
+        }
+        PartRecord::Block { .. } => Ok(()),
+    }
+}
+
+/// Takes a key out, and the maps around it that hold nothing then.
+fn remove(document: &mut Document, keys: &[String]) -> Result<(), String> {
+    let mut keys = keys;
+    loop {
+        document.remove(&steps(keys)).map_err(|error| error.to_string())?;
+        let Some((_, above)) = keys.split_last() else { return Ok(()) };
+        let is_empty =
+            document.get(&steps(above)).and_then(Value::as_object).is_some_and(Map::is_empty);
+        if above.is_empty() || !is_empty {
+            return Ok(());
+        }
+        keys = above;
+    }
+}
+
+/// Whether an item of a list is ours: it, or everything it groups, has a name of ours.
+fn is_tagged(item: &Value) -> bool {
+    let is_named = |item: &Value| {
+        item.get("name").and_then(Value::as_str).is_some_and(|name| name.starts_with(TAG))
+    };
+    match item.get("hooks").and_then(Value::as_array) {
+        Some(hooks) if !hooks.is_empty() => hooks.iter().all(is_named),
+        _ => is_named(item),
+    }
+}
+
+fn keys_of(record: &PartRecord) -> &[String] {
+    match record {
+        PartRecord::Entry { keys, .. } | PartRecord::Items { keys, .. } => keys,
+        PartRecord::Block { .. } => &[],
+    }
+}
+
+fn steps(keys: &[String]) -> Vec<Step> {
+    keys.iter().map(|key| Step::Key(key.clone())).collect()
+}

@@ -1,0 +1,227 @@
+//! Fetching and reading everything that a capability file declares. All problems are collected; nothing is written but
+//! caches.
+
+mod origin;
+mod plugins;
+mod skills;
+mod texts;
+
+use std::{fs, path::Path};
+
+use capdeck_definition::capa::{
+    Agents, CapabilityFile, Hook, HookBody, SkillKind, Subagent, TextSource, Tool, ToolExposure,
+};
+
+use super::{
+    Block, Problem,
+    content::{Content, HookAction, HookContent, RuleContent, Servers, SubagentContent},
+    fetch::Fetch,
+    pins::{Pins, Section},
+};
+use crate::{frontmatter::Frontmatter, git::Git, provider::Provider, source::inside};
+use origin::Origins;
+
+/// What may happen to pins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PinUse {
+    /// What is pinned stays; what is new is pinned.
+    Keep,
+    /// Everything moves to what is newest.
+    Update,
+    /// Nothing may be new.
+    Frozen,
+}
+
+/// The ways to content.
+#[derive(Clone, Copy)]
+pub(crate) struct Ways<'a> {
+    pub(crate) git: &'a Git,
+    pub(crate) fetch: &'a dyn Fetch,
+    pub(crate) cache_dir: &'a Path,
+}
+
+/// Everything that was found, with what is wrong.
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    pub(crate) content: Content,
+    pub(crate) pins: Pins,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// Reads all sections of a file. `project` is its real folder; plugins are taken apart for `providers`.
+pub(crate) fn gather(
+    file: &CapabilityFile,
+    project: &Path,
+    ways: Ways<'_>,
+    pins: &Pins,
+    pin_use: PinUse,
+    providers: &[&'static Provider],
+    plugin_dir: &Path,
+) -> Gathered {
+    let mut gathering = Gathering {
+        project,
+        plugin_dir,
+        origins: Origins::new(ways, pins, pin_use),
+        problems: Vec::new(),
+    };
+    let mut content = Content {
+        skills: gathering.skills(&file.skills),
+        rule_conflicts: file.options.rule_conflicts,
+        ..Content::default()
+    };
+    if let Some(agents) = &file.agents {
+        content.instructions = gathering.instructions(agents);
+    }
+    for rule in &file.rules {
+        let about = format!("rule `{}`", rule.id);
+        if let Some(text) = gathering.text(Section::Rule, &rule.id, &about, &rule.source) {
+            content.rules.push(RuleContent {
+                id: rule.id.clone(),
+                text,
+                applies_to: rule.applies_to.clone(),
+                description: rule.description.clone(),
+                always_apply: rule.always_apply,
+                visibility: rule.visibility,
+                providers: rule.providers.clone(),
+            });
+        }
+    }
+    for hook in &file.hooks {
+        if let Some(action) = gathering.hook(hook) {
+            content.hooks.push(HookContent {
+                id: hook.id.clone(),
+                event: hook.event.clone(),
+                action,
+                matcher: hook.matcher.clone(),
+                timeout_seconds: hook.timeout_seconds,
+                fail_closed: hook.fail_closed,
+                providers: hook.providers.clone(),
+            });
+        }
+    }
+    gathering.plugins(file, providers, &mut content);
+    let declared: Vec<_> = file.subagents.iter().map(|one| subagent(one, file, &content)).collect();
+    // What the file declares wins over what a plugin brings under the same id.
+    content.subagents.retain(|one| !declared.iter().any(|known| known.id == one.id));
+    content.subagents.splice(0..0, declared);
+    content.servers = servers(file, &content);
+    let Gathering { origins, problems, .. } = gathering;
+    Gathered { content, pins: origins.into_pins(), problems }
+}
+
+struct Gathering<'a> {
+    project: &'a Path,
+    /// Where copies of plugins are kept.
+    plugin_dir: &'a Path,
+    origins: Origins<'a>,
+    problems: Vec<Problem>,
+}
+
+impl Gathering<'_> {
+    fn instructions(&mut self, agents: &Agents) -> Vec<Block> {
+        let base = agents.base.as_ref().map(|source| ("__base__", source));
+        let snippets = agents.additional.iter().map(|one| (one.id.as_str(), &one.source));
+        let mut blocks = Vec::new();
+        for (id, source) in base.into_iter().chain(snippets) {
+            let about = format!("instructions `{id}`");
+            if let Some(text) = self.text(Section::Snippet, id, &about, source) {
+                blocks.push(Block::new(id, &text));
+            }
+        }
+        blocks
+    }
+
+    /// A hook whose body cannot be had is left out; only what it holds can stop a run.
+    fn hook(&mut self, hook: &Hook) -> Option<HookAction> {
+        let about = format!("hook `{}`", hook.id);
+        match &hook.body {
+            HookBody::Command(command) => Some(HookAction::Command(command.clone())),
+            HookBody::Prompt(prompt) => Some(HookAction::Prompt(prompt.clone())),
+            HookBody::Sourced { source: TextSource::Local { path }, is_prompt: false } => {
+                let file = inside(self.project, path);
+                match file.map(|file| file.is_file()) {
+                    Ok(true) => Some(HookAction::Command(format!("./{}", relative(path)))),
+                    Ok(false) => self.leave_out(&about, format!("`{path}` is not a file")),
+                    Err(error) => self.leave_out(&about, error.to_string()),
+                }
+            }
+            HookBody::Sourced { source, is_prompt } => {
+                let errors = self.problems.len();
+                let text = self.text(Section::Hook, &hook.id, &about, source);
+                for problem in self.problems.iter_mut().skip(errors) {
+                    problem.severity = capdeck_definition::Severity::Warning;
+                }
+                text.map(|text| match is_prompt {
+                    true => HookAction::Prompt(text),
+                    false => HookAction::Script(text.into_bytes()),
+                })
+            }
+        }
+    }
+
+    fn leave_out(&mut self, about: &str, message: String) -> Option<HookAction> {
+        let message = format!("{message}, so it is left out");
+        self.problems.push(Problem::warning("bad-source", about, message));
+        None
+    }
+}
+
+/// A path without what leads nowhere, for a command line.
+fn relative(path: &str) -> &str {
+    let mut path = path;
+    while let Some(rest) = path.strip_prefix("./") {
+        path = rest.trim_start_matches('/');
+    }
+    path
+}
+
+fn subagent(declared: &Subagent, file: &CapabilityFile, content: &Content) -> SubagentContent {
+    let skill = |id: &String| {
+        let installed = content.skills.iter().find(|skill| skill.id == *id);
+        let listed = file.skills.iter().find(|skill| skill.id == *id);
+        let description = listed
+            .and_then(|skill| skill.description.clone())
+            .or_else(|| installed.and_then(|skill| skill.description.clone()))
+            .or_else(|| listed.and_then(|skill| inline_description(&skill.kind)));
+        (id.clone(), description)
+    };
+    let tool = |reference: &String| match file.tool(reference) {
+        Some(tool) => (Tool::qualified_name(tool).to_string(), tool.description.clone()),
+        None => (reference.trim_start_matches('@').to_owned(), None),
+    };
+    SubagentContent {
+        id: declared.id.clone(),
+        description: declared.description.clone(),
+        skills: declared.skills.iter().map(skill).collect(),
+        tools: declared.tools.iter().map(tool).collect(),
+        instructions: declared.instructions.clone(),
+        providers: declared.providers.clone(),
+        has_view: true,
+    }
+}
+
+fn inline_description(kind: &SkillKind) -> Option<String> {
+    match kind {
+        SkillKind::Inline { content } => {
+            Frontmatter::parse(content).text("description").map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+fn servers(file: &CapabilityFile, content: &Content) -> Servers {
+    let has_any = !file.servers.is_empty()
+        || !file.tools.is_empty()
+        || !file.subagents.is_empty()
+        || !content.server_definitions.is_empty();
+    match file.options.tool_exposure {
+        _ if !has_any => Servers::Nothing,
+        Some(ToolExposure::None) => Servers::ShellOnly,
+        _ => Servers::Connected,
+    }
+}
+
+/// Reads a file of the project.
+fn read_local(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
+}

@@ -1,0 +1,180 @@
+//! Content from elsewhere: repositories by commit, addresses by hash.
+
+use std::{collections::HashMap, fs, path::PathBuf};
+
+use capdeck_definition::capa::{GitHost, Repo};
+
+use super::{PinUse, Ways};
+use crate::{
+    git::{GitSite, RepoAddress, Revision, Snapshot},
+    project::{
+        Problem,
+        manifest::sha256,
+        pins::{Origin, Pin, Pins, Section},
+    },
+    replace_file,
+};
+
+/// The largest text that is taken from an address.
+const LARGEST: usize = 10 << 20;
+
+/// Where content was found, and what is pinned because of it.
+pub(super) struct Origins<'a> {
+    ways: Ways<'a>,
+    pinned: &'a Pins,
+    pin_use: PinUse,
+    pins: Pins,
+    /// One repository is asked once for one revision, however many things come from it.
+    snapshots: HashMap<(RepoAddress, String), Snapshot>,
+}
+
+impl<'a> Origins<'a> {
+    pub(super) fn new(ways: Ways<'a>, pinned: &'a Pins, pin_use: PinUse) -> Self {
+        Self { ways, pinned, pin_use, pins: Pins::default(), snapshots: HashMap::new() }
+    }
+
+    pub(super) fn into_pins(self) -> Pins {
+        self.pins
+    }
+
+    /// The files of a repository, at the pinned commit if there is one.
+    pub(super) fn snapshot(
+        &mut self,
+        section: Section,
+        id: &str,
+        about: &str,
+        repo: &Repo,
+    ) -> Result<PathBuf, Problem> {
+        let failed = |error: crate::git::GitError| {
+            let problem = Problem::error("bad-source", about, error.to_string());
+            match error.hint() {
+                Some(hint) => problem.with_hint(hint),
+                None => problem,
+            }
+        };
+        let site = match repo.host {
+            GitHost::GitHub => GitSite::GitHub,
+            GitHost::GitLab => GitSite::GitLab,
+        };
+        let address = RepoAddress::on(site, &repo.name).map_err(failed)?;
+        let pinned =
+            self.pinned.commit(section, id, repo).filter(|_| self.pin_use != PinUse::Update);
+        let (revision, version) = match pinned {
+            Some((commit, version)) => {
+                (Revision::Commit(commit.to_owned()), version.map(str::to_owned))
+            }
+            None if self.pin_use == PinUse::Frozen => return Err(not_pinned(about)),
+            None => {
+                let version = repo.version.as_deref();
+                (Revision::wanted(version, repo.commit.as_deref()).map_err(failed)?, None)
+            }
+        };
+        let key = (address.clone(), format!("{revision:?}"));
+        let snapshot = match self.snapshots.get(&key) {
+            Some(snapshot) => snapshot.clone(),
+            None => {
+                let snapshot = self.ways.git.snapshot(&address, &revision).map_err(failed)?;
+                self.snapshots.insert(key, snapshot.clone());
+                snapshot
+            }
+        };
+        self.pins.add(Pin {
+            section,
+            id: id.to_owned(),
+            origin: Origin::Git {
+                repo: repo.clone(),
+                commit: snapshot.commit,
+                version: version.or(snapshot.version),
+                sha256: None,
+            },
+        });
+        Ok(snapshot.path)
+    }
+
+    /// Pins the hash of a text from a repository. One that is not what was pinned was changed in the cache.
+    pub(super) fn check_body(
+        &mut self,
+        section: Section,
+        id: &str,
+        about: &str,
+        content: &[u8],
+    ) -> Result<(), Problem> {
+        let hash = sha256(content);
+        let commit = self.pins.note_body(section, id, &hash);
+        let pinned = commit.and_then(|commit| self.pinned.body(section, id, &commit));
+        if pinned.is_some_and(|pinned| pinned != hash) && self.pin_use != PinUse::Update {
+            let message = "its text is not what the lock pins for this commit";
+            return Err(Problem::error("changed", about, message)
+                .with_hint("remove the folder `git` in the cache folder, then run this again"));
+        }
+        Ok(())
+    }
+
+    /// The text at an address, which must be what is pinned if anything is.
+    pub(super) fn remote(
+        &mut self,
+        section: Section,
+        id: &str,
+        about: &str,
+        url: &str,
+    ) -> Result<Vec<u8>, Problem> {
+        let failed = |message: String| Problem::error("bad-source", about, message);
+        let pinned = self.pinned.hash(section, id, url).filter(|_| self.pin_use != PinUse::Update);
+        if pinned.is_none() && self.pin_use == PinUse::Frozen {
+            return Err(not_pinned(about));
+        }
+        let folder = self.ways.cache_dir.join("remote");
+        let cached = pinned.and_then(|hash| {
+            let content = fs::read(folder.join(hash)).ok()?;
+            (sha256(&content) == hash).then_some(content)
+        });
+        let content = match cached {
+            Some(content) => content,
+            None => {
+                let content = self.ways.fetch.fetch(url).map_err(|error| {
+                    let problem = failed(format!("`{url}` cannot be fetched: {error}"));
+                    match error.hint {
+                        Some(hint) => problem.with_hint(hint),
+                        None => problem,
+                    }
+                })?;
+                check(&content).map_err(|reason| failed(format!("`{url}` {reason}")))?;
+                content
+            }
+        };
+        let hash = sha256(&content);
+        if pinned.is_some_and(|pinned| pinned != hash) {
+            return Err(Problem::error(
+                "changed",
+                about,
+                format!("what `{url}` answers is not what was pinned"),
+            )
+            .with_hint("look at it, then take it over with: capdeck install --update"));
+        }
+        // Only a cache: what cannot be kept is fetched again.
+        let _fetched_again = replace_file(&folder.join(&hash), &content);
+        self.pins.add(Pin {
+            section,
+            id: id.to_owned(),
+            origin: Origin::Remote { url: url.to_owned(), sha256: hash },
+        });
+        Ok(content)
+    }
+}
+
+fn not_pinned(about: &str) -> Problem {
+    Problem::error("not-pinned", about, "the lock does not pin it as it is declared now")
+        .with_hint("run `capdeck install` without --frozen and commit the lock")
+}
+
+fn check(content: &[u8]) -> Result<(), String> {
+    if content.len() > LARGEST {
+        return Err(format!("answers with more than {} MB", LARGEST >> 20));
+    }
+    let start: String = String::from_utf8_lossy(content).trim_start().chars().take(15).collect();
+    let start = start.to_lowercase();
+    if start.starts_with("<!doctype html") || start.starts_with("<html") {
+        return Err("answers with a web page, not with a text".to_owned());
+    }
+    Ok(())
+}

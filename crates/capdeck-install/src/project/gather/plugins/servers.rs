@@ -1,0 +1,115 @@
+//! MCP servers of a plugin, each as a definition of the project's deck.
+
+use std::path::Path;
+
+use capdeck_definition::capa::{CapabilityFile, Expose, Plugin};
+use serde_json::{Map, Value, json};
+
+use super::{PluginFolder, Taken, expand, folder::json};
+use crate::{
+    frontmatter::render_field,
+    project::content::{Content, ServerDefinition},
+    source::{FolderFile, inside},
+};
+
+/// Adds the servers. Returns whether there are any.
+pub(super) fn add_servers(
+    taken: &mut Taken<'_>,
+    plugin: &Plugin,
+    found: &PluginFolder,
+    files: &[FolderFile],
+    copy: &Path,
+    file: &CapabilityFile,
+    content: &mut Content,
+) -> bool {
+    let declared = match found.manifest.get("mcpServers") {
+        Some(Value::String(path)) => {
+            inside(&found.path, path.trim_start_matches("./")).ok().and_then(|path| json(&path))
+        }
+        Some(object @ Value::Object(_)) => Some(object.clone()),
+        _ => {
+            let usual = files.iter().find(|file| file.path == ".mcp.json");
+            usual.and_then(|file| serde_json::from_slice(&file.content).ok())
+        }
+    };
+    let Some(declared) = declared else { return false };
+    let servers = declared.get("mcpServers").unwrap_or(&declared);
+    let mut has_any = false;
+    for (key, server) in servers.as_object().into_iter().flatten() {
+        let settings = plugin.servers.get(key);
+        if settings.is_some_and(|settings| settings.expose == Expose::None) {
+            continue;
+        }
+        let id = settings.and_then(|settings| settings.renamed.clone());
+        let id = id.unwrap_or_else(|| key.clone());
+        let is_taken = file.servers.iter().any(|known| known.id == id)
+            || content.server_definitions.iter().any(|known| known.id == id);
+        if !taken.is_free("server", &id, is_taken) {
+            continue;
+        }
+        if settings.is_some_and(|settings| settings.expose != Expose::All) {
+            taken.warn(format!(
+                "all tools of the server `{id}` are shown: none can be left out yet"
+            ));
+        }
+        match definition(&id, server, found, copy) {
+            Some((text, does)) => {
+                has_any = true;
+                content.server_definitions.push(ServerDefinition { id, text, does });
+            }
+            None => taken.warn(format!("the server `{key}` has neither a command nor an address")),
+        }
+    }
+    has_any
+}
+
+/// The definition as a file of the deck, and what it does. JSON is YAML, so values are written as JSON.
+fn definition(
+    id: &str,
+    server: &Value,
+    plugin: &PluginFolder,
+    copy: &Path,
+) -> Option<(String, String)> {
+    let text = |key: &str| server.get(key).and_then(Value::as_str);
+    let mut block: Map<String, Value> = Map::new();
+    let does;
+    if let Some(command) = text("command") {
+        block.insert("command".to_owned(), json!(argument(command, copy)));
+        let list = server.get("args").and_then(Value::as_array).into_iter().flatten();
+        let args: Vec<String> =
+            list.filter_map(Value::as_str).map(|one| argument(one, copy)).collect();
+        does = format!("starts {} {}", argument(command, copy), args.join(" "));
+        block.insert("args".to_owned(), json!(args));
+        let env = server.get("env").and_then(Value::as_object).into_iter().flatten();
+        let env: Map<String, Value> = env
+            .filter_map(|(name, value)| Some((name.clone(), json!(expand(value.as_str()?, copy)))))
+            .collect();
+        if !env.is_empty() {
+            block.insert("env".to_owned(), Value::Object(env));
+        }
+        let cwd = text("cwd")
+            .map_or_else(|| copy.to_string_lossy().into_owned(), |cwd| argument(cwd, copy));
+        block.insert("cwd".to_owned(), json!(cwd));
+    } else {
+        let url = text("url")?;
+        does = format!("connects to {url}");
+        block.insert("url".to_owned(), json!(url));
+        if let Some(headers) = server.get("headers").filter(|headers| headers.is_object()) {
+            block.insert("auth".to_owned(), json!({ "type": "headers", "headers": headers }));
+        }
+    }
+    let description = format!("The server `{id}` of the plugin `{}`", plugin.id);
+    let mut lines = String::from("---\n");
+    lines.push_str(&render_field("name", &json!(id)));
+    lines.push_str(&render_field("description", &json!(description)));
+    lines.push_str(&format!("mcpServer: {}\n---\n", Value::Object(block)));
+    Some((lines, does))
+}
+
+/// A file of the plugin is named by a path that begins with `./`; a program's bare name is looked for on the PATH.
+fn argument(text: &str, copy: &Path) -> String {
+    match text.strip_prefix("./") {
+        Some(path) => copy.join(path).to_string_lossy().into_owned(),
+        None => expand(text, copy),
+    }
+}

@@ -1,0 +1,302 @@
+//! Carrying out a plan so that it can be finished after any interruption.
+//!
+//! Everything new is first written into the state folder and put in force there by one rename. From then on the run
+//! will be finished: by itself, or by the next one. Before that, nothing has happened.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    manifest::{Manifest, ProjectState, sha256},
+    plan::Change,
+};
+
+/// One file to be changed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Step {
+    path: PathBuf,
+    /// The hash of what is replaced; none if there is no file.
+    before: Option<String>,
+    /// The hash of what comes in its place; none if it goes.
+    after: Option<String>,
+    is_program: bool,
+}
+
+/// Steps that are in force but perhaps not all taken.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    dir: PathBuf,
+    state: PathBuf,
+    steps: Vec<Step>,
+    manifest: Manifest,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Written {
+    steps: Vec<Step>,
+    manifest: Manifest,
+}
+
+/// A run could not be finished. The next one goes on where it stopped.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write `{}`", path.display())]
+pub struct ApplyError {
+    pub path: PathBuf,
+    #[source]
+    pub source: io::Error,
+}
+
+impl Journal {
+    /// Puts the changes in force. Nothing of the project is touched yet.
+    pub(crate) fn commit(
+        state: &ProjectState,
+        changes: &[Change],
+        manifest: Manifest,
+        kept: &BTreeMap<String, Vec<u8>>,
+    ) -> Result<Self, ApplyError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| ApplyError { path, source }
+        };
+        let (stage, dir) = (state.dir.join("journal.new"), state.dir.join("journal"));
+        remove_folder(&stage).map_err(failed(&stage))?;
+        make_private(&state.dir).map_err(failed(&state.dir))?;
+        make_private(&stage).map_err(failed(&stage))?;
+        let kept_dir = state.dir.join("kept");
+        make_private(&kept_dir).map_err(failed(&kept_dir))?;
+        for (hash, content) in kept {
+            let path = kept_dir.join(hash);
+            if !path.exists() {
+                write_private_atomically(&path, content).map_err(failed(&path))?;
+            }
+        }
+        let mut steps = Vec::new();
+        for change in changes {
+            let after = change.after.as_deref().map(sha256);
+            if let (Some(hash), Some(content)) = (&after, &change.after) {
+                let path = stage.join(hash);
+                write_private(&path, content).map_err(failed(&path))?;
+            }
+            steps.push(Step {
+                path: change.path.clone(),
+                before: change.before.as_deref().map(sha256),
+                after,
+                is_program: change.is_program,
+            });
+        }
+        let written = Written { steps, manifest };
+        let bytes = serde_json::to_vec(&written).map_err(io::Error::other);
+        let path = stage.join("steps.json");
+        bytes.and_then(|bytes| write_private(&path, &bytes)).map_err(failed(&path))?;
+        sync_folder(&stage).map_err(failed(&stage))?;
+        fs::rename(&stage, &dir).map_err(failed(&dir))?;
+        sync_folder(&state.dir).map_err(failed(&state.dir))?;
+        let Written { steps, manifest } = written;
+        Ok(Self { dir, state: state.dir.clone(), steps, manifest })
+    }
+
+    /// What an interrupted run left in force.
+    pub(crate) fn pending(state: &ProjectState) -> Result<Option<Self>, ApplyError> {
+        let dir = state.dir.join("journal");
+        let path = dir.join("steps.json");
+        let failed = |source| ApplyError { path: path.clone(), source };
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let Written { steps, manifest } = serde_json::from_slice(&bytes)
+            .map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error)))?;
+        Ok(Some(Self { dir, state: state.dir.clone(), steps, manifest }))
+    }
+
+    /// Takes all steps and closes the journal.
+    pub(crate) fn finish(self) -> Result<Vec<PathBuf>, ApplyError> {
+        let mut edited = Vec::new();
+        for step in &self.steps {
+            if !self.take(step)? {
+                edited.push(step.path.clone());
+            }
+        }
+        self.close()?;
+        Ok(edited)
+    }
+
+    /// Takes one step, if the file is as it was planned for or the step is taken already. False when somebody changed
+    /// the file in between: then it is left alone.
+    fn take(&self, step: &Step) -> Result<bool, ApplyError> {
+        let failed = |source| ApplyError { path: step.path.clone(), source };
+        let current = match fs::read(&step.path) {
+            Ok(bytes) => Some(sha256(&bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(error)),
+        };
+        let beside = beside(&step.path);
+        if current != step.before && current != step.after {
+            remove_file(&beside).map_err(failed)?;
+            return Ok(false);
+        }
+        match &step.after {
+            Some(hash) => {
+                if current.as_ref() != Some(hash) {
+                    let content = fs::read(self.dir.join(hash)).map_err(failed)?;
+                    replace(&step.path, &beside, &content).map_err(failed)?;
+                }
+                if step.is_program {
+                    make_program(&step.path).map_err(failed)?;
+                }
+            }
+            None if current.is_some() => fs::remove_file(&step.path).map_err(failed)?,
+            None => {}
+        }
+        // A killed run may have left it.
+        remove_file(&beside).map_err(failed)?;
+        Ok(true)
+    }
+
+    fn close(self) -> Result<(), ApplyError> {
+        let Self { dir, state, mut manifest, .. } = self;
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| ApplyError { path, source }
+        };
+        // The deepest first: a folder goes when nothing is in it any more.
+        let folders: Vec<PathBuf> = manifest.folders.iter().rev().cloned().collect();
+        for folder in folders {
+            if fs::remove_dir(&folder).is_ok() || !folder.exists() {
+                manifest.folders.remove(&folder);
+            }
+        }
+        let path = state.join("manifest.json");
+        if manifest.is_empty() {
+            // What is left of this project is the folder itself.
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(failed(&path)(error));
+                }
+                _ => {}
+            }
+        } else {
+            let bytes = manifest.to_bytes();
+            write_private_atomically(&path, &bytes).map_err(failed(&path))?;
+        }
+        let done = state.join("journal.done");
+        remove_folder(&done).map_err(failed(&done))?;
+        fs::rename(&dir, &done).map_err(failed(&dir))?;
+        remove_folder(&done).map_err(failed(&done))?;
+        forget_unneeded(&state, &manifest);
+        Ok(())
+    }
+}
+
+/// Kept contents that nothing refers to any more. What cannot be removed is tried again next time.
+fn forget_unneeded(state: &Path, manifest: &Manifest) {
+    let needed = manifest.needed();
+    for entry in fs::read_dir(state.join("kept")).into_iter().flatten().flatten() {
+        if !needed.contains(&*entry.file_name().to_string_lossy()) {
+            let _again_next_time = fs::remove_file(entry.path());
+        }
+    }
+    if manifest.is_empty() {
+        for folder in ["kept", "hooks", "plugins", ""] {
+            let _stays_if_used = fs::remove_dir(state.join(folder));
+        }
+    }
+}
+
+/// Where a file's new content is written before it takes its place. Always the same name, so that whoever finishes an
+/// interrupted run finds what it left.
+fn beside(path: &Path) -> PathBuf {
+    let hash = sha256(path.as_os_str().as_encoded_bytes());
+    let short: String = hash.chars().take(12).collect();
+    path.with_file_name(format!(".capdeck-{short}.new"))
+}
+
+/// Replaces a file in one step, keeping its permissions. Paths of a journal are real: none is a link.
+fn replace(path: &Path, beside: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    remove_file(beside)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(beside)?;
+    file.write_all(content)?;
+    if let Ok(known) = fs::metadata(path) {
+        file.set_permissions(known.permissions())?;
+    }
+    file.sync_all()?;
+    fs::rename(beside, path)?;
+    sync_folder(folder)
+}
+
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn remove_folder(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Configuration of agents can hold secrets, so what is kept of it is for its owner alone.
+fn make_private(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(path)
+}
+
+fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    let mut file = options.open(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+fn write_private_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    write_private(&beside, content)?;
+    fs::rename(&beside, path)
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+fn make_program(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(path)?.permissions().mode();
+        // Whoever may read it may run it.
+        let wanted = mode | ((mode & 0o444) >> 2);
+        if wanted != mode {
+            fs::set_permissions(path, fs::Permissions::from_mode(wanted))?;
+        }
+    }
+    #[cfg(not(unix))]
+    let _same_everywhere = path;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

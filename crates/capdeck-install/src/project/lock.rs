@@ -1,0 +1,319 @@
+//! The lock beside a capability file: YAML, or JSON where the capability file is JSON. Other programs read and write it
+//! too, so what they need is written as they write it; what else is pinned stands in sections of its own.
+
+use std::path::{Path, PathBuf};
+
+use capdeck_definition::capa::{GitHost, Repo, RepoTarget};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Problem,
+    pins::{Origin, Pin, Pins, Section},
+};
+use crate::{
+    edit::{Document, FileFormat},
+    frontmatter::render_field,
+};
+
+/// The name of the file.
+pub(crate) const LOCK_NAME: &str = "capabilities.lock";
+const VERSION: u64 = 1;
+const HOOK_KEYS: [&str; 5] =
+    ["repo", "requestedVersion", "requestedRef", "resolvedRef", "resolvedVersion"];
+
+/// One entry as it is written. Which fields it has depends on where it came from.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    id: String,
+    source: String,
+    #[serde(default)]
+    repo: Option<String>,
+    #[serde(default)]
+    skill_name: Option<String>,
+    #[serde(default)]
+    subpath: Option<String>,
+    #[serde(default)]
+    requested_search_name: Option<String>,
+    #[serde(default)]
+    url: Option<String>,
+    #[serde(default)]
+    requested_version: Option<String>,
+    #[serde(default)]
+    requested_ref: Option<String>,
+    #[serde(default)]
+    resolved_ref: Option<String>,
+    #[serde(default)]
+    resolved_version: Option<String>,
+    #[serde(default)]
+    body_sha256: Option<String>,
+}
+
+/// Reads a lock. One that cannot be read is an error; an entry that cannot, a warning.
+pub(crate) fn parse_lock(text: &str, path: &Path) -> (Pins, Vec<Problem>) {
+    let about = path.display().to_string();
+    let failed = |message: String| {
+        let problem = Problem::error("bad-lock", about.clone(), message);
+        (
+            Pins::default(),
+            vec![problem.with_hint("correct it, or remove it to pin everything anew")],
+        )
+    };
+    let is_json = text.trim_start().starts_with('{');
+    let format = if is_json { FileFormat::Json } else { FileFormat::Yaml };
+    let document = match Document::parse(text, format) {
+        Ok(document) => document,
+        Err(error) => return failed(error.to_string()),
+    };
+    let Value::Object(sections) = document.value() else {
+        return failed("it is not a lock".to_owned());
+    };
+    if sections.get("version").and_then(Value::as_u64) != Some(VERSION) {
+        return failed(format!("only version {VERSION} of the lock is known"));
+    }
+    let (mut pins, mut problems) = (Pins::default(), Vec::new());
+    for section in Section::ALL {
+        let rows = match sections.get(section.key()) {
+            None | Some(Value::Null) => continue,
+            Some(Value::Array(rows)) => rows,
+            Some(_) => return failed(format!("`{}` is not a list", section.key())),
+        };
+        for row in rows {
+            let pin = serde_json::from_value(row.clone()).ok().and_then(|row| pin(section, row));
+            match pin {
+                Some(pin) => pins.add(pin),
+                None => problems.push(Problem::warning(
+                    "bad-lock",
+                    about.clone(),
+                    format!("an entry of `{}` cannot be used and is dropped", section.key()),
+                )),
+            }
+        }
+    }
+    (pins, problems)
+}
+
+/// Writes a lock. None where nothing is pinned.
+pub(crate) fn render_lock(pins: &Pins, path: &Path, now: &str) -> Option<String> {
+    let mut sections: Vec<(&str, Vec<Map<String, Value>>)> = Vec::new();
+    for section in Section::ALL {
+        let rows: Vec<_> = pins.sorted(section).into_iter().map(row).collect();
+        if !rows.is_empty() || section.is_always_written() {
+            sections.push((section.key(), rows));
+        }
+    }
+    if sections.iter().all(|(_, rows)| rows.is_empty()) {
+        return None;
+    }
+    let generator = concat!("capdeck@", env!("CARGO_PKG_VERSION"));
+    let mut head = Map::new();
+    head.insert("version".to_owned(), json!(VERSION));
+    head.insert("generator".to_owned(), json!(generator));
+    head.insert("generatedAt".to_owned(), json!(now));
+    if path.with_file_name("capabilities.json").exists() {
+        head.extend(sections.into_iter().map(|(key, rows)| (key.to_owned(), json!(rows))));
+        let text = serde_json::to_string_pretty(&head).unwrap_or_default();
+        return Some(text + "\n");
+    }
+    let mut text: String = head.iter().map(|(key, value)| render_field(key, value)).collect();
+    for (key, rows) in sections {
+        if rows.is_empty() {
+            text.push_str(&format!("{key}: []\n"));
+            continue;
+        }
+        text.push_str(&format!("{key}:\n"));
+        for row in rows {
+            for (index, (key, value)) in row.iter().enumerate() {
+                let lead = if index == 0 { "  - " } else { "    " };
+                text.push_str(&format!("{lead}{}", render_field(key, value)));
+            }
+        }
+    }
+    Some(text)
+}
+
+/// Where the lock of a capability file is.
+pub(crate) fn lock_path(project: &Path) -> PathBuf {
+    project.join(LOCK_NAME)
+}
+
+fn row(pin: &Pin) -> Map<String, Value> {
+    let mut row = Map::new();
+    let mut put = |key: &str, value: Value| {
+        row.insert(key.to_owned(), value);
+    };
+    put("id", json!(pin.id));
+    match &pin.origin {
+        Origin::Remote { url, sha256 } => {
+            put("source", json!("remote"));
+            put("url", json!(url));
+            if pin.section == Section::Hook {
+                // Other readers expect every key of a hook.
+                for key in HOOK_KEYS {
+                    put(key, Value::Null);
+                }
+            }
+            put("bodySha256", json!(sha256));
+        }
+        Origin::Git { repo, commit, version, sha256 } => {
+            put("source", json!(repo.host.as_str()));
+            match pin.section {
+                Section::Skill => {
+                    put("repo", json!(repo.name));
+                    put("skillName", json!(target_text(&repo.target)));
+                }
+                Section::Plugin => {
+                    let (name, path) = match &repo.target {
+                        RepoTarget::Root => (None, None),
+                        RepoTarget::Named(name) => (Some(name), None),
+                        RepoTarget::Path(path) => (None, Some(path)),
+                    };
+                    put("repo", json!(repo.name));
+                    put("subpath", json!(path));
+                    put("requestedSearchName", json!(name));
+                }
+                Section::Rule | Section::Snippet | Section::Hook => {
+                    let target = match &repo.target {
+                        RepoTarget::Root => String::new(),
+                        RepoTarget::Named(name) => format!("@{name}"),
+                        RepoTarget::Path(path) => format!("::{path}"),
+                    };
+                    put("repo", json!(format!("{}{target}", repo.name)));
+                    if pin.section == Section::Hook {
+                        put("url", Value::Null);
+                    }
+                }
+            }
+            put("requestedVersion", json!(repo.version));
+            put("requestedRef", json!(repo.commit));
+            put("resolvedRef", json!(commit));
+            put("resolvedVersion", json!(version));
+            if pin.section == Section::Plugin {
+                // Other readers expect a name; the manifest's own follows from the commit.
+                put("manifestName", json!(pin.id));
+                put("manifestVersion", Value::Null);
+            }
+            if let Some(sha256) = sha256 {
+                put("bodySha256", json!(sha256));
+            }
+        }
+    }
+    row
+}
+
+fn pin(section: Section, row: Row) -> Option<Pin> {
+    let host = match row.source.as_str() {
+        "remote" => {
+            let origin = Origin::Remote { url: row.url?, sha256: row.body_sha256? };
+            return Some(Pin { section, id: row.id, origin });
+        }
+        "github" => GitHost::GitHub,
+        "gitlab" => GitHost::GitLab,
+        _ => return None,
+    };
+    let (name, target) = match section {
+        // The lock of a skill does not tell a name from a path.
+        Section::Skill => (row.repo?, RepoTarget::Named(row.skill_name.unwrap_or_default())),
+        Section::Plugin => {
+            let target = match (row.subpath, row.requested_search_name) {
+                (Some(path), _) => RepoTarget::Path(path),
+                (None, Some(name)) => RepoTarget::Named(name),
+                (None, None) => RepoTarget::Root,
+            };
+            (row.repo?, target)
+        }
+        Section::Rule | Section::Snippet | Section::Hook => {
+            let repo = Repo::parse_whole(host, row.repo.as_deref()?).ok()?;
+            (repo.name, repo.target)
+        }
+    };
+    let commit = row.resolved_ref.filter(|commit| crate::git::is_full_hash(commit))?;
+    let repo =
+        Repo { host, name, target, version: row.requested_version, commit: row.requested_ref };
+    let origin =
+        Origin::Git { repo, commit, version: row.resolved_version, sha256: row.body_sha256 };
+    Some(Pin { section, id: row.id, origin })
+}
+
+/// What in a repository is meant, as one text.
+pub(super) fn target_text(target: &RepoTarget) -> &str {
+    match target {
+        RepoTarget::Root => "",
+        RepoTarget::Named(name) | RepoTarget::Path(name) => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Pins {
+        let (pins, problems) = parse_lock(text, Path::new("capabilities.lock"));
+        assert_eq!(problems, []);
+        pins
+    }
+
+    /// As another program writes it.
+    const FOREIGN: &str = "version: 1
+generator: capa@2.0.3
+generatedAt: 2026-08-05T10:00:00.000Z
+skills:
+  - id: web
+    source: github
+    repo: team/skills
+    skillName: web
+    requestedVersion: null
+    requestedRef: null
+    resolvedRef: a123456789012345678901234567890123456789
+    resolvedVersion: v1.2.0
+plugins: []
+hooks:
+  - id: guard
+    source: github
+    repo: team/skills@guard.sh
+    url: null
+    requestedVersion: v1
+    requestedRef: null
+    resolvedRef: a123456789012345678901234567890123456789
+    resolvedVersion: v1
+    bodySha256: abc
+";
+
+    #[test]
+    fn what_others_wrote_is_read_and_written_back_alike() {
+        let pins = read(FOREIGN);
+        let repo = Repo {
+            host: GitHost::GitHub,
+            name: "team/skills".to_owned(),
+            target: RepoTarget::Path("web".to_owned()),
+            version: None,
+            commit: None,
+        };
+        let (commit, version) = pins.commit(Section::Skill, "web", &repo).unwrap();
+        assert_eq!((commit.len(), version), (40, Some("v1.2.0")));
+        let moved = Repo { name: "other/skills".to_owned(), ..repo };
+        assert_eq!(pins.commit(Section::Skill, "web", &moved), None);
+        let written = render_lock(&pins, Path::new("none/capabilities.lock"), "now").unwrap();
+        assert_eq!(read(&written), pins);
+        for line in FOREIGN.lines().filter(|line| line.contains("resolvedRef")) {
+            assert!(written.contains(line.trim().split_once(' ').unwrap().1), "{written}");
+        }
+    }
+
+    #[test]
+    fn a_lock_that_is_none_is_refused_and_a_bad_entry_dropped() {
+        for bad in ["version: 2\n", "skills: []\n", "- a\n", "{", "version: 1\nskills: {}\n"] {
+            let (_, problems) = parse_lock(bad, Path::new("x"));
+            assert!(problems.iter().any(Problem::is_error), "{bad}");
+        }
+        let bad_row = FOREIGN.replacen("resolvedRef: a1", "resolvedRef: main", 1);
+        let (pins, problems) = parse_lock(&bad_row, Path::new("x"));
+        assert_eq!((pins.len(), problems.len()), (1, 1));
+    }
+
+    #[test]
+    fn nothing_pinned_is_no_lock() {
+        assert_eq!(render_lock(&Pins::default(), Path::new("x"), "now"), None);
+    }
+}

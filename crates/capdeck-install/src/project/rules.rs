@@ -1,0 +1,177 @@
+//! Rules: a file each where an agent reads such files, else a block of its instructions. No agent gets one twice.
+
+use std::{collections::BTreeSet, path::Path};
+
+use capdeck_definition::capa::{RuleConflicts, Visibility};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Block, Problem,
+    content::{RuleContent, is_for},
+    desired::{Desired, OwnFile},
+};
+use crate::{
+    frontmatter::{Frontmatter, render_frontmatter},
+    provider::{Provider, RuleFiles, RuleHeader},
+};
+
+/// Keys of other agents that mean the files a rule is about.
+const GLOB_KEYS: [&str; 4] = ["globs", "paths", "applyTo", "appliesTo"];
+
+/// Adds the rules of all providers.
+pub(crate) fn add_rules(
+    desired: &mut Desired,
+    project: &Path,
+    rules: &[RuleContent],
+    conflicts: RuleConflicts,
+    providers: &[&'static Provider],
+) {
+    for rule in rules {
+        let meant: Vec<&Provider> = providers
+            .iter()
+            .copied()
+            .filter(|provider| is_for(rule.providers.as_ref(), provider.id))
+            .collect();
+        let mut folded: BTreeSet<&str> = BTreeSet::new();
+        for provider in &meant {
+            match (&provider.rules, provider.instructions) {
+                (Some(_), _) => {}
+                (None, Some(file)) => {
+                    if may_fold(desired, rule, file, conflicts, providers) {
+                        folded.insert(file);
+                    }
+                }
+                (None, None) => desired.problems.push(Problem::warning(
+                    "no-rules",
+                    provider.id,
+                    format!("this agent reads no rules, so it does not get `{}`", rule.id),
+                )),
+            }
+        }
+        for provider in &meant {
+            let reads_it_already = provider.instructions.is_some_and(|file| folded.contains(file));
+            if let Some(files) = &provider.rules
+                && !reads_it_already
+            {
+                let path = format!("{}/{}{}", files.folder, rule.id, files.ending);
+                let file = OwnFile {
+                    content: rule_file(rule, files).into_bytes(),
+                    is_program: false,
+                    part_of: about(rule),
+                    unit: None,
+                };
+                desired.add_own(project, &path, file);
+            }
+        }
+        for file in folded {
+            let block = Block::new(&format!("rule:{}", rule.id), &folded_text(rule));
+            desired.add_blocks(project, file, vec![block]);
+        }
+    }
+}
+
+/// Whether a rule may go into a file that agents read which it is not for.
+fn may_fold(
+    desired: &mut Desired,
+    rule: &RuleContent,
+    file: &str,
+    conflicts: RuleConflicts,
+    providers: &[&'static Provider],
+) -> bool {
+    let reads = |provider: &&&Provider| provider.instructions == Some(file);
+    let mut others: Vec<&str> = providers
+        .iter()
+        .filter(reads)
+        .filter(|provider| !is_for(rule.providers.as_ref(), provider.id))
+        .map(|provider| provider.id)
+        .collect();
+    others.dedup();
+    if others.is_empty() {
+        return true;
+    }
+    let is_strict = rule.visibility == Some(Visibility::Strict);
+    let outcome = if is_strict { "so it is left out there" } else { "so they see it too" };
+    let message =
+        format!("`{file}` is also read by {}, which it is not for, {outcome}", others.join(", "));
+    let problem = match conflicts {
+        RuleConflicts::Error => Problem::error("rule-conflict", about(rule), message),
+        RuleConflicts::Warn => Problem::warning("rule-conflict", about(rule), message),
+    };
+    let hint = "widen its `providers`, or set its `visibility` to `best-effort` or `strict`";
+    let problem = problem.with_hint(hint);
+    if !desired.problems.contains(&problem) {
+        desired.problems.push(problem);
+    }
+    !is_strict
+}
+
+/// The text of a rule's own file.
+fn rule_file(rule: &RuleContent, files: &RuleFiles) -> String {
+    let source = Frontmatter::parse(&rule.text);
+    let mut fields = source.fields;
+    let ours = header(rule, files.header);
+    let says_globs = ours.keys().any(|key| GLOB_KEYS.contains(&key.as_str()));
+    let is_said = |key: &str| ours.contains_key(key) || says_globs && GLOB_KEYS.contains(&key);
+    fields.retain(|key, _| !is_said(key));
+    let mut all = ours;
+    all.extend(fields);
+    let mut text = render_frontmatter(&all, source.body);
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+fn header(rule: &RuleContent, kind: RuleHeader) -> Map<String, Value> {
+    let mut fields = Map::new();
+    let mut put = |key: &str, value: Value| {
+        fields.insert(key.to_owned(), value);
+    };
+    let globs = &rule.applies_to;
+    let always = rule.always_apply.unwrap_or(globs.is_empty());
+    match kind {
+        RuleHeader::Nothing => {}
+        RuleHeader::Paths => {
+            if !globs.is_empty() {
+                put("paths", json!(globs));
+            }
+        }
+        RuleHeader::ApplyTo => {
+            let all = if globs.is_empty() || always { "**".to_owned() } else { globs.join(",") };
+            put("applyTo", json!(all));
+        }
+        RuleHeader::Globs | RuleHeader::Trigger => {
+            if let Some(description) = &rule.description {
+                put("description", json!(description));
+            }
+            if !globs.is_empty() {
+                put("globs", json!(globs));
+            }
+            if kind == RuleHeader::Globs {
+                put("alwaysApply", json!(always));
+            } else {
+                let trigger = match (always, globs.is_empty()) {
+                    (true, _) => "always_on",
+                    (false, false) => "glob",
+                    (false, true) => "model_decision",
+                };
+                put("trigger", json!(trigger));
+            }
+        }
+    }
+    fields
+}
+
+/// The text of a rule's block. What a header would say is said in words.
+fn folded_text(rule: &RuleContent) -> String {
+    let body = Frontmatter::parse(&rule.text).body.trim();
+    if rule.applies_to.is_empty() {
+        return body.to_owned();
+    }
+    let globs: Vec<String> = rule.applies_to.iter().map(|glob| format!("`{glob}`")).collect();
+    format!("For files that match {}:\n\n{body}", globs.join(", "))
+}
+
+pub(crate) fn about(rule: &RuleContent) -> String {
+    format!("rule `{}`", rule.id)
+}

@@ -1,0 +1,248 @@
+//! What installed texts may not hold: phrases that the project forbids, characters it does not know, characters that
+//! nobody sees.
+
+mod phrases;
+
+use std::path::Path;
+
+use capdeck_definition::{
+    HiddenKind,
+    capa::{BlockedPhrases, Security},
+    hidden_characters, reveal,
+};
+use regex::Regex;
+
+use super::{
+    Block, Problem,
+    content::{Content, HookAction},
+    hooks, rules,
+};
+use crate::source::inside;
+use phrases::Phrases;
+
+/// Letters of a place that are shown around what was found.
+const SHOWN: usize = 80;
+
+/// Looks at every text. Characters that are not allowed become blanks; everything else is reported.
+pub(crate) fn screen(content: &mut Content, security: &Security, project: &Path) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if security.is_incomplete {
+        problems.push(Problem::error(
+            "security",
+            "options.security",
+            "a part of it cannot be read, so nobody knows what it would forbid",
+        ));
+    }
+    let screen = match Screen::new(security, project) {
+        Ok(screen) => screen,
+        Err(problem) => {
+            problems.push(problem);
+            return problems;
+        }
+    };
+    let mut look = |text: &mut String, about: &str| screen.text(text, about, &mut problems);
+    for skill in &mut content.skills {
+        for file in &mut skill.files {
+            let about = format!("skill `{}`, {}", skill.id, file.path);
+            screen_bytes(&mut file.content, &about, &mut look);
+        }
+    }
+    for Block { id, body } in &mut content.instructions {
+        look(body, &format!("instructions `{id}`"));
+    }
+    for rule in &mut content.rules {
+        let about = rules::about(rule);
+        look(&mut rule.text, &about);
+        rule.description.iter_mut().for_each(|text| look(text, &about));
+    }
+    for hook in &mut content.hooks {
+        let about = hooks::about(hook);
+        match &mut hook.action {
+            HookAction::Command(text) | HookAction::Prompt(text) => look(text, &about),
+            HookAction::Script(bytes) => screen_bytes(bytes, &about, &mut look),
+        }
+    }
+    for subagent in &mut content.subagents {
+        let about = format!("sub-agent `{}`", subagent.id);
+        subagent.description.iter_mut().for_each(|text| look(text, &about));
+        subagent.instructions.iter_mut().for_each(|text| look(text, &about));
+    }
+    for plugin in &mut content.plugin_copies {
+        for file in &mut plugin.files {
+            let about = format!("plugin `{}`, {}", plugin.id, file.path);
+            screen_bytes(&mut file.content, &about, &mut look);
+        }
+    }
+    problems
+}
+
+/// Files that are no text hold nothing that an agent reads as one.
+fn screen_bytes(bytes: &mut Vec<u8>, about: &str, look: &mut impl FnMut(&mut String, &str)) {
+    if bytes.contains(&0) {
+        return;
+    }
+    if let Ok(mut text) = String::from_utf8(bytes.clone()) {
+        look(&mut text, about);
+        *bytes = text.into_bytes();
+    }
+}
+
+struct Screen {
+    phrases: Phrases,
+    allowed: Option<Allowed>,
+}
+
+/// The characters that may stay.
+struct Allowed(Option<Regex>);
+
+impl Screen {
+    fn new(security: &Security, project: &Path) -> Result<Self, Problem> {
+        let phrases = match &security.blocked_phrases {
+            None => Phrases::default(),
+            Some(BlockedPhrases::List(list)) => Phrases::new(list.iter().map(String::as_str)),
+            Some(BlockedPhrases::File(path)) => {
+                let about = "options.security.blockedPhrases";
+                let failed = |message: String| {
+                    Problem::error("security", about, format!("`{path}` cannot be used: {message}"))
+                };
+                let file = inside(project, path).map_err(|error| failed(error.to_string()))?;
+                let text =
+                    std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
+                Phrases::new(text.lines())
+            }
+        };
+        Ok(Self { phrases, allowed: security.allowed_characters.as_deref().map(Allowed::new) })
+    }
+
+    fn text(&self, text: &mut String, about: &str, problems: &mut Vec<Problem>) {
+        // What is forbidden is looked for before anything is blanked out, which could split a phrase.
+        if let Some(phrase) = self.phrases.find(text) {
+            problems.push(
+                Problem::error("blocked-phrase", about, format!("it holds the phrase `{phrase}`"))
+                    .with_hint("`options.security.blockedPhrases` forbids it; remove what brings it, or the phrase"),
+            );
+        }
+        if let Some(allowed) = &self.allowed {
+            *text = allowed.apply(text);
+        }
+        problems.extend(hidden(text, about));
+    }
+}
+
+impl Allowed {
+    /// The inside of a character class, with or without brackets. One that is none allows nothing more than usual.
+    fn new(class: &str) -> Self {
+        let inner = class.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let inner = inner.unwrap_or(class);
+        let regex = (!inner.is_empty()).then(|| Regex::new(&format!("^[{inner}]$")).ok()).flatten();
+        Self(regex)
+    }
+
+    fn apply(&self, text: &str) -> String {
+        let mut buffer = [0; 4];
+        let mut keeps = |c: char| {
+            matches!(c, '\t' | '\n' | '\r' | ' '..='~')
+                || self.0.as_ref().is_some_and(|regex| regex.is_match(c.encode_utf8(&mut buffer)))
+        };
+        text.chars().map(|c| if keeps(c) { c } else { ' ' }).collect()
+    }
+}
+
+/// Characters that a model reads and a person does not see. Those that can only carry a hidden message are refused.
+fn hidden(text: &str, about: &str) -> Option<Problem> {
+    // A mark at the very beginning says how the file is written, and many editors put it there.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let found = hidden_characters(text);
+    let first = found.first()?;
+    let is_message =
+        |kind: HiddenKind| matches!(kind, HiddenKind::Tag | HiddenKind::VariationSelector);
+    let mut kinds: Vec<&str> = found.iter().map(|one| one.kind.as_str()).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let start = first.index.saturating_sub(SHOWN / 2);
+    let around: String = text.chars().skip(start).take(SHOWN).collect();
+    let line = text.chars().take(first.index).filter(|c| *c == '\n').count() + 1;
+    let message = format!(
+        "line {line} holds {} hidden characters ({}): {}",
+        found.len(),
+        kinds.join(", "),
+        reveal(&around).replace('\n', " ")
+    );
+    let hint = "remove them at the source, or set `options.security.allowedCharacters`, which blanks them out";
+    let problem = if found.iter().any(|one| is_message(one.kind)) {
+        Problem::error("hidden-text", about, message)
+    } else {
+        Problem::warning("hidden-text", about, message)
+    };
+    Some(problem.with_hint(hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{project::content::SkillContent, source::FolderFile};
+
+    fn content(text: &str) -> Content {
+        let file = FolderFile { path: "run.sh".to_owned(), content: text.into(), is_program: true };
+        let skill = SkillContent { id: "a".to_owned(), description: None, files: vec![file] };
+        Content { skills: vec![skill], ..Content::default() }
+    }
+
+    fn screened(text: &str, security: &Security) -> (String, Vec<Problem>) {
+        let mut content = content(text);
+        let problems = screen(&mut content, security, Path::new("."));
+        let bytes = content.skills.remove(0).files.remove(0).content;
+        (String::from_utf8(bytes).unwrap(), problems)
+    }
+
+    fn blocking(phrase: &str) -> Security {
+        let blocked_phrases = Some(BlockedPhrases::List(vec![phrase.to_owned()]));
+        Security { blocked_phrases, ..Security::default() }
+    }
+
+    #[test]
+    fn a_phrase_is_found_however_it_is_disguised() {
+        for text in [
+            "please IGNORE previous Instructions now",
+            "ig\u{200b}nore previous\u{2060} instructions",
+            "ignore   previous\n\tinstructions",
+            "ｉｇｎｏｒｅ previous instructions",
+            "ig\u{ad}nore previous instructions",
+        ] {
+            let (_, problems) = screened(text, &blocking("ignore previous instructions"));
+            assert!(problems.iter().any(|one| one.code == "blocked-phrase"), "{text:?}");
+        }
+        let (_, problems) = screened("ignore some previous", &blocking("ignore previous"));
+        assert_eq!(problems, []);
+    }
+
+    #[test]
+    fn characters_outside_the_class_become_blanks() {
+        let allow = |class: &str| Security {
+            allowed_characters: Some(class.to_owned()),
+            ..Security::default()
+        };
+        for (class, expected) in [
+            ("äö", "ä  x\n"),
+            ("[äö]", "ä  x\n"),
+            ("", "   x\n"),
+            ("z-a", "   x\n"),
+            ("\\u00e4€", "ä€ x\n"),
+        ] {
+            let (text, problems) = screened("ä€\u{200b}x\n", &allow(class));
+            assert_eq!((text.as_str(), problems), (expected, Vec::new()), "{class}");
+        }
+    }
+
+    #[test]
+    fn hidden_characters_are_always_told_and_hidden_messages_refused() {
+        let (_, problems) = screened("one\ntwo\u{200b}three", &Security::default());
+        assert_eq!(
+            problems.iter().map(|one| (one.is_error(), one.message.as_str())).collect::<Vec<_>>(),
+            [(false, "line 2 holds 1 hidden characters (zero-width): one two‹U+200B›three")]
+        );
+        let (_, problems) = screened("hi\u{e0068}\u{e0069}", &Security::default());
+        assert!(problems.iter().any(Problem::is_error), "{problems:?}");
+        assert_eq!(screened("\u{feff}plain 👨\u{200d}👩", &Security::default()).1, []);
+    }
+}

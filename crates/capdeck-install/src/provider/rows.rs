@@ -1,0 +1,203 @@
+//! The rows of the provider table.
+
+use super::{
+    HookAgent, HookFile, Provider, RuleFiles, RuleHeader, SubagentFiles, SubagentForm,
+    mcp_file::{McpFile, Shape},
+};
+
+const SHARED_SKILLS: &str = ".agents/skills";
+const SHARED_INSTRUCTIONS: Option<&str> = Some("AGENTS.md");
+
+const fn skills_only(id: &'static str, skills: &'static str) -> Provider {
+    Provider {
+        id,
+        skills,
+        instructions: None,
+        rules: None,
+        subagents: None,
+        hooks: None,
+        mcp: None,
+    }
+}
+
+const fn instructed(id: &'static str, skills: &'static str) -> Provider {
+    Provider { instructions: SHARED_INSTRUCTIONS, ..skills_only(id, skills) }
+}
+
+const fn rules(
+    folder: &'static str,
+    ending: &'static str,
+    header: RuleHeader,
+) -> Option<RuleFiles> {
+    Some(RuleFiles { folder, ending, header })
+}
+
+const fn markdown(folder: &'static str, more: &'static [&'static str]) -> Option<SubagentFiles> {
+    Some(SubagentFiles { folder, form: SubagentForm::Markdown { more } })
+}
+
+const fn mcp(path: &'static str, servers: &'static str, shape: Shape) -> Option<McpFile> {
+    Some(McpFile { path, servers, shape, has_subagent_entries: true })
+}
+
+const fn mcp_for_all(path: &'static str, servers: &'static str, shape: Shape) -> Option<McpFile> {
+    Some(McpFile { path, servers, shape, has_subagent_entries: false })
+}
+
+const fn hooks(path: &'static str, agent: HookAgent) -> Option<HookFile> {
+    Some(HookFile { path, agent })
+}
+
+/// Those with a file per rule.
+pub(super) const OWN_RULES: &[Provider] = &[
+    Provider {
+        instructions: Some("CLAUDE.md"),
+        rules: rules(".claude/rules", ".md", RuleHeader::Paths),
+        subagents: markdown(".claude/agents", &["model: inherit"]),
+        hooks: hooks(".claude/settings.json", HookAgent::ClaudeCode),
+        mcp: mcp(".mcp.json", "mcpServers", Shape::Typed("http")),
+        ..skills_only("claude-code", ".claude/skills")
+    },
+    Provider {
+        rules: rules(".cursor/rules", ".mdc", RuleHeader::Globs),
+        subagents: markdown(
+            ".cursor/agents",
+            &["model: inherit", "readonly: false", "is_background: false"],
+        ),
+        hooks: hooks(".cursor/hooks.json", HookAgent::Cursor),
+        mcp: mcp_for_all(".cursor/mcp.json", "mcpServers", Shape::Plain),
+        ..instructed("cursor", ".cursor/skills")
+    },
+    Provider {
+        instructions: Some(".github/copilot-instructions.md"),
+        rules: rules(".github/instructions", ".instructions.md", RuleHeader::ApplyTo),
+        subagents: markdown(".github/agents", &[]),
+        mcp: mcp_for_all(".vscode/mcp.json", "servers", Shape::Typed("http")),
+        ..skills_only("github-copilot", SHARED_SKILLS)
+    },
+    Provider {
+        rules: rules(".windsurf/rules", ".md", RuleHeader::Trigger),
+        ..skills_only("windsurf", ".windsurf/skills")
+    },
+    Provider {
+        rules: rules(".kilo/rules", ".md", RuleHeader::Nothing),
+        subagents: markdown(".kilo/agent", &[]),
+        mcp: mcp(".kilocode/mcp.json", "mcpServers", Shape::TypedAddress("streamable-http")),
+        ..instructed("kilo", ".kilocode/skills")
+    },
+    Provider {
+        rules: rules(".kiro/steering", ".md", RuleHeader::Nothing),
+        mcp: mcp(".kiro/settings/mcp.json", "mcpServers", Shape::Plain),
+        ..instructed("kiro-cli", ".kiro/skills")
+    },
+    Provider {
+        rules: rules(".trae/rules", ".md", RuleHeader::Nothing),
+        mcp: mcp(".trae/mcp.json", "mcpServers", Shape::Plain),
+        ..instructed("trae", ".trae/skills")
+    },
+    Provider {
+        rules: rules(".trae/rules", ".md", RuleHeader::Nothing),
+        mcp: mcp(".trae/mcp.json", "mcpServers", Shape::Plain),
+        ..instructed("trae-cn", ".trae/skills")
+    },
+    Provider {
+        rules: rules(".agents/rules", ".md", RuleHeader::Nothing),
+        ..instructed("antigravity", ".agent/skills")
+    },
+    Provider {
+        rules: rules(".qoder/rules", ".md", RuleHeader::Nothing),
+        subagents: markdown(".qoder/agents", &[]),
+        ..instructed("qoder", ".qoder/skills")
+    },
+];
+
+/// Those with MCP servers of a project whose rules become blocks of the instructions.
+pub(super) const FOLDED: &[Provider] = &[
+    Provider {
+        subagents: Some(SubagentFiles { folder: ".codex/agents", form: SubagentForm::Codex }),
+        hooks: hooks(".codex/config.toml", HookAgent::Codex),
+        mcp: mcp(".codex/config.toml", "mcp_servers", Shape::Plain),
+        ..instructed("codex", SHARED_SKILLS)
+    },
+    Provider {
+        subagents: markdown(".gemini/agents", &[]),
+        hooks: hooks(".gemini/settings.json", HookAgent::GeminiCli),
+        mcp: mcp(".gemini/settings.json", "mcpServers", Shape::HttpUrl),
+        ..instructed("gemini-cli", SHARED_SKILLS)
+    },
+    Provider {
+        subagents: Some(SubagentFiles { folder: ".opencode/agents", form: SubagentForm::OpenCode }),
+        mcp: mcp("opencode.json", "mcp", Shape::OpenCode),
+        ..instructed("opencode", SHARED_SKILLS)
+    },
+    Provider {
+        mcp: mcp(".roo/mcp.json", "mcpServers", Shape::TypedAddress("streamable-http")),
+        ..skills_only("roo", ".roo/skills")
+    },
+    Provider {
+        subagents: markdown(".qwen/agents", &[]),
+        mcp: mcp(".qwen/settings.json", "mcpServers", Shape::HttpUrl),
+        ..instructed("qwen-code", ".qwen/skills")
+    },
+    Provider {
+        mcp: mcp(".iflow/settings.json", "mcpServers", Shape::HttpUrl),
+        ..instructed("iflow-cli", ".iflow/skills")
+    },
+    Provider {
+        subagents: markdown(".factory/droids", &["model: inherit"]),
+        mcp: mcp(".factory/mcp.json", "mcpServers", Shape::Typed("http")),
+        ..instructed("droid", ".factory/skills")
+    },
+    Provider {
+        mcp: mcp(".crush.json", "mcp", Shape::Typed("http")),
+        ..instructed("crush", ".crush/skills")
+    },
+    Provider {
+        subagents: markdown(".junie/agents", &[]),
+        mcp: mcp(".junie/mcp/mcp.json", "mcpServers", Shape::Plain),
+        ..instructed("junie", ".junie/skills")
+    },
+    Provider {
+        subagents: markdown(".kode/agents", &[]),
+        mcp: mcp(".mcp.json", "mcpServers", Shape::Typed("http")),
+        ..instructed("kode", ".kode/skills")
+    },
+    Provider {
+        instructions: Some("CODEBUDDY.md"),
+        mcp: mcp(".mcp.json", "mcpServers", Shape::Typed("http")),
+        ..skills_only("codebuddy", ".codebuddy/skills")
+    },
+    Provider {
+        mcp: mcp(".neovate/config.json", "mcpServers", Shape::Typed("http")),
+        ..skills_only("neovate", ".neovate/skills")
+    },
+    Provider {
+        instructions: Some("README.pochi.md"),
+        subagents: markdown(".pochi/agents", &[]),
+        mcp: mcp(".pochi/config.jsonc", "mcp", Shape::Plain),
+        ..skills_only("pochi", ".pochi/skills")
+    },
+];
+
+/// Those without MCP servers of a project.
+pub(super) const PLAIN: &[Provider] = &[
+    Provider {
+        subagents: markdown(".augment/agents", &[]),
+        ..instructed("augment", ".augment/skills")
+    },
+    Provider { instructions: Some("replit.md"), ..skills_only("replit", SHARED_SKILLS) },
+    instructed("cline", ".cline/skills"),
+    instructed("goose", ".goose/skills"),
+    instructed("kimi-cli", SHARED_SKILLS),
+    instructed("mistral-vibe", ".vibe/skills"),
+    instructed("openhands", ".openhands/skills"),
+    instructed("pi", ".pi/skills"),
+    instructed("adal", ".adal/skills"),
+    skills_only("amp", SHARED_SKILLS),
+    skills_only("openclaw", "skills"),
+    skills_only("command-code", ".commandcode/skills"),
+    skills_only("continue", ".continue/skills"),
+    skills_only("mcpjam", ".mcpjam/skills"),
+    skills_only("mux", ".mux/skills"),
+    skills_only("zencoder", ".zencoder/skills"),
+];

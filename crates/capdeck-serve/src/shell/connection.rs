@@ -1,0 +1,133 @@
+//! One command line at the socket of a running host.
+
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+
+use capdeck_host::{CallContext, Host, Session};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::UnixStream,
+    sync::mpsc,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    LocalShell, Shell,
+    people::People,
+    protocol::{self, Failure, FrameError, Greeting, PROTOCOL, Reader, Reply, Request},
+    wire_caller::WireCaller,
+};
+
+/// Longest wait for a command line that connected and says nothing.
+const OPENING: Duration = Duration::from_secs(10);
+
+/// Progress and questions that wait for a slow reader.
+const WAITING_REPLIES: usize = 64;
+
+/// Answers one command line until it hangs up or the host stops.
+pub(super) async fn serve(
+    stream: UnixStream,
+    host: Host,
+    people: Arc<People>,
+    stop: CancellationToken,
+) {
+    let (reading, mut writer) = stream.into_split();
+    let mut reader = protocol::reader(reading);
+    let version = host.settings().version.clone();
+    let greeting = Greeting { protocol: PROTOCOL, version };
+    if protocol::write(&mut writer, &greeting).await.is_err() {
+        return;
+    }
+    let opening = tokio::time::timeout(OPENING, protocol::read(&mut reader));
+    let Ok(Ok(Request::Open { can_be_asked })) = opening.await else { return };
+    let session = if can_be_asked { people.enter(&host) } else { host.operator() };
+    let ended = Conversation { session: session.clone(), can_be_asked, stop }
+        .hold(&mut reader, &mut writer)
+        .await;
+    if let Err(error @ (FrameError::Transport(_) | FrameError::Unreadable(_))) = ended {
+        tracing::debug!(%error, "a command line was not understood");
+    }
+    if can_be_asked {
+        people.leave(session).await;
+    } else {
+        session.close().await;
+    }
+}
+
+struct Conversation {
+    session: Arc<Session>,
+    can_be_asked: bool,
+    stop: CancellationToken,
+}
+
+impl Conversation {
+    async fn hold<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+        &self,
+        reader: &mut Reader<R>,
+        writer: &mut W,
+    ) -> Result<(), FrameError> {
+        loop {
+            let request = tokio::select! {
+                request = protocol::read(reader) => request?,
+                () = self.stop.cancelled() => return Ok(()),
+            };
+            let (replies, mut waiting) = mpsc::channel(WAITING_REPLIES);
+            let caller = WireCaller::new(replies, self.can_be_asked);
+            let context = CallContext {
+                timeout: None,
+                caller: caller.clone(),
+                ..CallContext::detached(Duration::ZERO)
+            };
+            let mut work = pin!(answer(self.session.clone(), request, &context));
+            let reply = loop {
+                tokio::select! {
+                    // A question or progress comes before the answer it belongs to.
+                    biased;
+                    Some(reply) = waiting.recv() => protocol::write(writer, &reply).await?,
+                    reply = &mut work => break reply,
+                    said = protocol::read(reader) => match said {
+                        Ok(Request::Answer { question, result }) => {
+                            caller.answered(question, Ok(result));
+                        }
+                        Ok(Request::NoAnswer { question, error }) => {
+                            caller.answered(question, Err(error.into()));
+                        }
+                        other => {
+                            // Whoever hangs up or speaks out of turn does not want the answer any more.
+                            cancel(&context, &caller, work).await;
+                            return other.map(|_| ());
+                        }
+                    },
+                    () = self.stop.cancelled() => {
+                        cancel(&context, &caller, work).await;
+                        return Ok(());
+                    }
+                }
+            };
+            match reply {
+                Some(reply) => protocol::write(writer, &reply).await?,
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+/// Cancels the work and sees it end, so that the backend is told.
+async fn cancel(context: &CallContext, caller: &WireCaller, work: impl Future) {
+    context.cancel.cancel();
+    caller.hung_up();
+    work.await;
+}
+
+/// `None` for what is no request here.
+async fn answer(session: Arc<Session>, request: Request, context: &CallContext) -> Option<Reply> {
+    let shell = LocalShell::new(session);
+    let reply = match request {
+        Request::Find { words } => shell.find(&words, context).await.map(Reply::Found),
+        Request::Preview(call) => {
+            shell.preview(&call, context).await.map(|asks| Reply::Previewed { asks })
+        }
+        Request::Call(call) => shell.call(&call, context).await.map(Reply::Result),
+        Request::Open { .. } | Request::Answer { .. } | Request::NoAnswer { .. } => return None,
+    };
+    Some(reply.unwrap_or_else(|error| Reply::Failed(Failure::from(error))))
+}

@@ -1,0 +1,51 @@
+//! The shell over a session of this process.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use capdeck_host::{CallContext, CallError, Consent, Session, ShellPlace, ToolRequest};
+use serde_json::value::RawValue;
+
+use super::{Shell, ShellCall};
+
+/// Answers from a session of the operator's scope.
+pub struct LocalShell(Arc<Session>);
+
+impl LocalShell {
+    pub fn new(session: Arc<Session>) -> Self {
+        Self(session)
+    }
+}
+
+#[async_trait]
+impl Shell for LocalShell {
+    async fn find(&self, words: &[String], context: &CallContext) -> Result<ShellPlace, CallError> {
+        self.0.find_command(words, context).await
+    }
+
+    async fn preview(&self, call: &ShellCall, context: &CallContext) -> Result<bool, CallError> {
+        self.0.preview(&request(call), context).await
+    }
+
+    async fn call(
+        &self,
+        call: &ShellCall,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let timeout = call.timeout_ms.map(Duration::from_millis);
+        let context = CallContext { timeout: timeout.or(context.timeout), ..context.clone() };
+        self.0.call(&request(call), &context).await
+    }
+}
+
+fn request(call: &ShellCall) -> ToolRequest {
+    ToolRequest {
+        capability: call.capability.clone(),
+        tool: call.tool.clone(),
+        arguments: Some(call.arguments.clone()),
+        fields: call.fields.clone(),
+        consent: if call.consent { Consent::Given } else { Consent::NotAsked },
+        unformatted: call.unformatted,
+        ..ToolRequest::default()
+    }
+}

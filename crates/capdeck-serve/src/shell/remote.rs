@@ -1,0 +1,165 @@
+//! The shell of a running host, reached through its socket.
+
+use std::{io, path::Path, time::Duration};
+
+use async_trait::async_trait;
+use capdeck_host::{CallContext, CallError, ErrorCode, ShellPlace};
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use serde_json::value::RawValue;
+use tokio::{
+    net::{
+        UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::Mutex,
+};
+
+use super::{
+    Shell, ShellCall,
+    protocol::{self, Greeting, PROTOCOL, Reader, Reply, Request},
+    socket::{is_own, reachable},
+};
+
+/// A host that is alive greets at once; one that was stopped by a signal never does.
+const GREETING: Duration = Duration::from_secs(2);
+
+/// Asks a running host.
+pub struct RemoteShell(Mutex<Connection>);
+
+/// Why there is no running host to ask.
+#[derive(Debug, thiserror::Error)]
+pub enum NoHost {
+    /// Nobody listens: the usual case without a host.
+    #[error("no host runs for this deck")]
+    Absent,
+    #[error("the running host belongs to another user")]
+    Foreign,
+    #[error("the running host does not answer")]
+    Silent,
+    #[error("the running host is capdeck {version}, which speaks another protocol")]
+    OtherVersion { version: String },
+}
+
+struct Connection {
+    reader: Reader<OwnedReadHalf>,
+    writer: OwnedWriteHalf,
+    /// True once frames could not be read or written any more.
+    is_lost: bool,
+}
+
+impl RemoteShell {
+    /// Connects to the host that listens at `path`, and tells it whether somebody can be asked.
+    pub async fn connect(path: &Path, can_be_asked: bool) -> Result<Self, NoHost> {
+        // Without a file there is nothing to try; this is the whole cost of looking for a host.
+        if !path.exists() {
+            return Err(NoHost::Absent);
+        }
+        let place = reachable(path).map_err(|_| NoHost::Absent)?;
+        let stream =
+            UnixStream::connect(place.path()).await.map_err(|error| match error.kind() {
+                io::ErrorKind::PermissionDenied => NoHost::Foreign,
+                _ => NoHost::Absent,
+            })?;
+        if !is_own(&stream) {
+            return Err(NoHost::Foreign);
+        }
+        let (reading, writer) = stream.into_split();
+        let mut connection =
+            Connection { reader: protocol::reader(reading), writer, is_lost: false };
+        let reading = protocol::read::<Greeting, _>(&mut connection.reader);
+        let greeting = tokio::time::timeout(GREETING, reading).await;
+        let Ok(Ok(Greeting { protocol, version })) = greeting else { return Err(NoHost::Silent) };
+        if protocol != PROTOCOL {
+            return Err(NoHost::OtherVersion { version });
+        }
+        let opening = Request::Open { can_be_asked };
+        let opened = protocol::write(&mut connection.writer, &opening).await;
+        opened.map_err(|_| NoHost::Silent)?;
+        Ok(Self(Mutex::new(connection)))
+    }
+
+    /// True once the host ended in the middle of a conversation.
+    pub async fn is_lost(&self) -> bool {
+        self.0.lock().await.is_lost
+    }
+
+    async fn ask(&self, request: &Request, context: &CallContext) -> Result<Reply, CallError> {
+        let mut connection = self.0.lock().await;
+        connection.ask(request, context).await
+    }
+}
+
+impl Connection {
+    async fn ask(&mut self, request: &Request, context: &CallContext) -> Result<Reply, CallError> {
+        if protocol::write(&mut self.writer, request).await.is_err() {
+            return Err(self.lost());
+        }
+        let mut questions = FuturesUnordered::new();
+        loop {
+            let reply = tokio::select! {
+                reply = protocol::read(&mut self.reader) => reply,
+                Some(answer) = questions.next() => {
+                    if protocol::write(&mut self.writer, &answer).await.is_err() {
+                        return Err(self.lost());
+                    }
+                    continue;
+                }
+            };
+            match reply {
+                Ok(Reply::Progress(params)) => context.caller.progress(params),
+                Ok(Reply::Question { question, method, params }) => {
+                    let caller = context.caller.clone();
+                    questions.push(async move {
+                        match caller.request(&method, params).await {
+                            Ok(result) => Request::Answer { question, result },
+                            Err(error) => Request::NoAnswer { question, error: error.into() },
+                        }
+                    });
+                }
+                Ok(Reply::Failed(failure)) => return Err(failure.into()),
+                Ok(answer) => return Ok(answer),
+                Err(_) => return Err(self.lost()),
+            }
+        }
+    }
+
+    fn lost(&mut self) -> CallError {
+        self.is_lost = true;
+        CallError::new(ErrorCode::ServerUnavailable, "the running host ended before it answered")
+            .hint("whether the call was made is not known; look before you repeat it")
+    }
+}
+
+#[async_trait]
+impl Shell for RemoteShell {
+    async fn find(&self, words: &[String], context: &CallContext) -> Result<ShellPlace, CallError> {
+        let words = words.iter().take(2).cloned().collect();
+        match self.ask(&Request::Find { words }, context).await? {
+            Reply::Found(place) => Ok(place),
+            other => Err(astray(&other)),
+        }
+    }
+
+    async fn preview(&self, call: &ShellCall, context: &CallContext) -> Result<bool, CallError> {
+        match self.ask(&Request::Preview(call.clone()), context).await? {
+            Reply::Previewed { asks } => Ok(asks),
+            other => Err(astray(&other)),
+        }
+    }
+
+    async fn call(
+        &self,
+        call: &ShellCall,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        match self.ask(&Request::Call(call.clone()), context).await? {
+            Reply::Result(result) => Ok(result),
+            other => Err(astray(&other)),
+        }
+    }
+}
+
+fn astray(reply: &Reply) -> CallError {
+    let message = format!("the running host answered something else: {reply:?}");
+    CallError::new(ErrorCode::InternalError, message)
+}

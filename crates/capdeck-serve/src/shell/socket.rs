@@ -1,0 +1,207 @@
+//! The socket at which a running host answers the person's own command line.
+//!
+//! A file beside the socket is locked for as long as the host lives. Whoever holds the lock owns the socket, so a socket
+//! that a killed host left behind is known to be dead, and a second host never takes it from the first.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, Permissions},
+    io,
+    os::{
+        fd::{AsFd as _, AsRawFd as _, OwnedFd},
+        unix::fs::{
+            DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+        },
+    },
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use capdeck_host::Host;
+use rustix::{
+    fs::{FlockOperation, Mode, OFlags},
+    process::geteuid,
+};
+use tokio::{
+    net::{UnixListener, UnixStream},
+    time::{MissedTickBehavior, interval},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{connection, people::People};
+
+/// The address of a socket holds this many bytes at most, on every system.
+const LONGEST_ADDRESS: usize = 100;
+
+/// How often sessions that nobody uses are looked for.
+const TIDYING: Duration = Duration::from_secs(60);
+
+/// A socket that belongs to this process. Removed when dropped.
+pub struct ShellSocket {
+    listener: UnixListener,
+    path: PathBuf,
+    _lock: File,
+}
+
+/// Why there is no socket.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketError {
+    #[error("another host already answers `capdeck sh` for this deck")]
+    Taken,
+    #[error("`{}` belongs to another user", path.display())]
+    Foreign { path: PathBuf },
+    #[error("cannot use `{}`", path.display())]
+    Place {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl ShellSocket {
+    /// Takes the socket at `path`, whose folder is made for the person alone.
+    pub fn bind(path: &Path) -> Result<Self, SocketError> {
+        let trouble = |source| SocketError::Place { path: path.to_owned(), source };
+        private_folder(path.parent().unwrap_or(path))?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(path.with_extension("lock"))
+            .map_err(trouble)?;
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(SocketError::Taken),
+            Err(error) => return Err(trouble(error.into())),
+        }
+        match fs::remove_file(path) {
+            Ok(()) => tracing::debug!("a socket that a killed host left behind is replaced"),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(trouble(error)),
+        }
+        let place = reachable(path).map_err(trouble)?;
+        let listener = UnixListener::bind(place.path()).map_err(trouble)?;
+        fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(trouble)?;
+        Ok(Self { listener, path: path.to_owned(), _lock: lock })
+    }
+
+    /// Answers until `stop`, then ends every conversation.
+    pub async fn run(self, host: Host, stop: CancellationToken) {
+        let people = Arc::new(People::default());
+        let conversations = TaskTracker::new();
+        let mut tidying = interval(TIDYING);
+        tidying.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                _ = tidying.tick() => {
+                    people.tidy().await;
+                    continue;
+                }
+                () = stop.cancelled() => break,
+            };
+            match accepted {
+                Ok((stream, _)) if is_own(&stream) => {
+                    let (host, people, stop) = (host.clone(), people.clone(), stop.clone());
+                    conversations.spawn(connection::serve(stream, host, people, stop));
+                }
+                Ok(_) => tracing::warn!("another user's process was refused at the shell's socket"),
+                Err(error) => {
+                    // Too many open files pass; trying again at once would only spin.
+                    tracing::warn!(%error, "a command line could not connect");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+        conversations.close();
+        conversations.wait().await;
+        people.close().await;
+    }
+}
+
+impl Drop for ShellSocket {
+    fn drop(&mut self) {
+        // Still locked, so it can be nobody else's.
+        let _already_gone = fs::remove_file(&self.path);
+    }
+}
+
+/// True when the process at the other end belongs to the same user.
+pub(super) fn is_own(stream: &UnixStream) -> bool {
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == geteuid().as_raw())
+}
+
+/// A path that fits into a socket's address.
+pub(super) struct Reachable {
+    path: PathBuf,
+    _folder: Option<OwnedFd>,
+}
+
+impl Reachable {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// A deep folder is reached through its descriptor, because a socket's address is short.
+pub(super) fn reachable(path: &Path) -> io::Result<Reachable> {
+    if path.as_os_str().len() <= LONGEST_ADDRESS || !cfg!(target_os = "linux") {
+        return Ok(Reachable { path: path.to_owned(), _folder: None });
+    }
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
+    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+    let number = folder.as_fd().as_raw_fd();
+    let path = PathBuf::from(format!("/proc/self/fd/{number}")).join(name);
+    Ok(Reachable { path, _folder: Some(folder) })
+}
+
+/// Makes a folder that only this user can enter.
+fn private_folder(dir: &Path) -> Result<(), SocketError> {
+    let trouble = |source| SocketError::Place { path: dir.to_owned(), source };
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(trouble)?;
+    let facts = fs::symlink_metadata(dir).map_err(trouble)?;
+    if facts.uid() != geteuid().as_raw() || !facts.is_dir() {
+        return Err(SocketError::Foreign { path: dir.to_owned() });
+    }
+    if facts.mode() & 0o077 != 0 {
+        fs::set_permissions(dir, Permissions::from_mode(0o700)).map_err(trouble)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_host_at_a_time_and_a_dead_socket_is_replaced() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("d".repeat(120));
+        let path = dir.join("deck.sock");
+        let first = ShellSocket::bind(&path).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&dir), mode(&path)), (0o700, 0o600));
+        assert!(matches!(ShellSocket::bind(&path), Err(SocketError::Taken)));
+        drop(first);
+        assert!(!path.exists());
+        // A killed host leaves the file; the lock went with the process.
+        fs::write(&path, "").unwrap();
+        let second = ShellSocket::bind(&path).unwrap();
+        assert!(UnixStream::connect(reachable(&path).unwrap().path()).await.is_ok());
+        drop(second);
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_others_could_enter_is_closed() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("open");
+        fs::create_dir(&dir).unwrap();
+        fs::set_permissions(&dir, Permissions::from_mode(0o755)).unwrap();
+        let _socket = ShellSocket::bind(&dir.join("deck.sock")).unwrap();
+        assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o777, 0o700);
+    }
+}
