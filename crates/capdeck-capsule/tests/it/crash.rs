@@ -13,7 +13,7 @@ use capdeck_capsule::{Access, Author, CapsuleSession, Capsules, ListRequest, Pol
 use crate::stage::{options, uri};
 
 /// Kills in an ordinary run. `CAPDECK_CRASH_KILLS` sets another number; a thousand take some minutes.
-const KILLS: u64 = 24;
+const KILLS: u64 = 20;
 /// A new folder begins after so many kills, so that checking it all does not take ever longer.
 const KILLS_PER_FOLDER: usize = 25;
 
@@ -69,7 +69,7 @@ fn run_and_kill(folder: &Path, round: u64, random: u64, confirmed: &mut Confirme
         "the writer did not start: {:?}",
         writer.wait()
     );
-    for line in lines.by_ref().take((random % 40) as usize) {
+    for line in lines.by_ref().take((random % 24) as usize) {
         confirmed.note(&line);
     }
     // Not right after a confirmation, but anywhere in what comes next.
