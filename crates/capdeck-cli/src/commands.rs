@@ -4,6 +4,7 @@ mod add;
 mod approvals;
 mod approve;
 mod artifacts;
+mod attach;
 mod auth;
 mod budget;
 mod call;
@@ -15,12 +16,15 @@ mod connect;
 mod describe;
 mod disconnect;
 mod doctor;
+mod get;
 mod import;
 mod init;
 mod inspect;
 mod install;
 mod list;
+mod package;
 mod pins;
+mod remove;
 mod run;
 mod runs;
 mod schema;
@@ -34,6 +38,7 @@ mod trust;
 mod types;
 mod untrust;
 mod up;
+mod update;
 mod validate;
 mod vault;
 mod why;
@@ -51,6 +56,7 @@ use crate::{
 pub(crate) enum Command {
     Up(up::UpArgs),
     Serve(serve::ServeArgs),
+    Attach(attach::AttachArgs),
     List(list::ListArgs),
     Inspect(inspect::InspectArgs),
     Why(why::WhyArgs),
@@ -75,6 +81,9 @@ pub(crate) enum Command {
     Connect(connect::ConnectArgs),
     Disconnect(disconnect::DisconnectArgs),
     Import(import::ImportArgs),
+    Get(get::GetArgs),
+    Update(update::UpdateArgs),
+    Remove(remove::RemoveArgs),
     Install(install::InstallArgs),
     Clean(clean::CleanArgs),
     Trust(trust::TrustArgs),
@@ -94,6 +103,7 @@ impl Command {
         match self {
             Self::Up(args) => up::run(args, context),
             Self::Serve(args) => serve::run(args, context),
+            Self::Attach(args) => attach::run(args, context),
             Self::List(args) => list::run(args, context),
             Self::Inspect(args) => inspect::run(args, context),
             Self::Why(args) => why::run(args, context),
@@ -118,6 +128,9 @@ impl Command {
             Self::Connect(args) => connect::run(args, context),
             Self::Disconnect(args) => disconnect::run(args, context),
             Self::Import(args) => import::run(args, context),
+            Self::Get(args) => get::run(args, context),
+            Self::Update(args) => update::run(args, context),
+            Self::Remove(args) => remove::run(args, context),
             Self::Install(args) => install::run(args, context),
             Self::Clean(args) => clean::run(args, context),
             Self::Trust(args) => trust::run(args, context),
@@ -135,7 +148,7 @@ impl Command {
     /// Servers say what goes wrong; one-shot commands fail with their own error instead.
     pub(crate) fn default_log(&self) -> DefaultLog {
         match self {
-            Self::Up(_) | Self::Serve(_) => DefaultLog::Warnings,
+            Self::Up(_) | Self::Serve(_) | Self::Attach(_) => DefaultLog::Warnings,
             _ => DefaultLog::Nothing,
         }
     }

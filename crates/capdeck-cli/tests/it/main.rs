@@ -4,6 +4,7 @@
 mod add;
 mod approvals;
 mod artifacts;
+mod attach;
 mod auth;
 mod budget;
 mod call;
@@ -22,6 +23,7 @@ mod init;
 mod install;
 mod list;
 mod openapi;
+mod packages;
 mod pins;
 mod places;
 mod problems;
