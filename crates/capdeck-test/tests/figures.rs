@@ -4,8 +4,9 @@ use std::{fs, path::Path};
 
 use capdeck_test::{
     bench::{
-        CodeModeFigures, Figures, ShellFigures, render, render_code_mode, render_shell,
-        replace_block, replace_code_block, replace_shell_block,
+        CodeModeFigures, ExposureFigures, Figures, ShellFigures, render, render_code_mode,
+        render_exposure, render_shell, replace_block, replace_code_block, replace_exposure_block,
+        replace_shell_block,
     },
     soak::{SoakFigures, render_soak, replace_soak_block},
     workflows::{WorkflowFigures, render_workflows, replace_workflow_block},
