@@ -4,6 +4,7 @@ mod add;
 mod approvals;
 mod approve;
 mod artifacts;
+mod attach;
 mod auth;
 mod budget;
 mod call;
@@ -55,6 +56,7 @@ use crate::{
 pub(crate) enum Command {
     Up(up::UpArgs),
     Serve(serve::ServeArgs),
+    Attach(attach::AttachArgs),
     List(list::ListArgs),
     Inspect(inspect::InspectArgs),
     Why(why::WhyArgs),
@@ -101,6 +103,7 @@ impl Command {
         match self {
             Self::Up(args) => up::run(args, context),
             Self::Serve(args) => serve::run(args, context),
+            Self::Attach(args) => attach::run(args, context),
             Self::List(args) => list::run(args, context),
             Self::Inspect(args) => inspect::run(args, context),
             Self::Why(args) => why::run(args, context),
@@ -145,7 +148,7 @@ impl Command {
     /// Servers say what goes wrong; one-shot commands fail with their own error instead.
     pub(crate) fn default_log(&self) -> DefaultLog {
         match self {
-            Self::Up(_) | Self::Serve(_) => DefaultLog::Warnings,
+            Self::Up(_) | Self::Serve(_) | Self::Attach(_) => DefaultLog::Warnings,
             _ => DefaultLog::Nothing,
         }
     }

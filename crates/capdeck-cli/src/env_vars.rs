@@ -13,8 +13,9 @@ pub(crate) const COMPLETE: &str = "CAPDECK_COMPLETE";
 const EXECUTABLE: &str = "CAPDECK_EXE";
 
 /// Keys of the host itself. A definition must not be able to send them anywhere.
-const WITHHELD: [&str; 4] = [
+const WITHHELD: [&str; 5] = [
     "CAPDECK_ADMIN_KEY",
+    "CAPDECK_ATTACH_KEY",
     "CAPDECK_KEY_FILE",
     "CAPLETS_ENCRYPTION_KEY",
     "CAPLETS_ENCRYPTION_KEY_FILE",
@@ -37,6 +38,8 @@ pub(crate) struct EnvVars {
     pub(crate) public_url: Option<String>,
     /// `CAPDECK_ADMIN_KEY`.
     pub(crate) admin_key: Option<Secret>,
+    /// `CAPDECK_ATTACH_KEY`.
+    pub(crate) attach_key: Option<Secret>,
     /// `CAPDECK_KEY_FILE`.
     pub(crate) key_file: Option<PathBuf>,
     /// `CAPLETS_ENCRYPTION_KEY`.
@@ -87,6 +90,7 @@ impl EnvVars {
             port: text("CAPDECK_PORT"),
             public_url: text("CAPDECK_PUBLIC_URL"),
             admin_key: text("CAPDECK_ADMIN_KEY").map(Secret::new),
+            attach_key: text("CAPDECK_ATTACH_KEY").map(Secret::new),
             key_file: path("CAPDECK_KEY_FILE"),
             caplets_key: text("CAPLETS_ENCRYPTION_KEY").map(Secret::new),
             caplets_key_file: path("CAPLETS_ENCRYPTION_KEY_FILE"),

@@ -38,7 +38,7 @@ pub(crate) fn with_session<T>(
     work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let call = CallContext { timeout: None, caller, ..CallContext::detached(Duration::ZERO) };
-    run_to_end(async {
+    single_thread()?.block_on(async {
         let outcome = tokio::select! {
             outcome = work(&session, &call) => outcome,
             () = stop_signal() => {
@@ -50,15 +50,6 @@ pub(crate) fn with_session<T>(
         host.close().await;
         outcome
     })
-}
-
-/// Runs the work of a command. Whoever was asked something and never answers does not hold up the end: a read of the
-/// terminal cannot be interrupted.
-pub(crate) fn run_to_end<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = single_thread()?;
-    let outcome = runtime.block_on(work);
-    runtime.shutdown_background();
-    outcome
 }
 
 /// The runtime of every command. One thread: see `docs/design/007-one-thread.md`.

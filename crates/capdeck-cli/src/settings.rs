@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use capdeck_auth::{Environment, KeySettings, Vault};
+use capdeck_auth::{Environment, KeySettings, Secret, Vault};
 use capdeck_catalog::sha256_hex;
 use capdeck_definition::{Exposure, Owner, Project, Root, find_project};
 use capdeck_host::{ApprovalStore, GuardianCommand, Host, HostSettings, RunStore, WorkerCommand};
@@ -83,8 +83,34 @@ impl Settings {
         })
     }
 
+    /// Opens the host for a deck that another host's is added to: without a starter deck, and with the other host's key in a
+    /// variable that no file can name, because its name is made up here.
+    pub(crate) fn open_host_with(
+        &self,
+        key: Option<&Secret>,
+    ) -> Result<(Host, Option<String>), Failure> {
+        self.check_folders()?;
+        let mut settings = HostSettings { starter: Vec::new(), ..self.host_settings() };
+        let variable = key.map(|key| {
+            let name = format!("CAPDECK_ATTACHED_{}", random_word());
+            let known = settings
+                .environment
+                .iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let with_key = known.chain([(name.clone(), key.expose().to_owned())]).collect();
+            settings.environment = with_key;
+            name
+        });
+        Ok((Host::open(settings), variable))
+    }
+
     /// Opens the host. Broken files never fail this; a deck that is no folder does.
     pub(crate) fn open_host(&self) -> Result<Host, Failure> {
+        self.check_folders()?;
+        Ok(Host::open(self.host_settings()))
+    }
+
+    fn check_folders(&self) -> Result<(), Failure> {
         if self.config_is_named {
             existing_folder(&self.config_dir, "--config").map_err(|failure| {
                 failure.hint(format!(
@@ -99,7 +125,7 @@ impl Settings {
                 return Err(not_a_folder(&root.dir, "the user deck"));
             }
         }
-        Ok(Host::open(self.host_settings()))
+        Ok(())
     }
 
     /// What people approved. Needs no deck.
@@ -163,6 +189,14 @@ impl Settings {
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
+}
+
+/// A word that nobody can guess.
+fn random_word() -> String {
+    let one = std::hash::RandomState::new();
+    let other = std::hash::RandomState::new();
+    let number = |state: &std::hash::RandomState| std::hash::BuildHasher::hash_one(state, 0_u8);
+    format!("{:016X}{:016X}", number(&one), number(&other))
 }
 
 /// What the environment says about the key, and where Caplets keeps one.

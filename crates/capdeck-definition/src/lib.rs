@@ -5,6 +5,7 @@
 //! This crate never runs anything, never opens a socket, never looks at the environment and knows
 //! nothing of what is connected. A broken file is a value, not an error.
 
+mod attached;
 mod auth;
 mod backend;
 mod broken_entries;
@@ -46,6 +47,7 @@ mod tailoring;
 mod view_config;
 mod violation;
 
+pub use attached::{Collision, RemoteCapability, RemoteDeck};
 pub use auth::{Auth, OAuth};
 pub use backend::chaos::{Chaos, ChaosDelay, DelayRange};
 pub use backend::cli::{

@@ -31,6 +31,8 @@ pub enum Layer {
     SetConfig,
     /// Like [`Layer::SetConfig`], for Caplet files.
     SetFile,
+    /// Told by a running host that this one is attached to.
+    Remote,
 }
 
 impl Layer {

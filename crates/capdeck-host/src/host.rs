@@ -5,13 +5,13 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, LocalImport,
     NoListener,
 };
 use capdeck_catalog::{Capability, Catalog, Clearance, Facts, Held, Part, Trust, screen};
-use capdeck_definition::{Backend, CapabilityId, Deck, Definition, PinMode};
+use capdeck_definition::{Backend, CapabilityId, Collision, Deck, Definition, PinMode, RemoteDeck};
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +33,8 @@ pub(crate) struct HostState {
     pub(crate) settings: HostSettings,
     pub(crate) catalog: ArcSwap<Catalog>,
     pub(crate) deck: ArcSwap<Deck>,
+    /// What another host offers, if this one is attached to it.
+    pub(crate) attached: ArcSwapOption<RemoteDeck>,
     /// Held while a new catalog is made, so that no change is built on an outdated one.
     building: Mutex<()>,
     pub(crate) discoveries: Discoveries,
@@ -94,6 +96,7 @@ impl Host {
             ),
             catalog: ArcSwap::from_pointee(catalog),
             deck: ArcSwap::from(deck),
+            attached: ArcSwapOption::empty(),
             building: Mutex::new(()),
             own_pools: Mutex::default(),
             eras,
@@ -245,13 +248,22 @@ impl Host {
 
     /// Reads all files again and swaps the new catalog in; entries that no longer load stay, marked stale.
     pub fn reload(&self) {
-        let deck = Arc::new(read_deck(&self.0.settings));
+        self.reload_attached();
+    }
+
+    /// The same, telling which local capabilities another host's met.
+    pub(crate) fn reload_attached(&self) -> Vec<Collision> {
+        let mut deck = read_deck(&self.0.settings);
+        let attached = self.0.attached.load_full();
+        let collisions = attached.map(|remote| deck.attach(&remote)).unwrap_or_default();
+        let deck = Arc::new(deck);
         let _building = self.0.building.lock();
         self.0.deck.store(deck.clone());
         self.artifacts().keep_within(artifact_limits(&deck.config));
         let previous = self.catalog();
         let next = build_catalog(&self.0.settings, &deck, &self.0.discoveries, Some(&previous));
         self.swap_in(next);
+        collisions
     }
 
     /// Builds the catalog again from the same files, because a fact outside them changed.

@@ -8,6 +8,7 @@
 
 mod approvals;
 mod artifacts;
+mod attach;
 mod audience;
 mod audit;
 mod call;
@@ -65,19 +66,21 @@ mod watch;
 // What faces of the host need of the stages below it.
 pub use capdeck_backend::{
     Artifact, ArtifactReader, Begun, CallContext, CallError, Caller, ClientProfile, DeviceLogin,
-    ErrorCode, ErrorKind, GuardianCommand, Listener, LocalImport, Login, LoginWay, NoCaller,
-    NoListener, Revocation, RpcFailure, SetupEvent, SetupPhase, SetupReport, SignIn, SignInState,
-    SignInStatus, SignedOut, StepReport, StepStatus, StoredArtifact, Swept, fetch_text,
-    project_variables, run_guardian, vault_holder,
+    ErrorCode, ErrorKind, GuardianCommand, Listener, LocalImport, Login, LoginWay,
+    MANIFEST_VERSION, Manifest, ManifestFacts, NoCaller, NoListener, RemoteHost, Revocation,
+    RpcFailure, SetupEvent, SetupPhase, SetupReport, SignIn, SignInState, SignInStatus, SignedOut,
+    StepReport, StepStatus, StoredArtifact, Swept, fetch_text, project_variables, run_guardian,
+    vault_holder,
 };
-pub use capdeck_catalog::RawObject;
-pub use capdeck_definition::{CapabilityId, Exposure};
+pub use capdeck_catalog::{RawObject, sha256_hex};
+pub use capdeck_definition::{CapabilityId, Exposure, RemoteCapability};
 pub use capdeck_sandbox::{
     Diagnostic, Envelope, RunError, RunReport, SessionChoice, SessionId, Severity, TypeCheck,
     WorkerCommand, run_worker,
 };
 
 pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
+pub use attach::Attachment;
 pub use call::ToolRequest;
 pub use card::card;
 pub use check::CheckReport;

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_catalog::{
-    Capability, CommandNames, Discovery, RawObject, Tool, Unfound, command_word, tool_by_word,
+    Capability, Catalog, CommandNames, Discovery, RawObject, Tool, Unfound, command_word,
+    tool_by_word,
 };
+use capdeck_definition::Layer;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -15,8 +17,8 @@ use crate::Session;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ShellPlace {
-    /// No word: everything there is.
-    Everything(Vec<ShellGroup>),
+    /// No word: every group, and the commands that are in none.
+    Everything(Vec<ShellGroup>, Vec<ShellCommand>),
     /// One group and its tools.
     Group(ShellGroup, Vec<ShellCommand>),
     /// One tool.
@@ -72,9 +74,24 @@ impl Session {
         let catalog = self.catalog();
         let names = CommandNames::of(&catalog);
         let Some(first) = words.first() else {
-            let groups = names.groups().map(|(word, capability)| group(word, capability));
-            return Ok(ShellPlace::Everything(groups.collect()));
+            let ungrouped = self.ungrouped(&catalog);
+            let is_group = |one: &Arc<Capability>| {
+                ungrouped.is_none_or(|ungrouped| !Arc::ptr_eq(ungrouped, one))
+            };
+            let groups = names.groups().filter(|(_, one)| is_group(one));
+            let groups = groups.map(|(word, capability)| group(word, capability)).collect();
+            let known = ungrouped.and_then(|one| one.discovery.as_ref());
+            let tools = known.iter().flat_map(|known| &known.tools);
+            return Ok(ShellPlace::Everything(groups, tools.map(|tool| command(tool)).collect()));
         };
+        // A command of the project's file that is in no group is a word by itself.
+        if let Some(ungrouped) = self.ungrouped(&catalog)
+            && let Some(known) = &ungrouped.discovery
+            && names.group(first).is_err()
+            && tool_by_word(&known.tools, first).is_ok()
+        {
+            return self.find_in(ungrouped, first, 1, context).await;
+        }
         let capability = match (names.group(first), first.split_once('.')) {
             (Ok(capability), _) => capability,
             // `group.tool` in one word, as tools are named elsewhere.
@@ -121,11 +138,23 @@ impl Session {
         let asks = self.is_asked_about(capability, &tool).await?;
         Ok(ShellPlace::Tool(Box::new(ShellTool {
             capability: id.to_owned(),
-            command: format!("{} {}", command_word(id), command_word(tool.name())),
+            command: match words {
+                1 if self.is_ungrouped(id) => command_word(tool.name()),
+                _ => format!("{} {}", command_word(id), command_word(tool.name())),
+            },
             words,
             definition: tool.raw().clone(),
             asks,
         })))
+    }
+
+    /// The capability that holds those commands of the project's capability file that are in no group.
+    fn ungrouped<'c>(&self, catalog: &'c Catalog) -> Option<&'c Arc<Capability>> {
+        let deck = self.host.deck();
+        let id = deck.capability_file.as_ref()?.ids.groups.get(&None)?;
+        let capability = catalog.get(id.as_str())?;
+        let is_of_file = capability.definition.source.layer == Layer::ProjectCapabilityFile;
+        (is_of_file && capability.is_usable()).then_some(capability)
     }
 
     /// What the capability offers: as known, or asked now.
@@ -138,6 +167,10 @@ impl Session {
             Some(known) => Ok(known.clone()),
             None => self.check(capability.definition.id.as_str(), context).await.outcome,
         }
+    }
+
+    fn is_ungrouped(&self, id: &str) -> bool {
+        self.ungrouped(&self.catalog()).is_some_and(|one| one.definition.id.as_str() == id)
     }
 
     fn no_group(&self, word: &str, unfound: Unfound) -> CallError {

@@ -57,6 +57,9 @@ pub struct ShellCall {
     /// Longest silence of the tool.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
+    /// True to leave the result as the server gave it.
+    #[serde(default)]
+    pub unformatted: bool,
 }
 
 /// What servers are told of a person at a terminal: that they can be asked.

@@ -123,6 +123,12 @@ impl Capdeck {
         StdioClient::start(serving.command)
     }
 
+    /// Starts `capdeck attach` with these arguments as an MCP server on pipes.
+    pub fn attach(self, arguments: &[&str]) -> StdioClient {
+        let serving = self.arg("attach").args(arguments);
+        StdioClient::start(serving.command)
+    }
+
     /// Starts `capdeck serve` with these arguments, and leaves its pipes to the test.
     pub fn serve_unread(self, arguments: &[&str]) -> Child {
         let mut serving = self.arg("serve").args(arguments);
@@ -132,7 +138,16 @@ impl Capdeck {
 
     /// Starts `capdeck up --port 0` and waits until it says where it listens.
     pub fn up(self, arguments: &[&str]) -> RunningHost {
-        let mut serving = self.args(["up", "--port", "0", "--json"]).args(arguments);
+        self.up_with("0", arguments)
+    }
+
+    /// The same on a port that is known to be free, such as that of a host that has ended.
+    pub fn up_at(self, port: &str) -> RunningHost {
+        self.up_with(port, &[])
+    }
+
+    fn up_with(self, port: &str, arguments: &[&str]) -> RunningHost {
+        let mut serving = self.args(["up", "--port", port, "--json"]).args(arguments);
         let mut child = serving
             .command
             .stdin(Stdio::null())

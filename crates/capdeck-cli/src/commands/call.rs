@@ -75,7 +75,7 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, 
         let mut consent = if *yes { Consent::Given } else { Consent::NotAsked };
         if is_asked && printer.can_ask() {
             let question = format!("`{name}` of `{id}` runs only with your approval. Call it?");
-            if !printer.confirm(&question) {
+            if !watcher.confirm(question).await {
                 return Err(Failure::request("CANCELLED", "not called"));
             }
             consent = Consent::Given;

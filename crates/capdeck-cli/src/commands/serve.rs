@@ -66,26 +66,35 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus,
             Scope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from), view })
         }
     };
+    serve_on_stdio(&host, scope, async || Ok(()))
+}
+
+/// Serves one client on stdin and stdout, once the host is `ready`.
+pub(super) fn serve_on_stdio(
+    host: &Host,
+    scope: Scope,
+    ready: impl AsyncFnOnce() -> Result<(), Failure>,
+) -> Result<ExitStatus, Failure> {
     // One client: a second thread would only add the price of waking it to every message.
     let runtime = single_thread()?;
     let outcome = runtime.block_on(async {
+        ready().await?;
         if let Err(error) = host.watch() {
             tracing::warn!(%error);
         }
-        tokio::select! {
+        let outcome = tokio::select! {
             outcome = capdeck_serve::serve_stdio(host.clone(), scope) => outcome,
             () = stop_signal() => {
                 host.close().await;
                 Ok(())
             }
-        }
+        };
+        outcome
+            .map_err(|error| Failure::request("TRANSPORT", format!("the client is gone: {error}")))
     });
     // A read of stdin cannot be interrupted, and waiting for it would hold up the exit.
     runtime.shutdown_background();
-    match outcome {
-        Ok(()) => Ok(ExitStatus::Done),
-        Err(error) => Err(Failure::request("TRANSPORT", format!("the client is gone: {error}"))),
-    }
+    outcome.map(|()| ExitStatus::Done)
 }
 
 fn no_view(host: &Host, name: &str) -> Failure {

@@ -20,7 +20,7 @@ use crate::{
     errors::{ExitStatus, Failure},
     plain_text::one_line,
     printer::Printer,
-    runtime::{run_to_end, stop_signal},
+    runtime::{single_thread, stop_signal},
 };
 
 /// Use every tool as a command
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
         watcher: watcher.clone(),
         opened: RefCell::default(),
     };
-    run_to_end(async {
+    single_thread()?.block_on(async {
         let deck = opening.open().await?;
         let mut line = Line { own: own.clone(), words, printer, watcher: &watcher };
         let outcome = tokio::select! {
@@ -104,9 +104,9 @@ impl Line<'_> {
         }
         drop(progress);
         match found.map_err(misspelt)? {
-            ShellPlace::Everything(groups) => {
+            ShellPlace::Everything(groups, commands) => {
                 self.take_no_flags(0, "GROUP TOOL")?;
-                listing::groups(&groups, self.printer);
+                listing::everything(&groups, &commands, self.printer);
                 Ok(ExitStatus::Done)
             }
             ShellPlace::Group(group, commands) => {
@@ -159,7 +159,7 @@ impl Line<'_> {
             .get("name")
             .and_then(|name| serde_json::from_str(name.get()).ok())
             .unwrap_or_default();
-        let OwnFlags { field, timeout_ms, yes, dry_run, raw: _, .. } = &self.own;
+        let OwnFlags { field, timeout_ms, yes, dry_run, raw, .. } = &self.own;
         let mut call = ShellCall {
             capability: capability.clone(),
             tool: name.clone(),
@@ -167,6 +167,7 @@ impl Line<'_> {
             fields: field.clone(),
             consent: *yes,
             timeout_ms: *timeout_ms,
+            unformatted: *raw,
         };
         if *dry_run {
             let asks = deck.shell().preview(&call, context).await.map_err(misfit)?;
@@ -178,7 +179,7 @@ impl Line<'_> {
             let question = format!(
                 "`{name}` of `{capability}` runs only with your approval, with {shown}. Call it?"
             );
-            if !printer.confirm(&question) {
+            if !self.watcher.confirm(question).await {
                 return Err(Failure::request("CANCELLED", "not called"));
             }
             call.consent = true;

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &UpdateArgs, context: &Context<'_>) -> Result<ExitStatus
             sources.insert(key.clone(), fetched);
         }
         let Some(fetched) = sources.get(&key) else { continue };
-        for found in find_packages(&fetched.dir, &[known.id.clone()]).map_err(failed)? {
+        for found in find_packages(&fetched.dir, std::slice::from_ref(&known.id)).map_err(failed)? {
             let change = deck.change(found, &fetched.source).map_err(failed)?;
             show(&change, printer);
             let command = format!("capdeck update {}", known.id);

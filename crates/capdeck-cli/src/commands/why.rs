@@ -373,5 +373,6 @@ fn layer_name(layer: Layer) -> &'static str {
         Layer::ProjectFile => "this project's file",
         Layer::SetConfig => "the config of a set",
         Layer::SetFile => "a file of a set",
+        Layer::Remote => "the host that this one is attached to",
     }
 }

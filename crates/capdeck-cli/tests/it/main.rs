@@ -4,6 +4,7 @@
 mod add;
 mod approvals;
 mod artifacts;
+mod attach;
 mod auth;
 mod budget;
 mod call;

@@ -29,6 +29,7 @@ Stdout is data, stderr is for people. Every command that prints data takes `--js
 | `CAPDECK_HOST`, `CAPDECK_PORT` | where `up` listens; flags win, then these, then the user's config |
 | `CAPDECK_PUBLIC_URL` | the address `up` is reached at from outside |
 | `CAPDECK_ADMIN_KEY` | the key clients of `up` must send; required off loopback |
+| `CAPDECK_ATTACH_KEY` | the key of the host that `attach` connects to |
 | `CAPDECK_KEY_FILE` | the file with the key of the vault; default `vault/key` below the state folder |
 | `CAPDECK_LOG` | a log filter such as `info` or `capdeck_host=debug`; the log goes to stderr |
 | `CAPLETS_CONFIG`, `CAPLETS_PROJECT_CONFIG` | the `config.json` of an existing Caplets set-up |

@@ -247,6 +247,29 @@ fn two_tools_typed_alike_are_told_apart_by_their_names() {
 }
 
 #[test]
+fn commands_of_the_capability_file_are_grouped_as_it_says() {
+    let dirs = TestDirs::new();
+    dirs.write(
+        "project/capabilities.yaml",
+        "providers: [cursor]\nskills: []\ntools:\n  - id: sayHello\n    type: command\n    description: Says hello.\n    def:\n      \
+         run: { cmd: \"echo hello {name}\", args: [{ name: name, type: string }] }\n  - id: show_log\n    type: command\n    \
+         group: repo\n    description: Shows the log.\n    def:\n      run: { cmd: echo log }\n",
+    );
+    run(&dirs, &["trust"]).success();
+    both(&dirs, |how| {
+        let listed = run(&dirs, &["sh", "--json"]).success().json();
+        assert_eq!(listed["commands"][0]["command"], "say-hello", "{how}: {listed}");
+        assert_eq!(listed["items"][0]["command"], "repo", "{how}: {listed}");
+        let said = run(&dirs, &["sh", "say-hello", "--name", "you"]).success();
+        assert_eq!(said.stdout, "hello you\n", "{how}");
+        assert_eq!(run(&dirs, &["sh", "repo", "show-log", "--raw"]).success().stdout, "log\n");
+        let lacking = run(&dirs, &["sh", "sayHello"]);
+        assert_eq!(lacking.code, Some(2), "{how}: {}", lacking.stderr);
+        assert!(lacking.stderr.contains("capdeck sh say-hello --help"), "{}", lacking.stderr);
+    });
+}
+
+#[test]
 fn one_server_serves_many_commands_through_a_host() {
     let dirs = TestDirs::new();
     let record = dirs.root().join("record.jsonl");
@@ -361,6 +384,11 @@ fn approvals_and_questions_reach_the_terminal() {
         assert!(code == Some(0) && said.contains("Ada"), "{how}: {said}");
 
         // Whoever leaves in the middle of a question is not held up by it.
+        let mut person = Terminal::start(&dirs, &["sh", "files", "remove", "--path", "x"]);
+        person.wait_for("[y/N]");
+        person.interrupt();
+        assert_eq!(person.end(), (Some(1), String::new()), "{how}");
+
         let mut person = Terminal::start(&dirs, &["sh", "fake", "ask-elicitation"]);
         person.wait_for("name (string)");
         person.interrupt();

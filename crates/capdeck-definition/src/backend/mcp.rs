@@ -100,6 +100,25 @@ impl Default for McpServer {
 }
 
 impl McpServer {
+    /// A server at this address, with everything else as if its file left it out.
+    pub fn at(url: String) -> Self {
+        Self {
+            transport: None,
+            protocol_era: ProtocolEra::Auto,
+            command: None,
+            args: Vec::new(),
+            env: IndexMap::new(),
+            cwd: None,
+            url: Some(url),
+            auth: None,
+            startup_timeout_ms: startup_timeout_ms(),
+            call_timeout_ms: call_timeout_ms(),
+            tool_cache_ttl_ms: tool_cache_ttl_ms(),
+            idle_timeout_ms: None,
+            chaos: None,
+        }
+    }
+
     /// The transport in force: the declared one, else what `command` or `url` implies.
     pub fn effective_transport(&self) -> McpTransport {
         self.transport.unwrap_or(if self.command.is_some() {

@@ -45,6 +45,7 @@ fn request(call: &ShellCall) -> ToolRequest {
         arguments: Some(call.arguments.clone()),
         fields: call.fields.clone(),
         consent: if call.consent { Consent::Given } else { Consent::NotAsked },
+        unformatted: call.unformatted,
         ..ToolRequest::default()
     }
 }

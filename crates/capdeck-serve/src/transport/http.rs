@@ -3,6 +3,7 @@
 mod access;
 mod connections;
 mod endpoints;
+mod manifest;
 mod server_card;
 mod status;
 
@@ -135,6 +136,7 @@ fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>) -> Router 
         .with_state(endpoints.clone());
     let status = Router::new()
         .route("/ready", get(status::ready))
+        .route("/attach/manifest", get(manifest::manifest))
         .route("/mcp/server-card", get(server_card::deck))
         .route("/servers/{id}/mcp/server-card", get(server_card::one_server))
         .route("/views/{name}/mcp/server-card", get(server_card::one_view))

@@ -5,6 +5,7 @@ use capdeck_host::{CallError, Caller, ClientProfile, ErrorCode, NoCaller, RawObj
 use capdeck_serve::person_at_terminal;
 use serde_json::value::RawValue;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use tokio::sync::oneshot;
 
 use super::question::{self, Person};
 use crate::{
@@ -46,6 +47,15 @@ impl Watcher {
     /// What servers are told: a person at a terminal can be asked questions.
     pub(crate) fn profile(&self) -> ClientProfile {
         if self.can_be_asked() { person_at_terminal() } else { ClientProfile::default() }
+    }
+
+    /// Asks a yes-or-no question; anything but yes is no, and so is nobody.
+    pub(crate) async fn confirm(&self, question: String) -> bool {
+        let Some(asker) = self.asker else { return false };
+        let answer = aside(move || asker.line(&format!("{question} [y/N] "))).await.flatten();
+        answer.is_some_and(|answer| {
+            matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+        })
     }
 
     /// Shows progress from now on.
@@ -100,12 +110,23 @@ impl Caller for Watcher {
             return NoCaller.request(method, params).await;
         };
         self.hide();
-        // The person may take as long as they like; the rest of the process goes on meanwhile.
         let id = self.id.get().cloned().unwrap_or_default();
         let params = params.unwrap_or_default();
-        let asking = tokio::task::spawn_blocking(move || question::ask(&id, &params, &mut asker));
         let bug = |error: String| CallError::new(ErrorCode::InternalError, error);
-        let answer = asking.await.map_err(|error| bug(error.to_string()))?;
+        let answer = aside(move || question::ask(&id, &params, &mut asker)).await;
+        let answer = answer.ok_or_else(|| bug("the question could not be asked".to_owned()))?;
         serde_json::value::to_raw_value(&answer).map_err(|error| bug(error.to_string()))
     }
+}
+
+/// Runs what waits for the person on a thread of its own. They may take as long as they like, and a read of the terminal
+/// cannot be interrupted: neither may hold up the rest of the process, or its end.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (sender, receiver) = oneshot::channel();
+    let asking = std::thread::Builder::new().spawn(move || {
+        // Whoever asked may have left meanwhile.
+        let _gone = sender.send(work());
+    });
+    asking.ok()?;
+    receiver.await.ok()
 }

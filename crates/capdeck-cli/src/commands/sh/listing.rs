@@ -9,13 +9,13 @@ use crate::{
     table::{Cell, Table},
 };
 
-/// Every group there is.
-pub(super) fn groups(groups: &[ShellGroup], printer: &Printer) {
+/// Every group there is, and the commands that are in none.
+pub(super) fn everything(groups: &[ShellGroup], commands: &[ShellCommand], printer: &Printer) {
     if printer.wants_json() {
-        printer.json(&json!({ "items": groups }));
+        printer.json(&json!({ "items": groups, "commands": commands }));
         return;
     }
-    if groups.is_empty() {
+    if groups.is_empty() && commands.is_empty() {
         printer.note("there is nothing to call; see: capdeck list --all");
         return;
     }
@@ -28,6 +28,10 @@ pub(super) fn groups(groups: &[ShellGroup], printer: &Printer) {
             Cell::plain(tools),
             Cell::plain(first_line(about)),
         ]);
+    }
+    for one in commands {
+        let (word, about) = (one_line(&one.command), first_line(&one.description));
+        table.row([Cell::plain(word), Cell::plain(""), Cell::plain(about)]);
     }
     table.print(printer);
     printer.note("\nsee the tools of one with: capdeck sh GROUP");

@@ -1,0 +1,94 @@
+//! `capdeck attach URL`: a running host's deck and the local one, as one MCP server on stdio.
+
+use std::{fs, path::PathBuf};
+
+use capdeck_auth::Secret;
+use capdeck_definition::Exposure;
+use capdeck_host::{Attachment, RemoteHost, Scope, ViewPolicy};
+use serde_json::json;
+
+use super::serve::{ExposureMode, serve_on_stdio};
+use crate::{
+    context::Context,
+    errors::{ExitStatus, Failure},
+    listing::list_items,
+    runtime::single_thread,
+    table::{Cell, Table},
+};
+
+/// Serve a running host's deck together with the local one, as an MCP server on stdio
+///
+/// Everything of the running host passes as it is: schemas, resources, prompts, tasks, progress and questions. Where both have a
+/// capability of the same id, the remote one's `shadowing` decides: `forbid` (the default) hides the local one, `allow` lets the local
+/// one replace it, `namespace` offers both under names of their own. Changes on either side are followed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  capdeck attach http://127.0.0.1:7717
+  capdeck attach https://deck.example.com --key-file ~/.deck-key")]
+pub(crate) struct AttachArgs {
+    /// The address that `capdeck up` shows.
+    #[arg(value_name = "URL")]
+    url: String,
+    /// The file with the running host's key. Without it the key is taken from CAPDECK_ATTACH_KEY.
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// Offer every capability this way, whatever its file says.
+    #[arg(long, value_enum, value_name = "MODE")]
+    exposure: Option<ExposureMode>,
+    /// Show what would be offered, from where, and end.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(args: &AttachArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let AttachArgs { url, key_file, exposure, dry_run } = args;
+    let settings = context.settings()?;
+    let key = match key_file {
+        Some(file) => Some(read_key(&settings.start_dir.join(file))?),
+        None => context.env.attach_key.clone(),
+    };
+    let remote = RemoteHost::new(url, key.clone(), env!("CARGO_PKG_VERSION")).map_err(|error| {
+        let mut failure = Failure::from(error);
+        failure.status = ExitStatus::WrongUsage;
+        failure
+    })?;
+    let (host, key_variable) = settings.open_host_with(key.as_ref())?;
+    let attachment = Attachment::new(remote, key_variable);
+    if *dry_run {
+        return single_thread()?.block_on(async {
+            host.attach(attachment).await?;
+            let items = list_items(&host.catalog());
+            host.close().await;
+            if context.printer.wants_json() {
+                context.printer.json(&json!({ "items": items }));
+                return Ok(ExitStatus::Done);
+            }
+            let mut table = Table::new(["CAPABILITY", "FROM", "HIDES", "STATUS"]);
+            for item in &items {
+                let hidden: Vec<String> =
+                    item.shadows.iter().map(|source| source.path.display().to_string()).collect();
+                table.row([
+                    Cell::plain(&item.id),
+                    Cell::plain(item.source.path.display().to_string()),
+                    Cell::plain(hidden.join(", ")),
+                    Cell::styled(item.status.style(), item.status.as_str()),
+                ]);
+            }
+            table.print(context.printer);
+            Ok(ExitStatus::Done)
+        });
+    }
+    let scope = Scope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from), view: None });
+    serve_on_stdio(&host, scope, async || Ok(host.attach(attachment).await?))
+}
+
+fn read_key(path: &std::path::Path) -> Result<Secret, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::usage(format!("--key-file: cannot read `{}`: {error}", path.display()))
+    })?;
+    let key = text.trim();
+    if key.is_empty() {
+        return Err(Failure::usage(format!("--key-file: `{}` is empty", path.display())));
+    }
+    Ok(Secret::new(key.to_owned()))
+}

@@ -1,0 +1,97 @@
+//! Another host's capabilities in this one's deck, and kept as they change there.
+
+use std::{sync::Arc, time::Duration};
+
+use capdeck_backend::{CallError, RemoteHost, Tagged};
+use capdeck_definition::{RemoteDeck, Shadowing};
+
+use crate::Host;
+
+/// How long the other host may hold a request until something changes.
+const WAIT: Duration = Duration::from_secs(25);
+
+/// The first and the longest pause while the other host cannot be reached.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(15));
+
+/// Another host whose deck is part of this one's.
+#[derive(Debug)]
+pub struct Attachment {
+    remote: RemoteHost,
+    /// The variable of this host's environment that holds the key.
+    key_variable: Option<String>,
+}
+
+impl Attachment {
+    pub fn new(remote: RemoteHost, key_variable: Option<String>) -> Self {
+        Self { remote, key_variable }
+    }
+
+    fn deck(&self, tagged: &Tagged) -> RemoteDeck {
+        RemoteDeck {
+            origin: self.remote.origin().to_owned(),
+            key_variable: self.key_variable.clone(),
+            capabilities: tagged.manifest.capabilities.clone(),
+        }
+    }
+}
+
+impl Host {
+    /// Adds what the other host offers, and follows it from now on. Fails when it cannot be asked now; later failures
+    /// leave what is known in place until the other host is back.
+    pub async fn attach(&self, attachment: Attachment) -> Result<(), CallError> {
+        let first = attachment.remote.manifest(None, Duration::ZERO).await?;
+        let mut tag = None;
+        if let Some(tagged) = first {
+            self.lay_in(attachment.deck(&tagged));
+            tag = tagged.tag;
+        }
+        let host = self.downgrade();
+        let stop = self.0.stop.clone();
+        tokio::spawn(async move {
+            let following = async {
+                let mut pause = PAUSES.0;
+                loop {
+                    match attachment.remote.manifest(tag.as_deref(), WAIT).await {
+                        Ok(news) => {
+                            pause = PAUSES.0;
+                            let Some(tagged) = news else { continue };
+                            let Some(state) = host.upgrade() else { return };
+                            Host(state).lay_in(attachment.deck(&tagged));
+                            tag = tagged.tag;
+                        }
+                        Err(error) => {
+                            if pause == PAUSES.0 {
+                                tracing::warn!(%error, "the attached host is not followed for now");
+                            }
+                            tokio::time::sleep(pause).await;
+                            pause = (pause * 2).min(PAUSES.1);
+                        }
+                    }
+                }
+            };
+            tokio::select! {
+                () = following => {}
+                () = stop.cancelled() => {}
+            }
+        });
+        Ok(())
+    }
+
+    fn lay_in(&self, remote: RemoteDeck) {
+        self.0.attached.store(Some(Arc::new(remote)));
+        for collision in self.reload_attached() {
+            let id = &collision.id;
+            match collision.shadowing {
+                Shadowing::Forbid => {
+                    tracing::warn!(%id, "the attached host's capability replaces the local one");
+                }
+                Shadowing::Allow => {
+                    tracing::info!(%id, "the local capability replaces the attached host's");
+                }
+                Shadowing::Namespace => {
+                    tracing::info!(%id, "both the local and the attached capability are offered, under names of their own");
+                }
+            }
+        }
+    }
+}

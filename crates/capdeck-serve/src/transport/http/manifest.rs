@@ -1,0 +1,88 @@
+//! What another host may attach to: `GET /attach/manifest`.
+//!
+//! Answers with a tag. Whoever sends the tag again is answered when something changed, or with "not modified" after the
+//! seconds in `wait`.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Extension,
+    extract::{RawQuery, State},
+    response::{IntoResponse, Response},
+};
+use capdeck_host::{
+    Exposure, Host, MANIFEST_VERSION, Manifest, ManifestFacts, RemoteCapability, sha256_hex,
+};
+use capdeck_mcp::server::Principal;
+use http::{HeaderMap, StatusCode, header};
+
+/// Nobody's proxy keeps a silent request longer.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+pub(super) async fn manifest(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let known = headers.get(header::IF_NONE_MATCH).and_then(|tag| tag.to_str().ok());
+    let wait = wait_of(query.as_deref()).min(LONGEST_WAIT);
+    let deadline = tokio::time::Instant::now() + wait;
+    let mut events = host.events();
+    loop {
+        let (tag, body) = tagged(&host, &principal.0);
+        if known != Some(&*tag) {
+            let headers = [
+                (header::CONTENT_TYPE, "application/json".to_owned()),
+                (header::CACHE_CONTROL, "no-cache".to_owned()),
+                (header::ETAG, tag),
+            ];
+            return (headers, body).into_response();
+        }
+        // Any event may mean another manifest, also one that was missed; the tag tells.
+        let waiting = tokio::time::timeout_at(deadline, events.recv());
+        if let Err(_elapsed) = waiting.await {
+            return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response();
+        }
+    }
+}
+
+fn wait_of(query: Option<&str>) -> Duration {
+    let seconds = query
+        .into_iter()
+        .flat_map(|query| query.split('&'))
+        .find_map(|pair| pair.strip_prefix("wait="))
+        .and_then(|seconds| seconds.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(0))
+}
+
+/// The manifest as this principal may see it, and its tag.
+fn tagged(host: &Host, principal: &str) -> (String, String) {
+    let catalog = host.known_to(principal);
+    let offered = catalog.capabilities().filter(|one| {
+        // A set is served with its members.
+        one.is_usable() && one.exposure != Exposure::None && one.definition.member_of.is_none()
+    });
+    let capabilities = offered.map(|one| {
+        let definition = Arc::clone(&one.definition);
+        RemoteCapability {
+            id: definition.id.clone(),
+            name: definition.name.clone(),
+            description: definition.description.trim().to_owned(),
+            tags: definition.tags.clone(),
+            exposure: one.exposure,
+            shadowing: definition.shadowing,
+            use_when: definition.hints.use_when.clone(),
+            avoid_when: definition.hints.avoid_when.clone(),
+        }
+    });
+    let manifest = Manifest {
+        capdeck: ManifestFacts {
+            manifest: MANIFEST_VERSION,
+            version: host.settings().version.clone(),
+        },
+        capabilities: capabilities.collect(),
+    };
+    let body = serde_json::to_string(&manifest).unwrap_or_default();
+    (format!("\"{}\"", sha256_hex(&body)), body)
+}
