@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::package::{PackageArgs, failed};
 use crate::{
+    completion::ids,
     context::Context,
     errors::{ExitStatus, Failure},
     plain_text::written,
@@ -17,7 +18,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemoveArgs {
     /// The capabilities' ids.
-    #[arg(value_name = "ID", required = true)]
+    #[arg(value_name = "ID", required = true, add = ids())]
     ids: Vec<String>,
     #[command(flatten)]
     package: PackageArgs,

@@ -8,6 +8,7 @@ use capdeck_install::{
 
 use super::package::{Outcome, PackageArgs, carry_out, conclude, failed, git, item, show};
 use crate::{
+    completion::ids,
     context::Context,
     errors::{ExitStatus, Failure},
 };
@@ -19,7 +20,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct UpdateArgs {
     /// Only these; all if none is named.
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ids())]
     ids: Vec<String>,
     #[command(flatten)]
     package: PackageArgs,

@@ -145,6 +145,25 @@ fn the_guide_to_the_capability_file_shows_real_output() {
     }
 }
 
+/// The guide's own file is the package; it gains a tool before the part about updates.
+#[test]
+fn the_guide_to_packages_shows_real_output() {
+    let path = document("docs/guide/packages.md");
+    let written = fs::read_to_string(&path).unwrap();
+    let [file] = fenced(&written, "caplet").try_into().unwrap();
+    let dirs = TestDirs::new();
+    dirs.write("project/shared/notes.md", file);
+    let heading = "## Updating\n";
+    let (before, after) = written.split_once(heading).unwrap();
+    let shown = replay(&dirs, before, &[]);
+    let clear = "    clear:\n      command: rm\n      args: [notes.txt]\n";
+    dirs.write(
+        "project/shared/notes.md",
+        file.replace("  actions:\n", &format!("  actions:\n{clear}")),
+    );
+    compare(&path, &format!("{shown}{heading}{}", replay(&dirs, after, &[])));
+}
+
 /// The id of an approval in the guide.
 const SHOWN_ID: &str = "3f9a1c2e";
 

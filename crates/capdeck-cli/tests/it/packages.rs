@@ -40,9 +40,25 @@ fn repository(dirs: &TestDirs) -> String {
 fn packages_come_from_a_folder() {
     let dirs = TestDirs::new();
     dirs.write("project/shared/echo.md", echo_file("Echo"));
-    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["get", "./shared", "--dry-run"])), @"");
+    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["get", "./shared", "--dry-run"])), @r"
+    exit 0
+    --- stdout
+    --- stderr
+    install echo from [ROOT]/project/shared
+      + runs echo $input.text
+      + changes through echo.say
+    nothing was written
+    ");
     assert!(!dirs.config().join("echo.md").exists());
-    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["get", "./shared"])), @"");
+    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["get", "./shared"])), @r"
+    exit 0
+    --- stdout
+    --- stderr
+    install echo from [ROOT]/project/shared
+      + runs echo $input.text
+      + changes through echo.say
+    wrote [ROOT]/config/echo.md
+    ");
     assert_eq!(run(&dirs, &["call", "echo", "say", "text=hi"]).success().stdout, "hi\n");
     let again = json(&dirs, &["get", "./shared"]);
     assert_eq!(

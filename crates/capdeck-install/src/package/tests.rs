@@ -94,7 +94,7 @@ fn files_and_folders_are_copied_and_recorded() {
 
 #[test]
 fn the_risk_says_what_a_package_can_do() {
-    let api = "---\nname: Api\ndescription: Works with things of all kinds.\nsetup:\n  commands: [{ label: Get it, command: npm, args: [i, -g, thing] }]\nhttpApi:\n  baseUrl: https://api.example/v1\n  auth: { type: bearer, token: $vault:API_KEY }\n  headers: { X-Team: \"${TEAM}\" }\n  actions:\n    list: { method: GET, path: /things }\n    drop: { method: DELETE, path: /things }\n---\n";
+    let api = "---\nname: Api\ndescription: Works with things of all kinds.\nsetup:\n  commands: [{ label: Get it, command: npm, args: [i, -g, thing] }]\nhttpApi:\n  baseUrl: https://api.example/v1\n  auth: { type: bearer, token: $vault:API_KEY }\n  actions:\n    list: { method: GET, path: /things, headers: { X-Team: \"${TEAM}\" } }\n    drop: { method: DELETE, path: /things }\n---\n";
     let server = "---\nname: Server\ndescription: A server that is started here.\nmcpServer:\n  command: npx\n  args: [-y, \"a thing@1\"]\n---\n";
     let place = Place::with(&[("source/api.md", api), ("source/server.md", server)]);
     let changes = place.changes(&[]);
