@@ -64,12 +64,19 @@ fn nothing_is_lost_on_the_way() {
     };
     assert_eq!(tools(&mut attached), tools(&mut direct));
     for method in ["resources/list", "prompts/list", "resources/templates/list"] {
-        let listed = |client: &mut StdioClient| client.request(method, json!({}))["result"].clone();
+        // The local deck has resources of its own.
+        let listed = |client: &mut StdioClient| {
+            let answer = client.request(method, json!({}))["result"].clone();
+            let lists = answer.as_object().unwrap().values().filter_map(Value::as_array);
+            let all = lists.flatten().filter(|item| item.to_string().contains("fake"));
+            all.cloned().collect::<Vec<_>>()
+        };
         assert_eq!(listed(&mut attached), listed(&mut direct), "{method}");
     }
     let call = json!({"name": "fake__echo", "arguments": {"n": 12_345_678_901_234_567_890_u64, "x": {"y": [null]}}});
-    let answer =
-        |client: &mut StdioClient| client.request("tools/call", call.clone())["result"].clone();
+    let answer = |client: &mut StdioClient| {
+        client.request("tools/call", call.clone())["result"]["content"].clone()
+    };
     assert_eq!(answer(&mut attached), answer(&mut direct));
     let failing = json!({"name": "fake__tool_error", "arguments": {}});
     assert_eq!(attached.request("tools/call", failing)["result"]["isError"], true);
