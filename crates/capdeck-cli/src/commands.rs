@@ -16,12 +16,15 @@ mod connect;
 mod describe;
 mod disconnect;
 mod doctor;
+mod get;
 mod import;
 mod init;
 mod inspect;
 mod install;
 mod list;
+mod package;
 mod pins;
+mod remove;
 mod run;
 mod runs;
 mod schema;
@@ -35,6 +38,7 @@ mod trust;
 mod types;
 mod untrust;
 mod up;
+mod update;
 mod validate;
 mod vault;
 mod why;
@@ -77,6 +81,9 @@ pub(crate) enum Command {
     Connect(connect::ConnectArgs),
     Disconnect(disconnect::DisconnectArgs),
     Import(import::ImportArgs),
+    Get(get::GetArgs),
+    Update(update::UpdateArgs),
+    Remove(remove::RemoveArgs),
     Install(install::InstallArgs),
     Clean(clean::CleanArgs),
     Trust(trust::TrustArgs),
@@ -121,6 +128,9 @@ impl Command {
             Self::Connect(args) => connect::run(args, context),
             Self::Disconnect(args) => disconnect::run(args, context),
             Self::Import(args) => import::run(args, context),
+            Self::Get(args) => get::run(args, context),
+            Self::Update(args) => update::run(args, context),
+            Self::Remove(args) => remove::run(args, context),
             Self::Install(args) => install::run(args, context),
             Self::Clean(args) => clean::run(args, context),
             Self::Trust(args) => trust::run(args, context),

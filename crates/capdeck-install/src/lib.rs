@@ -11,6 +11,7 @@ mod folder_lock;
 mod frontmatter;
 mod git;
 mod import;
+mod package;
 mod project;
 mod provider;
 mod secrets;
@@ -25,6 +26,11 @@ pub use connect::{
 pub use edit::{Document, EditError, FileFormat, Splice, Step, SyntaxError, keys};
 pub use git::{Git, GitError, GitSite, RepoAddress, Revision, Snapshot};
 pub use import::{Taken, TakenSecret, take_server};
+pub use package::{
+    Fetched, LockedPackage, LockedSource, Obstacle, Package, PackageAction, PackageChange,
+    PackageDeck, PackageError, PackageKind, PackageLock, PackageSource, Removal, Risk, RiskChange,
+    find_packages,
+};
 pub use project::{
     Action, ApplyError, Change, Edited, Endpoints, Fetch, FetchError, InstallPlan, InstallRequest,
     Installer, OpenError, PinUse, Problem,

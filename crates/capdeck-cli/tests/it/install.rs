@@ -51,6 +51,17 @@ fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
+/// How many files there are, while they come and go.
+fn count(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let count = |entry: fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => count(&entry.path()),
+        Ok(_) => 1,
+        Err(_) => 0,
+    };
+    entries.map(count).sum()
+}
+
 #[test]
 fn what_would_happen_is_shown_then_agreed_to_then_done_then_taken_back() {
     let dirs = with_file(FILE);
@@ -75,6 +86,16 @@ fn what_would_happen_is_shown_then_agreed_to_then_done_then_taken_back() {
 
     insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["clean"])));
     assert_eq!(tree(&dirs.project()), before);
+}
+
+#[test]
+fn a_server_that_is_down_is_a_warning_and_the_files_are_written() {
+    let dirs = with_file(FILE);
+    let finished = run(&dirs, &["install", "--yes", "--check"]);
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("`notes` does not answer"), "{}", finished.stderr);
+    assert!(dirs.project().join(".mcp.json").is_file());
+    assert_eq!(json(&dirs, &["install"])["items"], json!([]));
 }
 
 #[test]
@@ -181,9 +202,7 @@ fn a_killed_run_is_finished_by_the_next() {
             .spawn()
             .unwrap();
         // Once so many files are there, or it is done.
-        while child.try_wait().unwrap().is_none()
-            && tree(&dirs.project()).len() < before.len() + files
-        {
+        while child.try_wait().unwrap().is_none() && count(&dirs.project()) < before.len() + files {
             std::thread::yield_now();
         }
         let _ended = child.kill();

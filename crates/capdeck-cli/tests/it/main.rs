@@ -23,6 +23,7 @@ mod init;
 mod install;
 mod list;
 mod openapi;
+mod packages;
 mod pins;
 mod places;
 mod problems;

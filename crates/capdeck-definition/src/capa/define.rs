@@ -238,7 +238,8 @@ impl ToolExposure {
     pub fn exposure(self) -> Exposure {
         match self {
             Self::ExposeAll => Exposure::Direct,
-            Self::OnDemand | Self::Search => Exposure::Search,
+            Self::OnDemand => Exposure::OnDemand,
+            Self::Search => Exposure::Search,
             Self::None => Exposure::None,
         }
     }

@@ -85,7 +85,8 @@ fn the_lock_pins_everything_and_the_second_run_needs_no_network() {
     fixture.install(&yaml, &["claude-code"]);
     let lock = fixture.read("capabilities.lock");
     let commit = fixture.git_in("team/skills", &["rev-parse", "HEAD"]);
-    insta::assert_snapshot!("lock", lock.replace(&commit, "[commit]"));
+    let shown = lock.replace(&format!("\"{commit}\""), "[commit]");
+    insta::assert_snapshot!("lock", shown.replace(&commit, "[commit]"));
 
     // The repository moves on, then it and the address are gone.
     fixture.commit("team/skills", &[("skills/web/SKILL.md", "---\nname: web\n---\ntwo\n")]);
@@ -198,7 +199,9 @@ skills: [{ id: web, type: plugin }, { id: none, type: plugin }]
             "no plugin brings it",
         ]
     );
-    insta::assert_snapshot!("plugin", fixture.shown());
+    let commit = fixture.git_in("team/plugins", &["rev-parse", "HEAD"]);
+    let shown = fixture.shown().replace(&format!("\"{commit}\""), "[commit]");
+    insta::assert_snapshot!("plugin", shown.replace(&commit, "[commit]"));
     let (_, again) = fixture.plan(yaml, &["claude-code"]);
     assert!(again.changes.is_empty(), "{:#?}", again.changes);
     let surface = again.surface.join("\n");

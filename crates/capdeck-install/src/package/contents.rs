@@ -1,0 +1,173 @@
+//! The files of one package, read with limits: nothing of it may lead out of it, and nothing is taken in without end.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use capdeck_definition::{Deck, Diagnostic, Severity, check_paths};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::{PackageError, Risk};
+
+/// The largest file of a package.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+/// The most that all files of a package hold.
+const MAX_BYTES: u64 = 32 << 20;
+/// The most files of a package.
+const MAX_FILES: usize = 1_000;
+/// The file that makes a folder a capability.
+pub(super) const MAIN: &str = "CAPLET.md";
+
+/// `<id>.md`, or `<id>/CAPLET.md` with files beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PackageKind {
+    File,
+    Directory,
+}
+
+/// One capability, with everything that belongs to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Package {
+    pub id: String,
+    pub kind: PackageKind,
+    /// By path below its folder; one file for a package that is one.
+    pub(super) files: BTreeMap<String, PackageFile>,
+    /// SHA-256 over the names and contents of all files.
+    pub hash: String,
+    /// What it can do on this machine.
+    pub risk: Risk,
+    /// What is wrong with its definition.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PackageFile {
+    pub(super) content: Vec<u8>,
+    pub(super) is_program: bool,
+}
+
+impl Package {
+    /// Reads a package from where its file or folder is.
+    pub(super) fn read(id: &str, kind: PackageKind, path: &Path) -> Result<Self, PackageError> {
+        let files = read_files(id, kind, path)?;
+        let deck: Deck = check_paths(&[path.to_owned()]);
+        Ok(Self {
+            id: id.to_owned(),
+            kind,
+            hash: hash(&files),
+            risk: Risk::of(&deck.definitions, path, &files),
+            diagnostics: deck.diagnostics,
+            files,
+        })
+    }
+
+    /// Whether its definition can be used.
+    pub fn is_sound(&self) -> bool {
+        self.diagnostics.iter().all(|found| found.severity != Severity::Error)
+    }
+
+    /// The place of the package in a deck.
+    pub(super) fn place(id: &str, kind: PackageKind, deck: &Path) -> PathBuf {
+        match kind {
+            PackageKind::File => deck.join(format!("{id}.md")),
+            PackageKind::Directory => deck.join(id),
+        }
+    }
+}
+
+/// All files of a package. Links are refused: what they lead to is not part of it.
+pub(super) fn read_files(
+    id: &str,
+    kind: PackageKind,
+    path: &Path,
+) -> Result<BTreeMap<String, PackageFile>, PackageError> {
+    let mut reading = Reading { id, files: BTreeMap::new(), bytes: 0 };
+    match kind {
+        PackageKind::File => reading.file(path, format!("{id}.md"))?,
+        PackageKind::Directory => reading.folder(path, "")?,
+    }
+    Ok(reading.files)
+}
+
+/// SHA-256 over names, marks and contents, each with its length, so that no file can imitate another.
+pub(super) fn hash(files: &BTreeMap<String, PackageFile>) -> String {
+    let mut digest = Sha256::new();
+    for (name, file) in files {
+        let mark = if file.is_program { "program" } else { "file" };
+        digest.update(format!("{mark} {} {} ", name.len(), file.content.len()));
+        digest.update(name);
+        digest.update(&file.content);
+    }
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+struct Reading<'a> {
+    id: &'a str,
+    files: BTreeMap<String, PackageFile>,
+    bytes: u64,
+}
+
+impl Reading<'_> {
+    fn folder(&mut self, dir: &Path, prefix: &str) -> Result<(), PackageError> {
+        let failed = |source| PackageError::file("read", dir, source);
+        for entry in fs::read_dir(dir).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let Ok(name) = entry.file_name().into_string() else {
+                return Err(self.refused(format!("a name in `{}` is not UTF-8", dir.display())));
+            };
+            if name == ".git" {
+                continue;
+            }
+            let shown = format!("{prefix}{name}");
+            let kind = entry.file_type().map_err(failed)?;
+            if kind.is_dir() {
+                self.folder(&entry.path(), &format!("{shown}/"))?;
+            } else {
+                self.file(&entry.path(), shown)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &Path, shown: String) -> Result<(), PackageError> {
+        let failed = |source| PackageError::file("read", path, source);
+        let facts = fs::symlink_metadata(path).map_err(failed)?;
+        if facts.is_symlink() {
+            return Err(self.refused(format!("`{shown}` is a symbolic link")));
+        }
+        if !facts.is_file() {
+            return Err(self.refused(format!("`{shown}` is no regular file")));
+        }
+        self.bytes += facts.len();
+        if facts.len() > MAX_FILE_BYTES || self.bytes > MAX_BYTES || self.files.len() >= MAX_FILES {
+            return Err(self.refused(format!(
+                "it is larger than {} MB a file, {} MB or {MAX_FILES} files in all, at `{shown}`",
+                MAX_FILE_BYTES >> 20,
+                MAX_BYTES >> 20
+            )));
+        }
+        let content = fs::read(path).map_err(failed)?;
+        self.files.insert(shown, PackageFile { content, is_program: is_program(&facts) });
+        Ok(())
+    }
+
+    fn refused(&self, reason: String) -> PackageError {
+        PackageError::BadContents { id: self.id.to_owned(), reason }
+    }
+}
+
+#[cfg(unix)]
+fn is_program(facts: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    facts.permissions().mode() & 0o100 != 0
+}
+
+#[cfg(not(unix))]
+fn is_program(_: &fs::Metadata) -> bool {
+    false
+}

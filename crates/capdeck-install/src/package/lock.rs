@@ -1,0 +1,128 @@
+//! The record of what was installed in a deck: where from, what exactly, and what it can do.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{PackageError, PackageKind, Risk};
+use crate::replace_file;
+
+/// The name of the lock in a deck's folder.
+const NAME: &str = "capdeck.lock.json";
+/// The form of the file that this version reads and writes.
+const VERSION: u32 = 1;
+/// A lock larger than this is none.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// What was installed in one deck, by id.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PackageLock {
+    version: u32,
+    pub packages: Vec<LockedPackage>,
+}
+
+/// One installed package.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LockedPackage {
+    pub id: String,
+    pub kind: PackageKind,
+    pub source: LockedSource,
+    /// SHA-256 over what was installed.
+    pub hash: String,
+    /// What was approved.
+    pub risk: Risk,
+}
+
+/// Where a package came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum LockedSource {
+    Folder {
+        path: PathBuf,
+    },
+    Git {
+        repository: String,
+        /// What is followed; the newest release if nothing is named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reference: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subfolder: Option<String>,
+        commit: String,
+    },
+}
+
+impl PackageLock {
+    /// Reads the lock of a deck. No file is an empty lock.
+    pub(super) fn load(deck: &Path) -> Result<Self, PackageError> {
+        let path = deck.join(NAME);
+        let bad = |reason: String| PackageError::BadLock { path: path.clone(), reason };
+        let bytes = match fs::metadata(&path) {
+            Ok(facts) if facts.len() > MAX_BYTES => return Err(bad("it is too large".to_owned())),
+            Ok(_) => fs::read(&path).map_err(|error| bad(error.to_string()))?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self { version: VERSION, packages: Vec::new() });
+            }
+            Err(error) => return Err(bad(error.to_string())),
+        };
+        let lock: Self = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+        if lock.version != VERSION {
+            return Err(bad(format!("it is of version {}, not {VERSION}", lock.version)));
+        }
+        Ok(lock)
+    }
+
+    /// Writes the lock, or takes it away when nothing is installed.
+    pub(super) fn save(&mut self, deck: &Path) -> Result<(), PackageError> {
+        let path = deck.join(NAME);
+        if self.packages.is_empty() {
+            return match fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(PackageError::file("remove", &path, error))
+                }
+                _ => Ok(()),
+            };
+        }
+        self.packages.sort_by(|one, other| one.id.cmp(&other.id));
+        let text = serde_json::to_string_pretty(self).map_err(|error| PackageError::BadLock {
+            path: path.clone(),
+            reason: error.to_string(),
+        })?;
+        replace_file(&path, format!("{text}\n").as_bytes())?;
+        Ok(())
+    }
+
+    /// The record of a package.
+    pub fn get(&self, id: &str) -> Option<&LockedPackage> {
+        self.packages.iter().find(|package| package.id == id)
+    }
+
+    pub(super) fn put(&mut self, package: LockedPackage) {
+        self.take(&package.id);
+        self.packages.push(package);
+    }
+
+    pub(super) fn take(&mut self, id: &str) {
+        self.packages.retain(|package| package.id != id);
+    }
+}
+
+impl LockedSource {
+    /// The source as people read it.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Folder { path } => path.display().to_string(),
+            Self::Git { repository, reference, subfolder, commit } => {
+                let below =
+                    subfolder.as_ref().map_or_else(String::new, |below| format!("/{below}"));
+                let reference =
+                    reference.as_ref().map_or_else(String::new, |name| format!("#{name}"));
+                let short: String = commit.chars().take(12).collect();
+                format!("{repository}{below}{reference} at {short}")
+            }
+        }
+    }
+}
