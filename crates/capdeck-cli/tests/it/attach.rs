@@ -89,6 +89,8 @@ fn changes_and_restarts_of_the_host_are_followed() {
     let port = host.url.rsplit(':').next().unwrap().to_owned();
     let mut client = capdeck(&here).attach(&[&host.url]);
     client.initialize();
+    // Whoever never asked for a list is not told that it changed.
+    assert!(names(&mut client).iter().all(|name| name != "new__say"));
     there.write("config/new.md", echo_file("New there"));
     client.incoming("notifications/tools/list_changed");
     assert!(names(&mut client).iter().any(|name| name == "new__say"));
