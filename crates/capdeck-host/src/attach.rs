@@ -2,10 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_backend::{CallError, RemoteHost, Tagged};
-use capdeck_definition::{RemoteDeck, Shadowing};
+use capdeck_backend::{CallError, ClientProfile, RemoteHost, Tagged};
+use capdeck_catalog::Capability;
+use capdeck_definition::{Layer, RemoteDeck, Shadowing};
 
-use crate::Host;
+use crate::{Host, audience::Audience, connections::Connections, discover::Hurry};
 
 /// How long the other host may hold a request until something changes.
 const WAIT: Duration = Duration::from_secs(25);
@@ -56,7 +57,9 @@ impl Host {
                             pause = PAUSES.0;
                             let Some(tagged) = news else { continue };
                             let Some(state) = host.upgrade() else { return };
-                            Host(state).lay_in(attachment.deck(&tagged));
+                            let host = Host(state);
+                            host.lay_in(attachment.deck(&tagged));
+                            host.learn_attached();
                             tag = tagged.tag;
                         }
                         Err(error) => {
@@ -75,6 +78,24 @@ impl Host {
             }
         });
         Ok(())
+    }
+
+    /// Asks what is new for its tools, so that clients hear of them without asking themselves.
+    fn learn_attached(&self) {
+        let catalog = self.catalog();
+        let is_new = |one: &&Arc<Capability>| {
+            one.definition.source.layer == Layer::Remote && one.discovery.is_none()
+        };
+        let new: Vec<_> =
+            catalog.capabilities().filter(|one| one.is_usable()).filter(is_new).cloned().collect();
+        let host = self.clone();
+        tokio::spawn(async move {
+            let nobody = Connections::shared(Audience::new(ClientProfile::default()));
+            let asking = host.discover_unknown(new.into_iter(), &nobody, Hurry::OwnListOnly);
+            for (id, error) in asking.await {
+                tracing::warn!(capability = %id, %error, "the attached capability could not be listed");
+            }
+        });
     }
 
     fn lay_in(&self, remote: RemoteDeck) {
