@@ -29,6 +29,7 @@ mod share;
 mod signal;
 mod signal_id;
 mod store;
+mod transfer;
 mod trust;
 mod uri;
 mod verify;
@@ -59,6 +60,10 @@ pub use session::{CapsuleSession, Overview, Prompt, PromptArgument, ReadEntry};
 pub use share::{NewShare, Share, ShareToken};
 pub use signal::{MOST_POLLED, NewSignal, PollRequest, Signal, SignalPage};
 pub use store::{Blob, Collected, Deleted, MemoryItem, SchemeCount, Store};
+pub use transfer::{
+    ExportReport, ImportReport, ImportedFile, SkippedFile, export_folder, export_git_stream,
+    export_tar, import_file, import_folder, import_skills,
+};
 pub use trust::{
     AnchorReport, AnchorState, Bands, CheckedAnchor, GitProject, Project, age_in_words, neutralise,
     one_line,

@@ -197,6 +197,22 @@ impl CapsuleSession {
         write_line(self.audit.clone(), record).await
     }
 
+    /// The store as this caller sees it, for work of many steps that is one call.
+    pub(crate) fn store(&self) -> &FilteredStore {
+        &self.store
+    }
+
+    /// Writes the line of a call that was done on [`Self::store`].
+    pub(crate) async fn recorded<T>(
+        &self,
+        action: &'static str,
+        result: Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let record = self.record(action, None, result.as_ref().map(|_| ()), Noted::default());
+        write_line(self.audit.clone(), record).await?;
+        result
+    }
+
     pub(crate) async fn with_bands(&self, entry: Entry) -> ReadEntry {
         let (project, now) = (self.project.clone(), self.clock.now());
         let rendered = move || {

@@ -10,4 +10,5 @@ mod records;
 mod search;
 mod stage;
 mod storage;
+mod transfer;
 mod trust;

@@ -38,8 +38,9 @@ const CRATES: &[(&str, &[&str])] = &[
             "capdeck-serve",
         ],
     ),
-    // Its conformance server is made of the product's own server half, which is thereby tested alone.
-    ("capdeck-test", &["capdeck-mcp"]),
+    // Its conformance server is made of the product's own server half, which is thereby tested alone; the store is
+    // measured alone, too.
+    ("capdeck-test", &["capdeck-mcp", "capdeck-capsule"]),
 ];
 
 /// A line of a manifest's dependency table.

@@ -1,0 +1,58 @@
+//! A capsule's whole past as commits, for `git fast-import`.
+
+use std::io::{self, Write};
+
+use super::export::{all_entries, file_name};
+use crate::{CapsuleSession, Entry, ExportReport, Store as _, StoreError, trust::one_line};
+
+/// Writes every version that the session sees as a commit of its own, in the order they were written. The stream is
+/// what `git fast-import` reads in an empty repository; the branch is `main`.
+pub async fn export_git_stream(
+    session: &CapsuleSession,
+    target: &mut (dyn Write + Send),
+) -> Result<ExportReport, StoreError> {
+    let exported = write_stream(session, target).await;
+    session.recorded("export", exported).await
+}
+
+async fn write_stream(
+    session: &CapsuleSession,
+    target: &mut (dyn Write + Send),
+) -> Result<ExportReport, StoreError> {
+    let mut versions = Vec::new();
+    for meta in all_entries(session).await? {
+        versions.extend(session.store().history(&meta.uri).await?);
+    }
+    versions.sort_by_key(|meta| (meta.written_at, meta.uri.clone(), meta.version));
+    let mut report = ExportReport::default();
+    for meta in versions {
+        let entry = session.store().read(&meta.uri, Some(meta.version)).await?;
+        commit(target, &entry).map_err(StoreError::io("write the stream"))?;
+        report.entries += 1;
+        report.bytes += meta.bytes;
+    }
+    target
+        .write_all(b"done\n")
+        .and_then(|()| target.flush())
+        .map_err(StoreError::io("write the stream"))?;
+    Ok(report)
+}
+
+fn commit(target: &mut dyn Write, entry: &Entry) -> io::Result<()> {
+    let meta = &entry.meta;
+    // Names end at `<` in a commit.
+    let name = one_line(&meta.written_by).replace(['<', '>'], "");
+    let name = if name.is_empty() { "unknown".to_owned() } else { name };
+    let subject = format!("{} version {}", meta.uri, meta.version);
+    let title =
+        meta.title.as_ref().map(|title| format!("\n\n{}", one_line(title))).unwrap_or_default();
+    let message = format!("{subject}{title}\n");
+    writeln!(target, "commit refs/heads/main")?;
+    writeln!(target, "committer {name} <> {} +0000", meta.written_at.as_second())?;
+    writeln!(target, "data {}\n{message}", message.len())?;
+    // Addresses are plain ASCII without spaces or quotes, so the path needs no quoting.
+    writeln!(target, "M 100644 inline {}", file_name(entry))?;
+    writeln!(target, "data {}", entry.body.len())?;
+    target.write_all(entry.body.as_bytes())?;
+    target.write_all(b"\n")
+}

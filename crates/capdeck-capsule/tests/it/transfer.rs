@@ -1,0 +1,218 @@
+//! Verification, export and import.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use capdeck_capsule::{
+    BlobSource, Role, Write, export_folder, export_git_stream, export_tar, import_file,
+    import_folder, import_skills,
+};
+
+use crate::stage::{Stage, access, fill, uri};
+
+const ENTRIES: [(&str, &str); 5] = [
+    ("docs://team/api", "# API\n"),
+    ("docs://readme", "hello"),
+    ("skills://review", "Review."),
+    ("api-data://pets", "[1, 2]"),
+    ("docs://readme", "hello again"),
+];
+
+/// Something done to a file.
+type Change<'a> = &'a dyn Fn(&Path);
+
+async fn filled() -> Stage {
+    let stage = Stage::new().await;
+    fill(&stage.owner().await, &ENTRIES).await;
+    stage
+}
+
+#[tokio::test]
+async fn a_folder_holds_the_content_that_is_seen() {
+    let stage = filled().await;
+    let guest = stage.session("guest", access(Role::Reader, &[], &["docs://team"])).await;
+    let target = tempfile::tempdir().unwrap();
+    let report = export_folder(&guest, target.path()).await.unwrap();
+    assert_eq!(report.entries, 3);
+    assert_eq!(fs::read_to_string(target.path().join("docs/readme.md")).unwrap(), "hello again");
+    assert_eq!(fs::read_to_string(target.path().join("api-data/pets.json")).unwrap(), "[1, 2]");
+    assert!(!target.path().join("docs/team").exists());
+    let manifest = fs::read_to_string(target.path().join("capsule.json")).unwrap();
+    assert!(manifest.contains("\"version\": 2") && !manifest.contains("docs://team"), "{manifest}");
+    // Never over something that is there.
+    assert!(export_folder(&guest, target.path()).await.is_err());
+
+    let other = Stage::new().await;
+    let owner = other.owner().await;
+    let report = import_folder(&owner, &target.path().join("docs"), "docs").await.unwrap();
+    assert_eq!(
+        report.written.iter().map(|file| file.uri.as_str()).collect::<Vec<_>>(),
+        ["docs://readme"]
+    );
+    assert_eq!(owner.read(&uri("docs://readme"), None).await.unwrap().entry.body, "hello again");
+}
+
+#[tokio::test]
+async fn tar_can_read_the_archive() {
+    let stage = filled().await;
+    let owner = stage.owner().await;
+    let deep = format!("docs://{}/{}/{}/x", "a".repeat(60), "b".repeat(60), "c".repeat(60));
+    fill(&owner, &[(&deep, "deep")]).await;
+    let mut bytes = Vec::new();
+    let report = export_tar(&owner, &mut bytes).await.unwrap();
+    assert_eq!((report.entries, bytes.len() % 512), (5, 0));
+    let target = tempfile::tempdir().unwrap();
+    fs::write(target.path().join("capsule.tar"), &bytes).unwrap();
+    let status = Command::new("tar")
+        .args(["-xf", "capsule.tar"])
+        .current_dir(target.path())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    assert_eq!(fs::read_to_string(target.path().join("docs/team/api.md")).unwrap(), "# API\n");
+    let path = format!("{}.md", deep.replace("://", "/"));
+    assert_eq!(fs::read_to_string(target.path().join(path)).unwrap(), "deep");
+}
+
+#[tokio::test]
+async fn git_can_read_the_past() {
+    let stage = filled().await;
+    let owner = stage.owner().await;
+    owner
+        .write(Write {
+            title: Some("A title".to_owned()),
+            ..Write::replace(uri("docs://readme"), "")
+        })
+        .await
+        .unwrap();
+    let mut stream = Vec::new();
+    assert_eq!(export_git_stream(&owner, &mut stream).await.unwrap().entries, 6);
+    let target = tempfile::tempdir().unwrap();
+    let file = target.path().join("stream");
+    fs::write(&file, &stream).unwrap();
+    let git = |arguments: &[&str], input: Option<&Path>| {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(target.path()).args(arguments).stderr(Stdio::null());
+        command.stdin(input.map_or_else(Stdio::null, |path| fs::File::open(path).unwrap().into()));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{arguments:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    git(&["init", "-q", "--bare", "."], None);
+    git(&["fast-import", "--quiet", "--done"], Some(&file));
+    assert_eq!(git(&["rev-list", "--count", "main"], None).trim(), "6");
+    assert_eq!(
+        git(&["log", "--format=%s", "-1", "main", "--", "docs/readme.md"], None).trim(),
+        "docs://readme version 3"
+    );
+    assert_eq!(git(&["show", "main:docs/team/api.md"], None), "# API\n");
+    assert_eq!(git(&["log", "--format=%an", "-1", "main"], None).trim(), "tester");
+}
+
+#[tokio::test]
+async fn folders_agents_files_and_skills_come_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |path: &str, text: &[u8]| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    file("docs/Über uns/plan (1).md", b"plan");
+    file("docs/image.png", b"\x89");
+    file("docs/bad.md", b"\xff\xfe");
+    file("docs/.git/config.md", b"hidden");
+    file("docs/con.md", b"device");
+    file("skills/review/SKILL.md", b"Review.");
+    file("skills/review/scripts/run.sh", b"true");
+    file("skills/short.md", b"Short.");
+    file("AGENTS.md", b"# Agents");
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    let report = import_folder(&owner, &folder.path().join("docs"), "docs").await.unwrap();
+    let uris: Vec<&str> = report.written.iter().map(|file| file.uri.as_str()).collect();
+    assert_eq!(uris, ["docs://ber-uns/plan--1"]);
+    let mut reasons: Vec<&str> = report.skipped.iter().map(|file| file.reason.as_str()).collect();
+    reasons.sort_unstable();
+    assert_eq!(reasons.len(), 3, "{reasons:?}");
+    let skills = import_skills(&owner, &folder.path().join("skills")).await.unwrap();
+    let uris: Vec<&str> = skills.written.iter().map(|file| file.uri.as_str()).collect();
+    assert_eq!((uris, skills.skipped.len()), (vec!["skills://review", "skills://short"], 1));
+    import_file(&owner, &folder.path().join("AGENTS.md"), uri("guidance://agents")).await.unwrap();
+    assert_eq!(owner.read(&uri("guidance://agents"), None).await.unwrap().entry.body, "# Agents");
+    assert_eq!(owner.prompts().await.unwrap().len(), 2);
+    assert_eq!(
+        import_folder(&owner, folder.path(), "nothing").await.unwrap_err().code(),
+        "unknown_scheme"
+    );
+    assert_eq!(
+        import_folder(&owner, &folder.path().join("none"), "docs").await.unwrap_err().code(),
+        "io_failed"
+    );
+    // Those who may only add, add; what is there is left out.
+    let appender = stage.session("a", access(Role::Appender, &[], &[])).await;
+    let again = import_skills(&appender, &folder.path().join("skills")).await.unwrap();
+    assert_eq!((again.written.len(), again.skipped.len()), (0, 3));
+}
+
+#[tokio::test]
+async fn a_verification_finds_every_damage() {
+    let stage = filled().await;
+    let owner = stage.owner().await;
+    let blob = Some(BlobSource::Bytes { bytes: b"blob".to_vec(), mime: "x/y".to_owned() });
+    owner.write(Write { blob, ..Write::replace(uri("docs://blob"), "x") }).await.unwrap();
+    fill(&owner, &[("api-data://pets", "[3]"), ("docs://gone", "x"), ("docs://gone", "y")]).await;
+    owner.delete(&uri("docs://gone"), None).await.unwrap();
+    let store = stage.capsules.store("team").await.unwrap();
+    let clean = store.verify().await.unwrap();
+    assert!(clean.is_clean(), "{clean:?}");
+    assert_eq!((clean.entries, clean.versions, clean.blobs, clean.signals), (5, 9, 1, 10));
+    let root = stage.root();
+    let damage = |path: &str, change: Change<'_>| {
+        let path = root.join(path);
+        let before = fs::read(&path).ok();
+        change(&path);
+        (path, before)
+    };
+    let blob_name = fs::read_dir(root.join("blobs")).unwrap().next().unwrap().unwrap().file_name();
+    let blob_path = format!("blobs/{}", blob_name.to_string_lossy());
+    let signals = fs::read_dir(root.join("signals")).unwrap().next().unwrap().unwrap().file_name();
+    let signals_path = format!("signals/{}", signals.to_string_lossy());
+    let write = |text: &'static str| move |path: &Path| fs::write(path, text).unwrap();
+    let remove = |path: &Path| fs::remove_file(path).unwrap();
+    let first_line_gone = |path: &Path| {
+        let text = fs::read_to_string(path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        fs::write(path, format!("{}\n{}\n", lines[0], lines[2..].join("\n"))).unwrap();
+    };
+    let damages: [(&str, Change<'_>); 9] = [
+        ("knowledge/docs/readme.md", &remove),
+        ("knowledge/docs/readme.md", &write("---\nuri: docs://other\nversion: 1\n---\n")),
+        ("history/docs/readme/@1.md", &remove),
+        ("history/api-data/pets/@1.json", &write("[9]")),
+        ("history/docs/gone/@2.md", &remove),
+        (&blob_path, &write("other")),
+        (&blob_path, &remove),
+        ("knowledge/docs/Not An Entry.md", &write("x")),
+        (&signals_path, &first_line_gone),
+    ];
+    for (path, change) in damages {
+        let (path, before) = damage(path, change);
+        let report = store.verify().await.unwrap();
+        assert!(!report.is_clean(), "{}", path.display());
+        match before {
+            Some(bytes) => fs::write(&path, bytes).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+        let healed = store.verify().await.unwrap();
+        assert!(healed.is_clean(), "{}: {healed:?}", path.display());
+    }
+    // An edit by hand is no damage, but is told.
+    let readme = root.join("knowledge/docs/readme.md");
+    let text = fs::read_to_string(&readme).unwrap();
+    fs::write(&readme, text.replace("hello", "good bye")).unwrap();
+    let report = store.verify().await.unwrap();
+    assert!(report.is_clean() && report.remarks.len() == 1, "{report:?}");
+}
