@@ -1,11 +1,13 @@
 //! Whether a definition could be connected, without connecting it.
 
-use capdeck_definition::{Backend, CliTools, CmpTool, Definition, McpServer, McpTransport};
+use capdeck_definition::{
+    Backend, CliTools, CmpTool, Definition, McpServer, McpTransport, Placeholders,
+};
 use indexmap::IndexMap;
 
 use crate::{
     CallError, Connector, child_environment::child_environment, cli::template::has_input, cmp,
-    connect::Prepared, openapi, process::find_program,
+    connect::Prepared, openapi, process::find_program, tailored::split_command,
 };
 
 impl Connector {
@@ -14,11 +16,20 @@ impl Connector {
     /// Looks at the machine only; starts nothing and sends nothing. Empty means ready as far as one can tell.
     pub fn check(&self, definition: &Definition) -> Vec<CallError> {
         let found = match &definition.backend {
+            Backend::Cli(tools) if tools.placeholders == Placeholders::Braces => {
+                self.unresolved(definition, fixed_commands(tools)).map(|ready| check_cli(&ready))
+            }
             Backend::Cli(tools) => self.prepare(definition, tools).map(|ready| check_cli(&ready)),
             Backend::Cmp(tool) => {
                 self.unresolved(definition, tool.clone()).map(|ready| check_cmp(&ready))
             }
-            Backend::Mcp(server) => self.prepare(definition, server).map(|ready| check_mcp(&ready)),
+            Backend::Mcp(server) => self.prepare(definition, server).map(|mut ready| {
+                let split = definition.tailoring.is_some().then(|| split_command(&mut ready));
+                match split {
+                    Some(Err(problem)) => vec![problem],
+                    Some(Ok(())) | None => check_mcp(&ready),
+                }
+            }),
             Backend::Http(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
             Backend::OpenApi(api) => self.prepare(definition, api).map(|ready| {
                 let problem = openapi::check(&ready).err();
@@ -32,6 +43,16 @@ impl Connector {
         };
         found.unwrap_or_else(|error| vec![error])
     }
+}
+
+/// The commands of a capability file whose program is known before a call; variables are looked up by each call.
+fn fixed_commands(tools: &CliTools) -> CliTools {
+    let mut fixed = tools.clone();
+    let is_open = |text: &str| text.contains(['{', '$']);
+    fixed.actions.retain(|_, action| {
+        !is_open(&action.command) && !action.cwd.as_deref().is_some_and(is_open)
+    });
+    fixed
 }
 
 fn check_cli(prepared: &Prepared<CliTools>) -> Vec<CallError> {

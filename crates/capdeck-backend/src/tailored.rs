@@ -48,7 +48,7 @@ pub(crate) async fn connect(
 
 /// Files in the wild write a whole command line where one program is meant. It is taken apart only when there is no
 /// program of that name.
-fn split_command(prepared: &mut Prepared<McpServer>) -> Result<(), CallError> {
+pub(crate) fn split_command(prepared: &mut Prepared<McpServer>) -> Result<(), CallError> {
     let block = &mut prepared.block;
     let Some(command) = &block.command else { return Ok(()) };
     if !command.contains(char::is_whitespace) {

@@ -56,6 +56,8 @@ pub fn build(deck: &Deck, facts: &Facts<'_>, previous: Option<&Catalog>) -> Cata
     {
         config.policy = previous.clone();
     }
+    let is_trusted = facts.trust == Trust::Trusted;
+    let file = deck.capability_file.clone().filter(|_| is_trusted);
     let mut maker = Maker { config: &config, facts, done: BTreeMap::new() };
     let mut capabilities = BTreeMap::new();
     for id in in_force.keys() {
@@ -82,7 +84,7 @@ pub fn build(deck: &Deck, facts: &Facts<'_>, previous: Option<&Catalog>) -> Cata
         untrusted,
         quarantined: deck.quarantined.clone().into(),
         diagnostics: deck.diagnostics.clone().into(),
-        parts: Arc::new(Parts::of(&config)),
+        parts: Arc::new(Parts::of(&config, file.as_deref())),
         config: Arc::new(config),
         ..Catalog::default()
     }

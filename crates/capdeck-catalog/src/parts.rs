@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use capdeck_definition::{DeckConfig, ViewConfig};
+use capdeck_definition::{
+    CapabilityFile, CapabilityId, DeckConfig, Glob, ViewConfig,
+    capa::{Skill, Tool, without_at},
+};
 
 use crate::{Pick, Selection};
 
@@ -43,11 +46,43 @@ pub struct NamedView {
 }
 
 impl Parts {
-    /// The parts that a deck's options name.
-    pub(crate) fn of(config: &DeckConfig) -> Self {
+    /// The parts that a deck's options and its capability file name.
+    pub(crate) fn of(config: &DeckConfig, file: Option<&CapabilityFile>) -> Self {
         let views = config.views.iter();
         let views = views.map(|(name, view)| (name.clone(), NamedView::from(view))).collect();
-        Self { views, ..Self::default() }
+        let mut parts = Self { views, ..Self::default() };
+        if let Some(file) = file {
+            parts.add(file);
+        }
+        parts
+    }
+
+    fn add(&mut self, file: &CapabilityFile) {
+        let selection = |references: &[String]| -> Selection {
+            references.iter().filter_map(|reference| pick(file, reference)).collect()
+        };
+        let skills = file.skills.iter();
+        let tools_of =
+            |skill: &Skill| SkillTools { id: skill.id.clone(), tools: selection(&skill.requires) };
+        self.skills = skills.map(tools_of).collect();
+        for agent in &file.subagents {
+            // A view of the config by the same name is the person's, and stays.
+            self.views.entry(agent.id.clone()).or_insert_with(|| NamedView {
+                description: agent.description.clone(),
+                tools: selection(&agent.tools),
+                skills: agent.skills.clone(),
+            });
+        }
+        // A file whose skills require nothing shows everything it declares.
+        if self.skills.iter().all(|skill| skill.tools.is_empty()) {
+            return;
+        }
+        let is_required = |(id, tool): &(&CapabilityId, &Tool)| {
+            self.skills.iter().any(|skill| skill.tools.has(&[id.as_str()], &tool.id))
+        };
+        let declared = file.tools.iter().filter_map(|tool| Some((file.capability_of(tool)?, tool)));
+        let unused = declared.filter(|declared| !is_required(declared));
+        self.shelved = unused.map(|(id, tool)| Pick::tool(id.as_str(), &tool.id)).collect();
     }
 
     /// True when this part may lack something.
@@ -72,12 +107,21 @@ impl Parts {
     }
 }
 
+/// What a reference of a capability file chooses: one tool, or a whole server.
+fn pick(file: &CapabilityFile, reference: &str) -> Option<Pick> {
+    if let Some((id, tool)) = file.locate(reference) {
+        return Some(Pick::tool(id.as_str(), &tool));
+    }
+    let id = file.ids.servers.get(without_at(reference))?;
+    Some(Pick { capability: Glob::new(id.as_str()), tool: None })
+}
+
 impl From<&ViewConfig> for NamedView {
     fn from(view: &ViewConfig) -> Self {
         let whole = |capability: &_| Pick { capability: Clone::clone(capability), tool: None };
         let capabilities = view.capabilities.iter().map(whole);
         // A capability alone among the tools means all of its tools, and nothing else of it.
-        let tool = |name: &capdeck_definition::Glob| match name.as_str().split_once('.') {
+        let tool = |name: &Glob| match name.as_str().split_once('.') {
             Some((capability, tool)) => Pick::tool(capability, tool),
             None => Pick::tool(name.as_str(), "*"),
         };

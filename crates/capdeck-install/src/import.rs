@@ -55,7 +55,7 @@ pub fn take_server(server: &ClientServer) -> Result<Taken, String> {
     hidden.environment(entry.get_mut("env"));
     hidden.environment(entry.get_mut("headers"));
     hidden.arguments(entry.get_mut("args"));
-    hidden.address(entry.get_mut("url"));
+    hidden.address(entry.get_mut("url"))?;
     let summary = summary(&name, &entry);
     let fields = fields(entry)?;
     Ok(Taken { name, id, fields, summary, ignored, secrets: hidden.into_secrets() })

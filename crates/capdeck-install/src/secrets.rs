@@ -39,15 +39,38 @@ pub fn looks_secret(name: &str, value: &str) -> bool {
     if value.is_empty() || value.starts_with('$') {
         return false;
     }
-    let lower = name.to_ascii_lowercase();
-    let by_name = NAMES.iter().any(|part| lower.contains(part))
-        || lower.ends_with("_key")
-        || lower.ends_with("_pat")
-        || lower == "key";
-    by_name
+    names_secret(name)
         || PREFIXES.iter().any(|prefix| value.starts_with(prefix))
         || looks_random(value)
         || has_login(value)
+        || holds_named_secret(value)
+}
+
+/// Whether an address holds a name and a password.
+pub(crate) fn has_login(value: &str) -> bool {
+    value
+        .split_once("://")
+        .and_then(|(_, rest)| rest.split('/').next())
+        .and_then(|authority| authority.rsplit_once('@'))
+        .is_some_and(|(login, _)| login.contains(':'))
+}
+
+fn names_secret(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    NAMES.iter().any(|part| lower.contains(part))
+        || lower.ends_with("_key")
+        || lower.ends_with("_pat")
+        || lower == "key"
+}
+
+/// A header, a variable or a query in one word: `Authorization: Bearer x`, `TOKEN=x`, `https://example.com?api_key=x`.
+fn holds_named_secret(value: &str) -> bool {
+    let is_clear = |text: &str| !text.is_empty() && !text.starts_with('$');
+    let header = value.split_once(": ").is_some_and(|(name, rest)| {
+        names_secret(name) && rest.split_whitespace().last().is_some_and(is_clear)
+    });
+    let pairs = value.split(['?', '&', ';', ' ']).filter_map(|part| part.split_once('='));
+    header || pairs.into_iter().any(|(name, value)| names_secret(name) && is_clear(value))
 }
 
 /// A configuration file with what may be a secret taken out. It keeps its lines.
@@ -132,15 +155,6 @@ fn looks_random(value: &str) -> bool {
     value.len() >= 24 && value.chars().all(is_token) && digits >= 4 && letters >= 4
 }
 
-/// `postgres://user:password@host`.
-fn has_login(value: &str) -> bool {
-    value
-        .split_once("://")
-        .and_then(|(_, rest)| rest.split('/').next())
-        .and_then(|authority| authority.rsplit_once('@'))
-        .is_some_and(|(login, _)| login.contains(':'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,6 +173,12 @@ mod tests {
             ("PACKAGE", "@modelcontextprotocol/server-filesystem", false),
             ("OPENAI_API_KEY", "x1", true),
             ("KEYBOARD", "qwerty", false),
+            ("header", "Authorization: Bearer x", true),
+            ("header", "Authorization: Bearer ${X}", false),
+            ("", "GITHUB_TOKEN=x", true),
+            ("", "GITHUB_TOKEN=$TOKEN", false),
+            ("", "https://example.com/mcp?page=2&api_key=x", true),
+            ("", "a=b", false),
         ] {
             assert_eq!(looks_secret(name, value), expected, "{name}={value}");
         }

@@ -4,8 +4,9 @@ use std::{fs, path::Path};
 
 use capdeck_test::{
     bench::{
-        CodeModeFigures, Figures, ShellFigures, render, render_code_mode, render_shell,
-        replace_block, replace_code_block, replace_shell_block,
+        CodeModeFigures, ExposureFigures, Figures, ShellFigures, render, render_code_mode,
+        render_exposure, render_shell, replace_block, replace_code_block, replace_exposure_block,
+        replace_shell_block,
     },
     soak::{SoakFigures, render_soak, replace_soak_block},
     workflows::{WorkflowFigures, render_workflows, replace_workflow_block},
@@ -64,4 +65,17 @@ fn the_page_shows_the_figures_of_the_shell() {
     let document = fs::read_to_string(root.join("docs/reference/benchmarks.md")).unwrap();
     let replaced = replace_shell_block(&document, &render_shell(&figures)).expect("a block");
     assert_eq!(document, replaced, "run `bench/sh render` to bring the page up to date");
+}
+
+#[test]
+fn the_page_shows_what_exposures_cost() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let Ok(json) = fs::read_to_string(root.join("bench/results/exposure.json")) else {
+        println!("skipped: exposures have not been measured yet");
+        return;
+    };
+    let figures: Vec<ExposureFigures> = serde_json::from_str(&json).unwrap();
+    let document = fs::read_to_string(root.join("docs/reference/benchmarks.md")).unwrap();
+    let replaced = replace_exposure_block(&document, &render_exposure(&figures)).expect("a block");
+    assert_eq!(document, replaced, "run `bench/exposure render` to bring the page up to date");
 }

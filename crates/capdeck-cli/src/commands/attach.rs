@@ -78,7 +78,8 @@ pub(crate) fn run(args: &AttachArgs, context: &Context<'_>) -> Result<ExitStatus
             Ok(ExitStatus::Done)
         });
     }
-    let scope = Scope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from), view: None });
+    let scope =
+        Scope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from), ..ViewPolicy::default() });
     serve_on_stdio(&host, scope, async || Ok(host.attach(attachment).await?))
 }
 

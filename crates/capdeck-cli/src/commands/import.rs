@@ -89,7 +89,7 @@ pub(crate) fn run(args: &ImportArgs, context: &Context<'_>) -> Result<ExitStatus
     }
     let plans =
         if *replace { take_over(&targets, &items, entry, *dry_run, context)? } else { Vec::new() };
-    tell(client, &items, &plans, *dry_run, context);
+    tell(client, &items, &plans, args, context);
     let failed = items.iter().any(|item| matches!(item.outcome, Outcome::Refused { .. }));
     Ok(if failed { ExitStatus::RequestFailed } else { ExitStatus::Done })
 }
@@ -140,8 +140,9 @@ fn take_over(
 }
 
 /// Tells it: as text, or as `{items: [{name, scope, status, id?, path?, secrets?, ignored?, reason?}], files: [...]}`.
-fn tell(client: &Client, items: &[Item], plans: &[Plan], dry_run: bool, context: &Context<'_>) {
+fn tell(client: &Client, items: &[Item], plans: &[Plan], args: &ImportArgs, context: &Context<'_>) {
     let printer = context.printer;
+    let (dry_run, project_deck) = (args.dry_run, args.project_deck);
     if printer.wants_json() {
         let files: Vec<Value> = plans.iter().map(|plan| plan_to_json(plan, dry_run)).collect();
         let items: Vec<Value> = items.iter().map(to_json).collect();
@@ -175,6 +176,9 @@ fn tell(client: &Client, items: &[Item], plans: &[Plan], dry_run: bool, context:
     }
     let kept = items.iter().any(|item| matches!(item.outcome, Outcome::Kept { .. }));
     let is_replaced = plans.iter().any(|plan| plan.change != EntryChange::None);
+    if kept && !dry_run && project_deck {
+        printer.note("review the project's files and allow them to act with: capdeck trust");
+    }
     if kept && !dry_run && !is_replaced {
         printer.note("see whether they answer with: capdeck check");
     }

@@ -3,6 +3,7 @@
 mod agents;
 mod project;
 mod report;
+mod servers;
 mod texts;
 
 use std::path::PathBuf;
@@ -48,6 +49,9 @@ pub(crate) struct InstallArgs {
     /// Overwrite what was changed by hand, and files that were there before.
     #[arg(long)]
     force: bool,
+    /// Connect to the file's servers afterwards; fail when one does not answer.
+    #[arg(long)]
+    check: bool,
     /// Let agents connect to a running host at this address instead of starting one themselves.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
@@ -57,7 +61,7 @@ pub(crate) struct InstallArgs {
 }
 
 pub(crate) fn run(args: &InstallArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let InstallArgs { provider, dry_run, frozen, update, yes, force, url, env: _ } = args;
+    let InstallArgs { provider, dry_run, frozen, update, yes, force, check, url, env: _ } = args;
     let printer = context.printer;
     let settings = context.settings()?;
     let file = capability_file(&settings, printer)?;
@@ -108,7 +112,7 @@ pub(crate) fn run(args: &InstallArgs, context: &Context<'_>) -> Result<ExitStatu
         trust(&host, &settings)?;
     }
     report.print(Outcome::Done { skipped }, printer);
-    Ok(ExitStatus::Done)
+    if *check { servers::check(context) } else { Ok(ExitStatus::Done) }
 }
 
 /// Where the written entries lead.

@@ -189,6 +189,10 @@ impl ToolQuestion<'_> {
             "policy": ruling.effect,
             "policyBecause": because(ruling),
         });
+        let ids = self.catalog.with_sets(capability);
+        if self.catalog.parts().shelved.has(&ids, name) {
+            account["requiredBySkill"] = json!(false);
+        }
         if let Some(reason) = self.review.held.get(name) {
             account["held"] = json!(reason.as_str());
         }
@@ -326,6 +330,10 @@ impl Account {
             match (effect, tool["held"].as_str()) {
                 (Effect::Deny, _) => line("the tool", "does not exist for this client"),
                 (_, Some(reason)) => line("the tool", &format!("held: {reason}")),
+                _ if tool["requiredBySkill"] == false => line(
+                    "the tool",
+                    "is not shown to agents, because no skill of the capability file requires it",
+                ),
                 (Effect::Allow | Effect::Ask, None) => {
                     line("the tool", &format!("{how} `{}`", one_line(name)));
                 }

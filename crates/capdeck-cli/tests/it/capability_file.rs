@@ -172,6 +172,9 @@ fn a_server_is_started_in_its_project_with_values_from_everywhere() {
     }] }),
     );
     run(&dirs, &["trust", "--yes"]).success();
+    let checked =
+        capdeck(&dirs).env("FROM_ENVIRONMENT", "canary-four").args(["check", "My_Server"]);
+    checked.run().success();
     let called = capdeck(&dirs)
         .env("FROM_ENVIRONMENT", "canary-four")
         .args(["call", "My_Server", "environment", "--json"])
@@ -324,7 +327,12 @@ fn an_init_runs_once_and_again_after_a_failure() {
 
 #[test]
 fn the_option_decides_how_tools_are_offered() {
-    for (option, expected) in [("expose-all", "direct"), ("search", "search"), ("none", "none")] {
+    for (option, expected) in [
+        ("expose-all", "direct"),
+        ("on-demand", "on_demand"),
+        ("search", "search"),
+        ("none", "none"),
+    ] {
         let dirs = trusted(&json!({
             "options": { "toolExposure": option },
             "tools": [command_tool("hello", json!({ "cmd": "echo hello" }))],

@@ -89,6 +89,16 @@ fn what_would_happen_is_shown_then_agreed_to_then_done_then_taken_back() {
 }
 
 #[test]
+fn a_server_that_is_down_is_a_warning_and_the_files_are_written() {
+    let dirs = with_file(FILE);
+    let finished = run(&dirs, &["install", "--yes", "--check"]);
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("`notes` does not answer"), "{}", finished.stderr);
+    assert!(dirs.project().join(".mcp.json").is_file());
+    assert_eq!(json(&dirs, &["install"])["items"], json!([]));
+}
+
+#[test]
 fn agents_are_chosen_by_flag_file_or_last_run() {
     let dirs = with_file(&FILE.replace("providers: [claude-code, codex]", ""));
     let refused = run(&dirs, &["install", "--yes", "--json"]);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use serde::{Deserialize as _, de::IntoDeserializer as _};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -235,17 +234,13 @@ fn shared(file: &CapabilityFile, name: String, description: String, bound: bool)
 }
 
 impl ToolExposure {
-    /// How capabilities are offered under this option. All but one are exposures of the same name.
+    /// How capabilities are offered under this option.
     pub fn exposure(self) -> Exposure {
-        let name = match self {
-            Self::ExposeAll => return Exposure::Direct,
-            Self::OnDemand => "on_demand",
-            Self::Search => "search",
-            Self::None => "none",
-        };
-        let named: Result<Exposure, serde::de::value::Error> =
-            Exposure::deserialize(name.into_deserializer());
-        // Of what is offered under no other name, search is the nearest.
-        named.unwrap_or(Exposure::Search)
+        match self {
+            Self::ExposeAll => Exposure::Direct,
+            Self::OnDemand => Exposure::OnDemand,
+            Self::Search => Exposure::Search,
+            Self::None => Exposure::None,
+        }
     }
 }

@@ -56,10 +56,12 @@ impl View {
 
     /// What a client means by a name: a skill, a capability as `@id` or as `id`.
     pub(crate) fn bundle(&self, name: &str) -> Option<Bundle> {
-        let bundles = self.bundles();
+        // A skill that needs no tools may be set up, too: agents do so because they were told to.
+        if let Some(skill) = self.catalog.skills().iter().find(|skill| skill.id == name) {
+            return Some(Bundle { id: skill.id.clone(), tools: skill.tools.clone() });
+        }
         let whole = format!("@{name}");
-        let by = |id: &str| bundles.iter().find(|bundle| bundle.id == id).cloned();
-        by(name).or_else(|| by(&whole))
+        self.bundles().into_iter().find(|bundle| bundle.id == name || bundle.id == whole)
     }
 
     /// The tools of a choice that this client reaches, each with its capability, in a fixed order.

@@ -11,6 +11,7 @@ mod arguments;
 mod artifacts;
 mod audiences;
 mod audit;
+mod capability_file;
 mod chaos;
 mod client;
 mod code_mode;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::TakenSecret;
-use crate::secrets::looks_secret;
+use crate::secrets::{has_login, looks_secret};
 
 /// The secrets of one server, as they are found.
 pub(super) struct Hidden {
@@ -54,10 +54,13 @@ impl Hidden {
         }
     }
 
-    /// The values of an address's query, and a login in it.
-    pub(super) fn address(&mut self, address: Option<&mut Value>) {
-        let Some(Value::String(address)) = address else { return };
-        let Some((place, query)) = address.split_once('?') else { return };
+    /// The values of an address's query. A login in it cannot be named from elsewhere.
+    pub(super) fn address(&mut self, address: Option<&mut Value>) -> Result<(), String> {
+        let Some(Value::String(address)) = address else { return Ok(()) };
+        if has_login(address) {
+            return Err("its address holds a password; give that in a header".to_owned());
+        }
+        let Some((place, query)) = address.split_once('?') else { return Ok(()) };
         let query: Vec<String> = query
             .split('&')
             .map(|pair| match pair.split_once('=') {
@@ -68,6 +71,7 @@ impl Hidden {
             })
             .collect();
         *address = format!("{place}?{}", query.join("&"));
+        Ok(())
     }
 
     fn keep(&mut self, name: &str, value: &str) -> String {

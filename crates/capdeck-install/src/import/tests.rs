@@ -79,6 +79,19 @@ fn secrets_are_taken_out_wherever_they_stand() {
     );
     assert!(!format!("{taken:?}").contains("ghp_0123456789"));
 
+    let header = json!({ "command": "npx", "args": ["mcp-remote", "https://x.test", "--header", "Authorization: Bearer h2", "-e", "KEY=v"] });
+    let taken = take("cursor", &header).unwrap();
+    assert_eq!(
+        taken.fields["args"],
+        json!([
+            "mcp-remote",
+            "https://x.test",
+            "--header",
+            "${vault:MY_SERVER_HEADER}",
+            "-e",
+            "${vault:MY_SERVER_E}"
+        ])
+    );
     let remote = json!({ "url": "https://x.test/mcp?api_key=q1&page=2", "headers": { "Authorization": "Bearer h1" } });
     let taken = take("cursor", &remote).unwrap();
     assert_eq!(taken.fields["url"], "https://x.test/mcp?api_key=${vault:MY_SERVER_API_KEY}&page=2");
@@ -113,6 +126,11 @@ fn what_cannot_be_taken_says_why() {
         ("cursor", json!({ "command": "a", "url": "b" }), "it names both a program and an address"),
         ("cursor", json!({ "type": "ws", "url": "wss://x" }), "its `type` is not known: `ws`"),
         ("cursor", json!("x"), "it is not a map"),
+        (
+            "cursor",
+            json!({ "url": "https://me:canary@x.test/mcp" }),
+            "its address holds a password; give that in a header",
+        ),
         (
             "opencode",
             json!({ "type": "local", "command": ["x"], "environment": { "K": "{file:./k}" } }),

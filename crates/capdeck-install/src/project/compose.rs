@@ -1,11 +1,13 @@
 //! From content to files: what each agent's places shall hold.
 
-use std::path::Path;
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
 
 use super::{
     Endpoints,
     content::{Content, PluginCopy},
-    desired::{Desired, OwnFile},
+    desired::{Desired, DocumentPart, OwnFile, format_of},
     entries::add_entries,
     hooks::add_hooks,
     manifest::ProjectState,
@@ -13,7 +15,10 @@ use super::{
     rules::add_rules,
     subagents::add_subagents,
 };
-use crate::provider::Provider;
+use crate::{
+    edit::{Document, FileFormat, Step},
+    provider::Provider,
+};
 
 /// The file for instructions when no agent has one of its own.
 const LAST_RESORT: &str = "AGENTS.md";
@@ -33,12 +38,40 @@ pub(crate) fn compose(
     add_skills(&mut desired, project, content, providers);
     add_instructions(&mut desired, project, content, providers);
     add_rules(&mut desired, project, &content.rules, content.rule_conflicts, providers);
+    add_gemini_context(&mut desired, project, providers);
     add_hooks(&mut desired, project, state, &content.hooks, providers);
     let subagents = &content.subagents;
     add_subagents(&mut desired, project, subagents, content.servers, endpoints, providers);
     add_entries(&mut desired, project, subagents, content.servers, endpoints, providers);
     add_plugins(&mut desired, project, content);
     desired
+}
+
+/// Gemini reads `GEMINI.md` alone until its settings name another file. A setting of the person's that names ours stays.
+fn add_gemini_context(desired: &mut Desired, project: &Path, providers: &[&'static Provider]) {
+    let gemini = providers.iter().find(|provider| provider.id == "gemini-cli");
+    let Some((file, mcp)) = gemini.and_then(|one| one.instructions.zip(one.mcp.as_ref())) else {
+        return;
+    };
+    let is_written = place_in(project, file).is_ok_and(|place| desired.shared.contains_key(&place));
+    if !is_written {
+        return;
+    }
+    let value = json!([file, "GEMINI.md"]);
+    let keys = ["context", "fileName"].map(str::to_owned).to_vec();
+    let text = fs::read_to_string(project.join(mcp.path)).unwrap_or_default();
+    let current = Document::parse(&text, FileFormat::Json).ok().and_then(|document| {
+        document.get(&[Step::from("context"), Step::from("fileName")]).cloned()
+    });
+    let names_it = match &current {
+        Some(Value::String(name)) => name == file,
+        Some(Value::Array(names)) => names.iter().any(|name| name == file),
+        _ => false,
+    };
+    if !names_it || current.as_ref() == Some(&value) {
+        let part = DocumentPart::Entry { keys, value };
+        desired.add_part(project, mcp.path, format_of(mcp.path), part);
+    }
 }
 
 /// What plugins run: copies of their files, and their servers as definitions of the project's deck.

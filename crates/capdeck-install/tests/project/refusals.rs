@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use capdeck_install::Endpoints;
+
 use crate::fixture::Fixture;
 
 /// The codes of the errors; none of the project's files may have changed.
@@ -111,6 +113,42 @@ fn a_configuration_that_cannot_be_read_is_never_touched() {
         assert_eq!(refused(&fixture, yaml, &[provider])[0].0, "unreadable", "{text}");
         fs::remove_file(fixture.project().join(path)).unwrap();
     }
+}
+
+#[test]
+fn gemini_is_told_which_instructions_to_read_unless_it_knows() {
+    let fixture = Fixture::new();
+    let yaml = "agents: { additional: [{ id: s, type: inline, content: x }] }\n";
+    let own = "{\"context\": {\"fileName\": \"AGENTS.md\"}}";
+    fixture.put(".gemini/settings.json", own);
+    assert_eq!(fixture.install(yaml, &["gemini-cli"]), []);
+    assert_eq!(fixture.read(".gemini/settings.json"), own);
+    fixture.put(".gemini/settings.json", "{\"context\": {\"fileName\": \"MINE.md\"}}");
+    assert_eq!(fixture.install(yaml, &["gemini-cli"])[0].code, "edited");
+    fixture.put(".gemini/settings.json", "{}\n");
+    fixture.install(yaml, &["gemini-cli"]);
+    assert!(fixture.read(".gemini/settings.json").contains("[\"AGENTS.md\", \"GEMINI.md\"]"));
+    fixture.install(yaml, &["gemini-cli"]);
+    fixture.clean();
+    assert_eq!(fixture.read(".gemini/settings.json"), "{}\n");
+}
+
+#[test]
+fn agents_can_be_pointed_at_a_running_host() {
+    let mut fixture = Fixture::new();
+    fixture.endpoints = Endpoints::Host { base_url: "http://127.0.0.1:7717".to_owned() };
+    let yaml = "servers: [{ id: s, type: mcp, def: { url: 'https://example.com/mcp' } }]\n\
+                subagents: [{ id: one, skills: [], tools: [] }]\n";
+    fixture.install(yaml, &["claude-code", "gemini-cli", "codex"]);
+    let mcp = fixture.read(".mcp.json");
+    assert!(mcp.contains("\"url\": \"http://127.0.0.1:7717/mcp\""), "{mcp}");
+    assert!(mcp.contains("\"url\": \"http://127.0.0.1:7717/views/one/mcp\""), "{mcp}");
+    assert!(fixture.read(".gemini/settings.json").contains("\"httpUrl\""));
+    assert!(fixture.read(".codex/agents/one.toml").contains("/views/one/mcp"));
+    // The other way replaces what this one wrote.
+    fixture.endpoints = Endpoints::Program { command: "capdeck".to_owned() };
+    assert_eq!(fixture.install(yaml, &["claude-code", "gemini-cli", "codex"]), []);
+    assert!(!fixture.read(".mcp.json").contains("7717"));
 }
 
 #[test]

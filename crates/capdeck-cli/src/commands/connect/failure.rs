@@ -27,8 +27,9 @@ impl From<ConnectError> for Failure {
                     Some(json!({ "file": file, "line": source.line, "column": source.column }));
                 failure
             }
-            ConnectError::Uneditable { .. } => Self::request("FILE_UNEDITABLE", message)
-                .hint("add the entry by hand; its text is printed by --dry-run for an empty file"),
+            ConnectError::Uneditable { .. } => Self::request("FILE_UNEDITABLE", message).hint(
+                "write that part of the file in a more usual form, or change the entry by hand",
+            ),
             ConnectError::LeadsOutside { .. } => Self::request("LEADS_OUTSIDE", message).hint(
                 "replace the link with a file or folder of the project's own, or use --scope user",
             ),
