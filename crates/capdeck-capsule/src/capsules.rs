@@ -75,10 +75,7 @@ impl Capsules {
     pub async fn close(&self) {
         let cells: Vec<_> = self.0.open.lock().drain().map(|(_, cell)| cell).collect();
         for capsule in cells.iter().filter_map(|cell| cell.get()) {
-            capsule.store.close().await;
-            if let Some(audit) = &capsule.audit {
-                audit.close();
-            }
+            capsule.close().await;
         }
         self.0.lock.lock().take();
     }
@@ -156,7 +153,10 @@ impl Capsules {
     pub async fn delete(&self, id: &str) -> Result<CapsuleInfo, RegistryError> {
         let info = self.find(id)?;
         let now = self.0.options.clock.now();
-        self.0.open.lock().remove(&info.id);
+        let open = self.0.open.lock().remove(&info.id);
+        if let Some(capsule) = open.as_ref().and_then(|cell| cell.get()) {
+            capsule.close().await;
+        }
         self.change(move |inner| {
             inner.boxes.change(&inner.disk, |capsules| {
                 capsules.retain(|capsule| capsule.id != info.id);
@@ -267,6 +267,15 @@ impl Capsules {
         }
         let inner = Arc::clone(&self.0);
         blocking(move || change(&inner)).await
+    }
+}
+
+impl OpenCapsule {
+    async fn close(&self) {
+        self.store.close().await;
+        if let Some(audit) = &self.audit {
+            audit.close();
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
     EntryMeta, EntryUri, FilteredStore, ListRequest, Order, Page, Project, Scheme, SchemeCount,
     Scope, SearchPage, SearchRequest, Store as _, StoreError,
     audit::{AuditLog, AuditOutcome, AuditRecord},
-    unified_diff,
+    neutralise, unified_diff,
 };
 
 /// Entries shown when nothing in particular is asked for.
@@ -142,7 +142,7 @@ impl CapsuleSession {
         .await
     }
 
-    /// What changed between two versions, the current one if the second is not named. It holds text of others.
+    /// What changed between two versions, the current one if the second is not named. Look-alikes of bands are marked.
     pub async fn diff(
         &self,
         uri: &EntryUri,
@@ -155,7 +155,9 @@ impl CapsuleSession {
                 (store.read(&address, Some(from)).await?, store.read(&address, to).await?);
             let name = |entry: &Entry| format!("{address}@{}", entry.meta.version);
             let (old_name, new_name) = (name(&old), name(&new));
-            blocking(move || unified_diff(&old.body, &new.body, &old_name, &new_name)).await
+            let diff =
+                move || neutralise(&unified_diff(&old.body, &new.body, &old_name, &new_name));
+            blocking(diff).await
         };
         self.audited("diff", Some(uri), work, |_| Noted::default()).await
     }

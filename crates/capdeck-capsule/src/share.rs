@@ -5,12 +5,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
-use crate::{Access, RegistryError, digest::sha256_hex};
+use crate::{Access, RegistryError, digest::sha256_hex, trust::one_line};
 
 /// What tokens start with, so that scanners for leaked secrets can tell them.
 const PREFIX: &str = "cap_sh_";
 /// The start of a token that is kept to tell shares apart.
 const HINT: usize = 4;
+const LONGEST_NAME: usize = 100;
 
 /// An access that a token opens, as it is kept in `shares.json`: without the token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +65,13 @@ impl Share {
         new: NewShare,
         now: Timestamp,
     ) -> Result<(Self, ShareToken), RegistryError> {
+        if new.name.is_empty()
+            || new.name.chars().count() > LONGEST_NAME
+            || one_line(&new.name) != new.name
+        {
+            let reason = format!("1 to {LONGEST_NAME} characters on one line");
+            return Err(RegistryError::InvalidInput { what: "name", reason });
+        }
         let mut random = [0_u8; 44];
         getrandom::fill(&mut random)
             .map_err(|error| RegistryError::io("make a token")(std::io::Error::other(error)))?;

@@ -64,6 +64,8 @@ pub enum BlobSource {
     Bytes { bytes: Vec<u8>, mime: String },
     /// A blob that is in the capsule.
     Pointer { id: BlobId, mime: String },
+    /// No blob any more.
+    Remove,
 }
 
 /// What was written.

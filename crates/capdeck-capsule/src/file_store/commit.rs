@@ -8,12 +8,19 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
 };
 
 use parking_lot::Mutex;
 
-use super::{disk::Disk, signal_log::SignalLog};
+use super::{
+    disk::{Disk, Durability},
+    signal_log::SignalLog,
+};
 use crate::signal::Signal;
+
+/// Threads that wait for the disk's confirmation of one batch.
+const MOST_SYNCING: usize = 16;
 
 /// One change of names.
 #[derive(Debug)]
@@ -90,10 +97,7 @@ fn run(batch: Vec<(Job, Arc<Slot>)>, disk: &Disk, log: &SignalLog) {
             Err(error) => *slot.0.lock() = Some(Outcome::Failed(error)),
         }
     }
-    let synced = folders
-        .iter()
-        .try_for_each(|folder| disk.sync_folder(folder))
-        .and_then(|()| log.sync(disk));
+    let synced = sync(&folders, disk, log);
     for (slot, signals) in placed {
         let outcome = match &synced {
             Ok(()) => Outcome::Done(signals),
@@ -101,6 +105,24 @@ fn run(batch: Vec<(Job, Arc<Slot>)>, disk: &Disk, log: &SignalLog) {
         };
         *slot.0.lock() = Some(outcome);
     }
+}
+
+/// Syncs folders and the signals side by side: the disk confirms many at once about as fast as one.
+fn sync(folders: &BTreeSet<PathBuf>, disk: &Disk, log: &SignalLog) -> io::Result<()> {
+    let folders: Vec<&PathBuf> = folders.iter().collect();
+    let sync_all = |part: &[&PathBuf]| part.iter().try_for_each(|folder| disk.sync_folder(folder));
+    if disk.durability() == Durability::Cached {
+        return sync_all(&folders).and_then(|()| log.sync(disk));
+    }
+    thread::scope(|scope| {
+        let parts = folders.chunks(folders.len().div_ceil(MOST_SYNCING).max(1));
+        let running: Vec<_> = parts.map(|part| scope.spawn(move || sync_all(part))).collect();
+        let told = log.sync(disk);
+        let joined = running
+            .into_iter()
+            .map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.fold(told, io::Result::and)
+    })
 }
 
 fn steps(job: &Job, disk: &Disk) -> io::Result<()> {

@@ -71,6 +71,10 @@ impl Disk {
         }
     }
 
+    pub(crate) fn durability(&self) -> Durability {
+        self.durability
+    }
+
     /// Removes what unfinished writes left.
     pub(crate) fn sweep(&self) -> io::Result<usize> {
         let mut removed = 0;

@@ -46,7 +46,7 @@ pub(crate) struct Engine {
     pub(super) committer: Committer,
     pub(super) signals: SignalLog,
     /// Built by the first search, kept up to date by every write after it.
-    pub(super) index: Mutex<Option<Index>>,
+    pub(super) index: RwLock<Option<Index>>,
     pub(super) changes: broadcast::Sender<Change>,
     /// Held for reading by writes, so that blobs are collected only while nobody adds one.
     pub(super) blobs_in_use: RwLock<()>,
@@ -113,7 +113,7 @@ impl Engine {
             signals,
             state: RwLock::new(State { schemes, ..State::default() }),
             committer: Committer::default(),
-            index: Mutex::new(None),
+            index: RwLock::new(None),
             changes: broadcast::Sender::new(CHANGES_KEPT),
             blobs_in_use: RwLock::new(()),
             used: OnceLock::new(),

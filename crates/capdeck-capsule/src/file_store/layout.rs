@@ -155,6 +155,8 @@ pub(crate) fn uri_of(scheme: &Scheme, below: &Path) -> Option<Result<EntryUri, c
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -189,5 +191,27 @@ mod tests {
             assert_eq!(version_of(name, Format::Markdown), None, "{name}");
         }
         assert_eq!(version_of("@1.meta.json", Format::Json), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_address_leads_out_of_the_capsule(
+            scheme in "[a-z-]{1,6}",
+            path in "([a-zA-Z0-9._/@~-]|%2e|\\.\\./|/|\\\\|\\.md|con|\\.meta|[\u{0}-\u{ff}]){1,12}",
+        ) {
+            if let Ok(uri) = EntryUri::new(&scheme, &path) {
+                let layout = Layout::new(PathBuf::from("/c"));
+                let declared = Scheme { format: Format::Json, ..Scheme::named(&scheme) };
+                let files = layout.current(&uri, &declared);
+                for path in [Some(files.body.clone()), files.meta, Some(layout.tombstone(&uri)), Some(layout.version(&uri, 1, Format::Json).body)].into_iter().flatten() {
+                    let below = path.strip_prefix("/c").unwrap();
+                    prop_assert!(below.components().all(|part| matches!(part, std::path::Component::Normal(_))), "{path:?}");
+                }
+                let below = files.body.strip_prefix(layout.scheme_folder(&declared)).unwrap();
+                prop_assert_eq!(uri_of(&declared, below).unwrap().unwrap(), uri);
+            }
+        }
     }
 }

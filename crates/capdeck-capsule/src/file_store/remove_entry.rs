@@ -168,7 +168,7 @@ impl Engine {
     }
 
     fn forget(&self, uri: &EntryUri) {
-        if let Some(index) = self.index.lock().as_mut() {
+        if let Some(index) = self.index.write().as_mut() {
             index.remove(uri);
         }
     }

@@ -41,14 +41,16 @@ impl Engine {
     }
 
     fn rank(&self, request: &SearchRequest, most: usize) -> Result<Ranking, StoreError> {
-        let mut index = self.index.lock();
-        if index.is_none() {
-            *index = Some(self.build_index()?);
+        let rank = |index: &Index| index.rank(&request.query, most, |meta| request.takes(meta));
+        if let Some(index) = self.index.read().as_ref() {
+            return Ok(rank(index));
         }
-        let ranking = index
-            .as_ref()
-            .map(|index| index.rank(&request.query, most, |meta| request.takes(meta)));
-        Ok(ranking.unwrap_or_default())
+        let mut index = self.index.write();
+        match index.as_ref() {
+            // Somebody else was quicker.
+            Some(index) => Ok(rank(index)),
+            None => Ok(rank(index.insert(self.build_index()?))),
+        }
     }
 
     /// Reads every entry. The caller holds the index, so no write can pass unseen meanwhile.

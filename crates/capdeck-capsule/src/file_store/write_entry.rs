@@ -80,11 +80,10 @@ impl Engine {
             tags: Some(old.meta.tags.clone()),
             file_anchors: old.meta.file_anchors.clone(),
             commit: old.meta.commit_at_write.clone(),
-            blob: old
-                .meta
-                .blob
-                .clone()
-                .map(|blob| BlobSource::Pointer { id: blob.sha256, mime: blob.mime }),
+            blob: Some(match old.meta.blob.clone() {
+                Some(blob) => BlobSource::Pointer { id: blob.sha256, mime: blob.mime },
+                None => BlobSource::Remove,
+            }),
             // A class that somebody chose stays chosen.
             risk_class: old.meta.promotion_reason.is_none().then_some(old.meta.risk_class),
             ..Write::replace(uri.clone(), "")
@@ -264,6 +263,7 @@ impl Engine {
     ) -> Result<(Option<BlobRef>, Option<Vec<u8>>), StoreError> {
         match source {
             None => Ok((previous.and_then(|meta| meta.blob.clone()), None)),
+            Some(BlobSource::Remove) => Ok((None, None)),
             Some(BlobSource::Bytes { bytes, mime }) => {
                 let (length, most) = (bytes.len() as u64, self.options.limits.blob);
                 if length > most {
@@ -357,7 +357,7 @@ impl Engine {
         self.add_used(used);
         let meta = Arc::new(meta);
         self.state.write().insert(Arc::clone(&meta));
-        if let Some(index) = self.index.lock().as_mut() {
+        if let Some(index) = self.index.write().as_mut() {
             index.put(&meta, &body);
         }
         self.tell(kind, &meta.uri, meta.version);
@@ -447,6 +447,12 @@ fn idempotency(author: &Author, key: &str, write: &Write) -> String {
     let Write {
         uri, content, if_version, title, tags, risk_class, file_anchors, commit, blob, ..
     } = write;
+    // A blob stands for itself by its hash.
+    let blob = blob.as_ref().map(|source| match source {
+        BlobSource::Bytes { bytes, mime } => (Some(BlobId::of(bytes)), mime.as_str()),
+        BlobSource::Pointer { id, mime } => (Some(id.clone()), mime.as_str()),
+        BlobSource::Remove => (None, ""),
+    });
     let request = format!(
         "{uri:?}{content:?}{if_version:?}{title:?}{tags:?}{risk_class:?}{file_anchors:?}{commit:?}{blob:?}"
     );

@@ -281,7 +281,13 @@ async fn capsules_are_made_renamed_and_taken_away() {
     stage.capsules.update("team-docs-more", update).await.unwrap();
     let found = stage.capsules.find("renamed").unwrap();
     assert_eq!((found.id.as_str(), found.visibility), ("team-docs-more", Visibility::Team));
+    let author = capdeck_capsule::Author::client("late");
+    let late =
+        stage.capsules.session("renamed", author, capdeck_capsule::Access::owner()).await.unwrap();
     stage.capsules.delete("Renamed").await.unwrap();
+    // A session that is still held does not bring the folder back.
+    assert_eq!(late.write(Write::create(uri("docs://a"), "x")).await.unwrap_err().code(), "closed");
+    assert!(!stage.folder.path().join("boxes/team-docs-more").exists());
     assert_eq!(stage.capsules.find("renamed").unwrap_err().code(), "not_found");
     let stage = stage.restarted().await;
     assert_eq!(stage.capsules.list().len(), 2);
@@ -307,6 +313,13 @@ async fn blobs_are_shared_kept_and_collected() {
     fill(&owner, &[("docs://b", "y")]).await;
     assert_eq!(owner.read_blob(&uri("docs://b"), None).await.unwrap().bytes, b"two");
     assert_eq!(owner.read_blob(&uri("docs://b"), Some(1)).await.unwrap().bytes, b"one");
+    owner
+        .write(Write { blob: Some(BlobSource::Remove), ..Write::replace(uri("docs://b"), "y") })
+        .await
+        .unwrap();
+    assert!(owner.read_blob(&uri("docs://b"), None).await.is_err());
+    owner.restore(&uri("docs://b"), 1, None).await.unwrap();
+    assert_eq!(owner.read_blob(&uri("docs://b"), None).await.unwrap().bytes, b"one");
     owner.purge(&uri("docs://b")).await.unwrap();
     let young = owner.collect_blobs().await.unwrap();
     assert_eq!((young.removed, young.kept), (0, 2));
