@@ -64,11 +64,10 @@ pub fn measure_shell(stage: &Stage, machine: Machine, peer: Option<&Peer>) -> Sh
     };
     let call = ["sh", "fake", "echo", "--text", "hello"];
     let mut ways = vec![
-        way("`capdeck --version`: the start of the program alone", {
-            let dirs = TestDirs::new();
-            let capdeck = capdeck(&dirs, &["--version"]);
-            again(capdeck)
-        }),
+        way(
+            "`capdeck --version`: the start of the program alone",
+            again(capdeck(&with_host, &["--version"])),
+        ),
         way("`capdeck sh` through a running host", again(capdeck(&with_host, &call))),
         way(
             "`capdeck sh` without a host (starts the server)",
