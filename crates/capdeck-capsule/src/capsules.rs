@@ -239,6 +239,12 @@ impl Capsules {
         share::opened_by(&shares, token, self.0.options.clock.now()).cloned()
     }
 
+    /// The share with this id, while it opens something.
+    pub fn share(&self, id: &str) -> Option<Share> {
+        let now = self.0.options.clock.now();
+        self.0.shares.all().into_iter().find(|share| share.id == id && share.is_live(now))
+    }
+
     /// The folder of a capsule's files, for tools that read them: export, verification, the audit.
     pub fn root(&self, id: &str) -> Result<PathBuf, RegistryError> {
         Ok(self.0.root(&self.find(id)?.id))
