@@ -416,6 +416,8 @@ impl CapsuleOperation {
             | Self::Schemes
             | Self::Prompts
             | Self::Prompt { .. }
+            | Self::Skills
+            | Self::Skill { .. }
             | Self::Deleted
             | Self::PollSignals { .. }
             | Self::Acknowledge { .. }
