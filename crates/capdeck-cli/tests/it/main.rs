@@ -38,6 +38,7 @@ mod search;
 mod serve;
 mod setup;
 mod sh;
+mod shared_capsules;
 mod stale;
 mod terminal;
 mod trust;

@@ -10,7 +10,10 @@ mod signals;
 mod transfer;
 mod writing;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use capdeck_capsule::{
@@ -125,6 +128,10 @@ impl Admitted {
 impl CapsuleDesk for LocalDesk {
     fn may_have_capsules(&self) -> bool {
         !self.capsules.list().is_empty()
+    }
+
+    fn list_file(&self) -> Option<PathBuf> {
+        None
     }
 
     async fn ask(&self, request: CapsuleRequest) -> Answer {
