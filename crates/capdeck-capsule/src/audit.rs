@@ -5,7 +5,7 @@
 mod query;
 mod verify;
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -75,7 +75,7 @@ pub struct AuditMetadata {
 /// A call to be recorded.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditRecord {
-    pub(crate) author: Author,
+    pub(crate) author: Arc<Author>,
     pub(crate) action: &'static str,
     pub(crate) role: Option<Role>,
     pub(crate) uri: Option<EntryUri>,

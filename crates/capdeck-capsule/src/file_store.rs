@@ -11,6 +11,7 @@ mod layout;
 mod listing;
 mod memory_file;
 mod quota;
+mod recent;
 mod remove_entry;
 mod scan;
 mod schemes_file;
@@ -92,6 +93,12 @@ impl FileStore {
 #[async_trait]
 impl Store for FileStore {
     async fn read(&self, uri: &EntryUri, version: Option<u64>) -> Result<Entry, StoreError> {
+        // Another thread is asked only for what must be read from a file.
+        if !self.running.is_closed()
+            && let Some(entry) = self.engine.recall(uri, version)
+        {
+            return Ok(entry);
+        }
         let uri = uri.clone();
         self.run(move |engine| engine.read(&uri, version)).await
     }

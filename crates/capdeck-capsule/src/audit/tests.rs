@@ -8,7 +8,7 @@ use super::*;
 
 fn record(action: &'static str) -> AuditRecord {
     AuditRecord {
-        author: Author::client("tester").version("1").principal("prn_1"),
+        author: Arc::new(Author::client("tester").version("1").principal("prn_1")),
         action,
         role: Some(Role::Reader),
         uri: EntryUri::parse("docs://a").ok(),

@@ -5,8 +5,8 @@ use std::{
     collections::BTreeMap,
     fs,
     hash::{BuildHasher as _, BuildHasherDefault},
-    io,
-    path::Path,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock, atomic::AtomicU64},
     time::SystemTime,
 };
@@ -20,6 +20,7 @@ use super::{
     disk::{self, Disk},
     frontmatter,
     layout::{EntryFiles, Layout},
+    recent::{Recent, Stamp},
     remove_entry::Tombstone,
     scan, schemes_file,
     signal_log::SignalLog,
@@ -34,6 +35,8 @@ use crate::{
 
 /// Locks for entries; two entries may share one.
 const STRIPES: usize = 256;
+/// Bytes for which room is made before a file is read.
+const MOST_AT_FIRST: u64 = 2 * 1024 * 1024;
 /// Changes that a slow subscriber may lie behind.
 const CHANGES_KEPT: usize = 1_024;
 
@@ -48,6 +51,7 @@ pub(crate) struct Engine {
     /// Built by the first search, kept up to date by every write after it.
     pub(super) index: RwLock<Option<Index>>,
     pub(super) changes: broadcast::Sender<Change>,
+    recent: Recent,
     /// Held for reading by writes, so that blobs are collected only while nobody adds one.
     pub(super) blobs_in_use: RwLock<()>,
     /// Bytes of everything kept, counted when the first write asks.
@@ -65,6 +69,14 @@ pub(crate) enum Fit {
     Edited,
     /// Body and sidecar are of different versions, or the body was edited.
     Apart,
+}
+
+/// A version as its files are.
+struct Found {
+    entry: Entry,
+    fit: Fit,
+    /// The files as they were when they were read.
+    files: Vec<(PathBuf, Stamp)>,
 }
 
 /// What the files say.
@@ -115,6 +127,7 @@ impl Engine {
             committer: Committer::default(),
             index: RwLock::new(None),
             changes: broadcast::Sender::new(CHANGES_KEPT),
+            recent: Recent::default(),
             blobs_in_use: RwLock::new(()),
             used: OnceLock::new(),
             lock: Mutex::new(None),
@@ -160,6 +173,11 @@ impl Engine {
         self.state.read().entries.get(uri).cloned()
     }
 
+    /// An entry that was read lately and not touched since. No file is read for it.
+    pub(crate) fn recall(&self, uri: &EntryUri, version: Option<u64>) -> Option<Entry> {
+        self.recent.get(uri, version)
+    }
+
     /// An entry in a version, the current one if none is named.
     pub(crate) fn read(&self, uri: &EntryUri, version: Option<u64>) -> Result<Entry, StoreError> {
         let scheme = self.scheme(uri)?;
@@ -183,13 +201,17 @@ impl Engine {
         scheme: &Scheme,
     ) -> Result<Option<Entry>, StoreError> {
         let files = self.layout.current(uri, scheme);
-        match self.read_files(uri, &files, scheme.format) {
+        match self.find(uri, &files, scheme.format)? {
             // The two files of a JSON entry are replaced one after the other; wait for the writer.
-            Err(StoreError::Damaged { .. }) if files.meta.is_some() => {
+            Some(Found { fit: Fit::Apart, .. }) => {
                 let _waited = self.stripe(&uri.folded()).lock();
                 self.read_quiet(uri, scheme)
             }
-            read => read,
+            Some(Found { entry, files, .. }) => {
+                self.recent.put(&entry, files);
+                Ok(Some(entry))
+            }
+            None => Ok(None),
         }
     }
 
@@ -231,24 +253,40 @@ impl Engine {
         files: &EntryFiles,
         format: Format,
     ) -> Result<Option<(Entry, Fit)>, StoreError> {
-        let Some((text, modified)) = self.read_text(uri, &files.body)? else { return Ok(None) };
+        Ok(self.find(uri, files, format)?.map(|found| (found.entry, found.fit)))
+    }
+
+    fn find(
+        &self,
+        uri: &EntryUri,
+        files: &EntryFiles,
+        format: Format,
+    ) -> Result<Option<Found>, StoreError> {
+        let Some((text, known)) = self.read_text(uri, &files.body)? else { return Ok(None) };
+        let modified = known.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let mut stamps = vec![(files.body.clone(), Stamp::of(&known))];
         let damaged = |reason: String| StoreError::Damaged { uri: uri.clone(), reason };
         let Some(meta_path) = &files.meta else {
             let parted = frontmatter::part(uri, &text, modified).map_err(damaged)?;
-            let (mut meta, body) = (parted.meta, parted.body.to_owned());
-            if body.len() == text.len() {
+            let (mut meta, start) = (parted.meta, text.len() - parted.body.len());
+            let fit = if parted.is_edited { Fit::Edited } else { Fit::Whole };
+            let mut body = text;
+            body.drain(..start);
+            if start == 0 {
                 frontmatter::classify_found(&mut meta, &body);
             }
-            let fit = if parted.is_edited { Fit::Edited } else { Fit::Whole };
-            return Ok(Some((Entry { meta, body, format }, fit)));
+            return Ok(Some(Found { entry: Entry { meta, body, format }, fit, files: stamps }));
         };
         let (meta, fit) = match self.read_text(uri, meta_path)? {
             None => {
                 let mut meta = frontmatter::found_meta(uri, &text, modified);
                 meta.heading = None;
+                // A sidecar may come without a trace at the body.
+                stamps.clear();
                 (meta, Fit::Edited)
             }
-            Some((sidecar, _)) => {
+            Some((sidecar, known)) => {
+                stamps.push((meta_path.clone(), Stamp::of(&known)));
                 let meta: EntryMeta =
                     serde_json::from_str(&sidecar).map_err(|error| damaged(error.to_string()))?;
                 if meta.uri != *uri {
@@ -258,27 +296,30 @@ impl Engine {
                 (meta, if fits { Fit::Whole } else { Fit::Apart })
             }
         };
-        Ok(Some((Entry { meta, body: text, format }, fit)))
+        Ok(Some(Found { entry: Entry { meta, body: text, format }, fit, files: stamps }))
     }
 
     fn read_text(
         &self,
         uri: &EntryUri,
         path: &Path,
-    ) -> Result<Option<(String, SystemTime)>, StoreError> {
+    ) -> Result<Option<(String, fs::Metadata)>, StoreError> {
         self.check_way(path)?;
-        let bytes = match fs::read(path) {
-            Ok(bytes) => bytes,
+        let failed = || StoreError::io(format!("read `{uri}`"));
+        let mut file = match fs::File::open(path) {
+            Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(StoreError::io(format!("read `{uri}`"))(error)),
+            Err(error) => return Err(failed()(error)),
         };
-        let modified =
-            fs::metadata(path).and_then(|known| known.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+        let known = file.metadata().map_err(failed())?;
+        // A file put there by hand may be of any size; room is made in advance for ordinary ones only.
+        let mut bytes = Vec::with_capacity(known.len().min(MOST_AT_FIRST) as usize + 1);
+        file.read_to_end(&mut bytes).map_err(failed())?;
         let text = String::from_utf8(bytes).map_err(|_| StoreError::Damaged {
             uri: uri.clone(),
             reason: "it is not UTF-8".to_owned(),
         })?;
-        Ok(Some((text, modified)))
+        Ok(Some((text, known)))
     }
 
     /// Refuses a way that leads through a link, or to anything but an ordinary file or nothing.
