@@ -85,7 +85,7 @@ impl Disk {
         Ok(removed)
     }
 
-    /// A synced file that is not yet at its place.
+    /// A file that is not yet at its place. It is not synced: the journal has what is in it.
     pub(crate) fn stage(&self, bytes: &[u8]) -> io::Result<Staged> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let path = self.temp.join(format!(".tmp-{}-{number}", std::process::id()));
@@ -104,9 +104,6 @@ impl Disk {
             return Err(io::Error::other("crashed"));
         }
         file.write_all(bytes)?;
-        if self.durability == Durability::Synced {
-            file.sync_all()?;
-        }
         Ok(staged)
     }
 
@@ -166,9 +163,12 @@ impl Disk {
         Ok(())
     }
 
-    /// Replaces a whole file and makes it last.
+    /// Replaces a whole file that is in no journal, and makes it last.
     pub(crate) fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let staged = self.stage(bytes)?;
+        if self.durability == Durability::Synced {
+            File::open(&staged.path)?.sync_all()?;
+        }
         self.rename(&staged.path, path)?;
         staged.placed();
         self.sync_folder(path.parent().unwrap_or(path))

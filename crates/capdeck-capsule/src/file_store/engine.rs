@@ -16,11 +16,13 @@ use rustc_hash::{FxHashMap, FxHasher};
 use tokio::sync::broadcast;
 
 use super::{
-    commit::Committer,
+    commit::{Committer, Job, Outcome},
     disk::{self, Disk},
     frontmatter,
+    journal::Journal,
     layout::{EntryFiles, Layout},
     recent::{Recent, Stamp},
+    recovery,
     remove_entry::Tombstone,
     scan, schemes_file,
     signal_log::SignalLog,
@@ -46,7 +48,7 @@ pub(crate) struct Engine {
     pub(super) disk: Disk,
     pub(super) options: StoreOptions,
     pub(super) state: RwLock<State>,
-    pub(super) committer: Committer,
+    committer: Committer,
     pub(super) signals: SignalLog,
     /// Built by the first search, kept up to date by every write after it.
     pub(super) index: RwLock<Option<Index>>,
@@ -117,6 +119,10 @@ impl Engine {
             }
             disk.sweep().map_err(StoreError::io("remove unfinished files"))?;
         }
+        let journal = Journal::new(root, layout.journal());
+        if options.mode == Mode::ReadWrite {
+            recovery::recover(&layout, &journal, &disk)?;
+        }
         let schemes = schemes_file::load(&layout, &options.schemes)?;
         let signals = SignalLog::open(&layout, options.clock.clone())
             .map_err(StoreError::io("read the signals"))?;
@@ -124,7 +130,7 @@ impl Engine {
             disk,
             signals,
             state: RwLock::new(State { schemes, ..State::default() }),
-            committer: Committer::default(),
+            committer: Committer::new(journal),
             index: RwLock::new(None),
             changes: broadcast::Sender::new(CHANGES_KEPT),
             recent: Recent::default(),
@@ -324,42 +330,25 @@ impl Engine {
 
     /// Refuses a way that leads through a link, or to anything but an ordinary file or nothing.
     pub(super) fn check_way(&self, path: &Path) -> Result<(), StoreError> {
-        let Ok(below) = path.strip_prefix(self.layout.root()) else {
-            return Err(StoreError::UnsafePath { path: path.display().to_string() });
-        };
-        let mut at = self.layout.root().to_owned();
-        let last = below.components().count();
-        for (place, part) in below.components().enumerate() {
-            at.push(part);
-            let known = match fs::symlink_metadata(&at) {
-                Ok(known) => known,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-                Err(error) => {
-                    return Err(StoreError::io(format!("look at `{}`", self.layout.shown(&at)))(
-                        error,
-                    ));
-                }
-            };
-            let is_fit = if place + 1 == last { known.is_file() } else { known.is_dir() };
-            if !is_fit {
-                return Err(StoreError::UnsafePath { path: self.layout.shown(&at) });
-            }
-        }
-        Ok(())
+        self.layout.check_way(path)
     }
 
-    /// Makes the folder of a file; tells which folders are new.
-    pub(super) fn make_way(&self, path: &Path) -> Result<Vec<std::path::PathBuf>, StoreError> {
+    /// Makes the folder of a file.
+    pub(super) fn make_way(&self, path: &Path) -> Result<(), StoreError> {
         self.check_way(path)?;
-        let Some(folder) = path.parent() else { return Ok(Vec::new()) };
-        let new: Vec<_> = folder
-            .ancestors()
-            .take_while(|above| above.starts_with(self.layout.root()) && !above.exists())
-            .map(Path::to_path_buf)
-            .collect();
+        let Some(folder) = path.parent().filter(|folder| !folder.exists()) else { return Ok(()) };
         disk::make_private_folder(folder)
-            .map_err(StoreError::io(format!("make the folder `{}`", self.layout.shown(folder))))?;
-        Ok(new)
+            .map_err(StoreError::io(format!("make the folder `{}`", self.layout.shown(folder))))
+    }
+
+    /// Does a job of a writer: see [`Committer`].
+    pub(super) fn commit(&self, job: Job) -> Outcome {
+        self.committer.commit(job, &self.layout, &self.disk, &self.signals)
+    }
+
+    /// Waits until the disk has everything.
+    pub(crate) fn finish(&self) -> io::Result<()> {
+        self.committer.finish()
     }
 }
 

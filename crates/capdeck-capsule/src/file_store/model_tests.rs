@@ -12,7 +12,7 @@ use crate::{
 const URIS: [&str; 5] = ["docs://a", "docs://a/b", "skills://s", "api-data://x", "api-data://x/y"];
 
 #[derive(Debug, Clone)]
-enum Operation {
+pub(super) enum Operation {
     Create(usize, u8),
     Replace(usize, u8, Option<u64>),
     Append(usize, u8),
@@ -31,7 +31,7 @@ struct Expected {
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Model {
+pub(super) struct Model {
     entries: BTreeMap<EntryUri, Expected>,
     memory: Option<u8>,
 }
@@ -49,7 +49,7 @@ fn body(uri: &EntryUri, number: u8) -> String {
 
 impl Model {
     /// What the operation makes of it; `None` when it must fail.
-    fn after(&self, operation: &Operation) -> Option<Self> {
+    pub(super) fn after(&self, operation: &Operation) -> Option<Self> {
         let mut next = self.clone();
         let current = |uri: &EntryUri| self.entries.get(uri).filter(|entry| !entry.is_deleted);
         let mut write = |uri: EntryUri, body: String| {
@@ -101,7 +101,7 @@ impl Model {
     }
 }
 
-fn perform(engine: &Engine, operation: &Operation) -> Result<(), StoreError> {
+pub(super) fn perform(engine: &Engine, operation: &Operation) -> Result<(), StoreError> {
     let author = Author::client("model");
     match operation {
         Operation::Create(number, text) => engine
@@ -127,7 +127,7 @@ fn perform(engine: &Engine, operation: &Operation) -> Result<(), StoreError> {
 }
 
 /// What the store says of itself, in the model's words.
-fn observed(engine: &Engine) -> Model {
+pub(super) fn observed(engine: &Engine) -> Model {
     let mut model = Model::default();
     let listed = engine.list(&ListRequest { limit: 200, ..ListRequest::default() }).unwrap();
     for meta in listed.items {
@@ -158,7 +158,7 @@ fn open(root: &Path) -> Engine {
     Engine::open(root, options).unwrap()
 }
 
-fn operation() -> impl Strategy<Value = Operation> {
+pub(super) fn operation() -> impl Strategy<Value = Operation> {
     let number = 0..URIS.len();
     prop_oneof![
         2 => (number.clone(), any::<u8>()).prop_map(|(uri, text)| Operation::Create(uri, text)),
