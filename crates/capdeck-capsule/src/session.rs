@@ -311,6 +311,7 @@ impl CapsuleSession {
             bytes: noted.bytes,
             outcome,
             error_code: result.err().map(StoreError::code),
+            ..AuditRecord::default()
         }
     }
 }

@@ -13,9 +13,7 @@ fn record(action: &'static str) -> AuditRecord {
         role: Some(Role::Reader),
         uri: EntryUri::parse("docs://a").ok(),
         version: Some(3),
-        bytes: None,
-        outcome: AuditOutcome::Ok,
-        error_code: None,
+        ..AuditRecord::default()
     }
 }
 

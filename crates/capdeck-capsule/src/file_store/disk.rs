@@ -50,12 +50,9 @@ impl CrashPoint {
     }
 
     fn step(&self) -> io::Result<()> {
-        let left = self.left.load(Ordering::SeqCst);
-        if left == 1 {
-            return Err(io::Error::other("crashed"));
-        }
-        self.left.store(left.saturating_sub(1), Ordering::SeqCst);
-        Ok(())
+        let next = |left: u64| (left != 1).then(|| left.saturating_sub(1));
+        let taken = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next);
+        taken.map(drop).map_err(|_| io::Error::other("crashed"))
     }
 }
 

@@ -116,6 +116,8 @@ impl Engine {
             for folder in layout.folders() {
                 disk::make_private_folder(&folder)
                     .map_err(StoreError::io("make the capsule's folders"))?;
+                // Nothing is written through a link that somebody put there.
+                layout.check_way(&folder.join("x"))?;
             }
             disk.sweep().map_err(StoreError::io("remove unfinished files"))?;
         }
@@ -186,6 +188,9 @@ impl Engine {
 
     /// An entry in a version, the current one if none is named.
     pub(crate) fn read(&self, uri: &EntryUri, version: Option<u64>) -> Result<Entry, StoreError> {
+        if let Some(entry) = self.recall(uri, version) {
+            return Ok(entry);
+        }
         let scheme = self.scheme(uri)?;
         let not_found = || StoreError::NotFound { uri: uri.clone(), version };
         let current = self.current(uri).ok_or_else(not_found)?;
@@ -229,10 +234,23 @@ impl Engine {
         scheme: &Scheme,
     ) -> Result<Option<Entry>, StoreError> {
         let files = self.layout.current(uri, scheme);
-        let read = self.read_pair(uri, &files, scheme.format)?;
-        Ok(read.map(|(mut entry, _)| {
-            entry.meta.content_sha256 = sha256_hex(entry.body.as_bytes());
-            entry.meta.bytes = entry.body.len() as u64;
+        self.check_files(&files)?;
+        self.read_walked(uri, &files, scheme)
+    }
+
+    /// The same, from files on a way that was walked without meeting a link.
+    pub(super) fn read_walked(
+        &self,
+        uri: &EntryUri,
+        files: &EntryFiles,
+        scheme: &Scheme,
+    ) -> Result<Option<Entry>, StoreError> {
+        Ok(take_files(uri, files, scheme.format)?.map(|found| {
+            let Found { mut entry, fit, .. } = found;
+            if fit == Fit::Apart {
+                entry.meta.content_sha256 = sha256_hex(entry.body.as_bytes());
+                entry.meta.bytes = entry.body.len() as u64;
+            }
             entry
         }))
     }
@@ -268,64 +286,13 @@ impl Engine {
         files: &EntryFiles,
         format: Format,
     ) -> Result<Option<Found>, StoreError> {
-        let Some((text, known)) = self.read_text(uri, &files.body)? else { return Ok(None) };
-        let modified = known.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        let mut stamps = vec![(files.body.clone(), Stamp::of(&known))];
-        let damaged = |reason: String| StoreError::Damaged { uri: uri.clone(), reason };
-        let Some(meta_path) = &files.meta else {
-            let parted = frontmatter::part(uri, &text, modified).map_err(damaged)?;
-            let (mut meta, start) = (parted.meta, text.len() - parted.body.len());
-            let fit = if parted.is_edited { Fit::Edited } else { Fit::Whole };
-            let mut body = text;
-            body.drain(..start);
-            if start == 0 {
-                frontmatter::classify_found(&mut meta, &body);
-            }
-            return Ok(Some(Found { entry: Entry { meta, body, format }, fit, files: stamps }));
-        };
-        let (meta, fit) = match self.read_text(uri, meta_path)? {
-            None => {
-                let mut meta = frontmatter::found_meta(uri, &text, modified);
-                meta.heading = None;
-                // A sidecar may come without a trace at the body.
-                stamps.clear();
-                (meta, Fit::Edited)
-            }
-            Some((sidecar, known)) => {
-                stamps.push((meta_path.clone(), Stamp::of(&known)));
-                let meta: EntryMeta =
-                    serde_json::from_str(&sidecar).map_err(|error| damaged(error.to_string()))?;
-                if meta.uri != *uri {
-                    return Err(damaged(format!("its sidecar says that it is `{}`", meta.uri)));
-                }
-                let fits = meta.content_sha256 == sha256_hex(text.as_bytes());
-                (meta, if fits { Fit::Whole } else { Fit::Apart })
-            }
-        };
-        Ok(Some(Found { entry: Entry { meta, body: text, format }, fit, files: stamps }))
+        self.check_files(files)?;
+        take_files(uri, files, format)
     }
 
-    fn read_text(
-        &self,
-        uri: &EntryUri,
-        path: &Path,
-    ) -> Result<Option<(String, fs::Metadata)>, StoreError> {
-        self.check_way(path)?;
-        let failed = || StoreError::io(format!("read `{uri}`"));
-        let mut file = match fs::File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed()(error)),
-        };
-        let known = file.metadata().map_err(failed())?;
-        // A file put there by hand may be of any size; room is made in advance for ordinary ones only.
-        let mut bytes = Vec::with_capacity(known.len().min(MOST_AT_FIRST) as usize + 1);
-        file.read_to_end(&mut bytes).map_err(failed())?;
-        let text = String::from_utf8(bytes).map_err(|_| StoreError::Damaged {
-            uri: uri.clone(),
-            reason: "it is not UTF-8".to_owned(),
-        })?;
-        Ok(Some((text, known)))
+    fn check_files(&self, files: &EntryFiles) -> Result<(), StoreError> {
+        self.check_way(&files.body)?;
+        files.meta.as_ref().map_or(Ok(()), |sidecar| self.check_way(sidecar))
     }
 
     /// Refuses a way that leads through a link, or to anything but an ordinary file or nothing.
@@ -355,4 +322,65 @@ impl Engine {
 /// The heading of a body, where its format has headings.
 pub(super) fn heading(body: &str, format: Format) -> Option<String> {
     (format != Format::Json).then(|| patch::first_heading(body)).flatten()
+}
+
+/// Reads the files of a version and takes them apart.
+fn take_files(
+    uri: &EntryUri,
+    files: &EntryFiles,
+    format: Format,
+) -> Result<Option<Found>, StoreError> {
+    let Some((text, known)) = read_text(uri, &files.body)? else { return Ok(None) };
+    let modified = known.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    let mut stamps = vec![(files.body.clone(), Stamp::of(&known))];
+    let damaged = |reason: String| StoreError::Damaged { uri: uri.clone(), reason };
+    let Some(meta_path) = &files.meta else {
+        let parted = frontmatter::part(uri, &text, modified).map_err(damaged)?;
+        let (mut meta, start) = (parted.meta, text.len() - parted.body.len());
+        let fit = if parted.is_edited { Fit::Edited } else { Fit::Whole };
+        let mut body = text;
+        body.drain(..start);
+        if start == 0 {
+            frontmatter::classify_found(&mut meta, &body);
+        }
+        return Ok(Some(Found { entry: Entry { meta, body, format }, fit, files: stamps }));
+    };
+    let (meta, fit) = match read_text(uri, meta_path)? {
+        None => {
+            let mut meta = frontmatter::found_meta(uri, &text, modified);
+            meta.heading = None;
+            // A sidecar may come without a trace at the body.
+            stamps.clear();
+            (meta, Fit::Edited)
+        }
+        Some((sidecar, known)) => {
+            stamps.push((meta_path.clone(), Stamp::of(&known)));
+            let meta: EntryMeta =
+                serde_json::from_str(&sidecar).map_err(|error| damaged(error.to_string()))?;
+            if meta.uri != *uri {
+                return Err(damaged(format!("its sidecar says that it is `{}`", meta.uri)));
+            }
+            let fits = meta.content_sha256 == sha256_hex(text.as_bytes());
+            (meta, if fits { Fit::Whole } else { Fit::Apart })
+        }
+    };
+    Ok(Some(Found { entry: Entry { meta, body: text, format }, fit, files: stamps }))
+}
+
+fn read_text(uri: &EntryUri, path: &Path) -> Result<Option<(String, fs::Metadata)>, StoreError> {
+    let failed = || StoreError::io(format!("read `{uri}`"));
+    let mut file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed()(error)),
+    };
+    let known = file.metadata().map_err(failed())?;
+    // A file put there by hand may be of any size; room is made in advance for ordinary ones only.
+    let mut bytes = Vec::with_capacity(known.len().min(MOST_AT_FIRST) as usize + 1);
+    file.read_to_end(&mut bytes).map_err(failed())?;
+    let text = String::from_utf8(bytes).map_err(|_| StoreError::Damaged {
+        uri: uri.clone(),
+        reason: "it is not UTF-8".to_owned(),
+    })?;
+    Ok(Some((text, known)))
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    fs::File,
+    fs::{self, File},
     io::{self, BufRead as _, BufReader},
     path::PathBuf,
 };
@@ -82,10 +82,14 @@ impl SignalLog {
             last_id: None,
             last_seq: 0,
         };
-        // The newest file that holds a line tells where to go on.
+        // The newest file that holds a line tells where to go on. Only its end is taken apart.
         for (_, path) in days.iter().rev() {
-            for line in BufReader::new(File::open(path)?).split(b'\n') {
-                let Ok(line) = serde_json::from_slice::<Line>(&line?) else { continue };
+            let text = fs::read(path)?;
+            let lines: Vec<&[u8]> =
+                text.split(|byte| *byte == b'\n').rev().take(RECENT + 1).collect();
+            inner.is_complete &= lines.len() <= RECENT;
+            for line in lines.iter().rev() {
+                let Ok(line) = serde_json::from_slice::<Line>(line) else { continue };
                 inner.last_seq = inner.last_seq.max(line.seq);
                 inner.last_id = Some(line.signal.id.clone());
                 inner.remember(line.signal);
