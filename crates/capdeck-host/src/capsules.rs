@@ -9,6 +9,8 @@ mod local;
 mod operation;
 mod request;
 
+use std::fmt;
+
 use async_trait::async_trait;
 use serde_json::Value;
 
@@ -25,10 +27,16 @@ pub use self::{
 
 /// All capsules of this machine, for callers whose identity the host established.
 #[async_trait]
-pub trait CapsuleDesk: Send + Sync {
+pub trait CapsuleDesk: fmt::Debug + Send + Sync {
+    /// False when there is certainly no capsule. Costs one look at the disk and opens nothing.
+    fn may_have_capsules(&self) -> bool;
+
     /// Does one operation for one caller. The answer is the operation's JSON.
     async fn ask(&self, request: CapsuleRequest) -> Result<Value, CapsuleFailure>;
 
     /// What changes within the caller's reach, from now on.
     async fn changes(&self, caller: CapsuleCaller) -> Result<CapsuleChanges, CapsuleFailure>;
+
+    /// Finishes what was begun and lets the data folder go.
+    async fn close(&self);
 }

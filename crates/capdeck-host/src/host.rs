@@ -17,8 +17,8 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ApprovalStore, Continuity, HostEvent, HostSettings, LastFailure, Principal, Scope, Session,
-    SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
+    ApprovalStore, CapsuleDesk, Continuity, HostEvent, HostSettings, LastFailure, Principal, Scope,
+    Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
     artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, code_mode::CodeMode,
     discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras, failures::Failures,
     flow::FlowGuards, journal::Journal, observed_shapes::ObservedShapes, pins::PinStore,
@@ -236,6 +236,11 @@ impl Host {
         &self.0.settings
     }
 
+    /// The way to the capsules of this machine, if the host was given one.
+    pub fn capsules(&self) -> Option<&Arc<dyn CapsuleDesk>> {
+        self.0.settings.capsules.as_ref()
+    }
+
     /// Large outputs kept aside, readable by their URI.
     pub fn artifacts(&self) -> &ArtifactStore {
         self.0.connector.artifacts()
@@ -371,6 +376,9 @@ impl Host {
         let pools: Vec<_> = self.0.own_pools.lock().iter().filter_map(Weak::upgrade).collect();
         for pool in pools {
             pool.close().await;
+        }
+        if let Some(capsules) = self.capsules() {
+            capsules.close().await;
         }
     }
 

@@ -49,7 +49,7 @@ pub(crate) enum ExposureMode {
 
 pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let ServeArgs { only, view, exposure } = args;
-    let host = context.open_host()?;
+    let host = context.settings()?.open_lasting_host()?;
     let scope = match only {
         Some(id) => {
             // What the gate would refuse at every request is better refused at the start.

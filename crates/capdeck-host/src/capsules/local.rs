@@ -30,7 +30,7 @@ use super::{
 type Answer = Result<Value, CapsuleFailure>;
 
 /// Does every operation on the data folder. Cheap to clone; the folder is free again when the last clone is gone.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct LocalDesk {
     capsules: Capsules,
     hub: Arc<Hub>,
@@ -53,11 +53,6 @@ impl LocalDesk {
     /// A desk over a data folder that is open.
     pub fn over(capsules: Capsules) -> Self {
         Self { capsules, hub: Arc::default() }
-    }
-
-    /// Waits for everything under way and lets the next process in.
-    pub async fn close(&self) {
-        self.capsules.close().await;
     }
 
     fn admit(&self, caller: &CapsuleCaller) -> Admitted {
@@ -128,6 +123,10 @@ impl Admitted {
 
 #[async_trait]
 impl CapsuleDesk for LocalDesk {
+    fn may_have_capsules(&self) -> bool {
+        !self.capsules.list().is_empty()
+    }
+
     async fn ask(&self, request: CapsuleRequest) -> Answer {
         use CapsuleOperation as Do;
         let CapsuleRequest { caller, capsule, operation } = request;
@@ -164,6 +163,10 @@ impl CapsuleDesk for LocalDesk {
 
     async fn changes(&self, caller: CapsuleCaller) -> Result<CapsuleChanges, CapsuleFailure> {
         Ok(self.listen(caller))
+    }
+
+    async fn close(&self) {
+        self.capsules.close().await;
     }
 }
 

@@ -376,6 +376,55 @@ impl CapsuleOperation {
     }
 }
 
+impl CapsuleOperation {
+    /// Whether doing it twice is the same as doing it once, for those who do not know whether it was done.
+    pub fn is_repeatable(&self) -> bool {
+        match self {
+            Self::Write(write) => write.idempotency_key.is_some(),
+            Self::CreateCapsule { .. }
+            | Self::DeleteCapsule
+            | Self::AddScheme { .. }
+            | Self::RemoveScheme { .. }
+            | Self::Restore { .. }
+            | Self::Delete { .. }
+            | Self::Purge { .. }
+            | Self::SendSignal { .. }
+            | Self::MemoryDelete { .. }
+            | Self::AddShare { .. }
+            | Self::RevokeShare { .. }
+            | Self::Export { .. }
+            | Self::Import { .. } => false,
+            Self::ListCapsules { .. }
+            | Self::UpdateCapsule { .. }
+            | Self::Discover
+            | Self::Overview
+            | Self::Read { .. }
+            | Self::List(_)
+            | Self::Search(_)
+            | Self::History { .. }
+            | Self::Diff { .. }
+            | Self::Schemes
+            | Self::Prompts
+            | Self::Prompt { .. }
+            | Self::Deleted
+            | Self::PollSignals { .. }
+            | Self::Acknowledge { .. }
+            | Self::MemoryGet { .. }
+            | Self::MemorySet { .. }
+            | Self::MemoryList
+            | Self::MemorySearch { .. }
+            | Self::ReadBlob { .. }
+            | Self::CollectBlobs
+            | Self::Shares
+            | Self::OpenShare { .. }
+            | Self::Verify
+            | Self::AuditVerify
+            | Self::AuditTail { .. }
+            | Self::AuditQuery(_) => true,
+        }
+    }
+}
+
 /// Only the name: bodies, memories and tokens have no place in a log.
 impl fmt::Debug for CapsuleOperation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
