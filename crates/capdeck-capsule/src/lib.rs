@@ -58,7 +58,7 @@ pub use registry_audit::REGISTRY_LOG;
 pub use role::{Access, Role};
 pub use scheme::{Format, Origin, Scheme, SchemeError};
 pub use search::{MOST_FOUND, SearchHit, SearchPage, SearchRequest};
-pub use session::{CapsuleSession, Overview, Prompt, PromptArgument, ReadEntry};
+pub use session::{CapsuleSession, Overview, Prompt, PromptArgument, ReadEntry, Skill};
 pub use share::{NewShare, Share, ShareToken};
 pub use signal::{MOST_POLLED, NewSignal, PollRequest, Signal, SignalPage};
 pub use store::{Blob, Collected, Deleted, MemoryItem, SchemeCount, Store};

@@ -8,6 +8,7 @@ mod failure;
 mod local;
 mod operation;
 mod request;
+mod tools;
 
 use std::fmt;
 
@@ -23,6 +24,7 @@ pub use self::{
         SearchQuery, WriteBlob, WriteMode,
     },
     request::{CapsuleCaller, CapsuleRequest, Reach},
+    tools::{CapsuleTool, Mount, ToolCaller},
 };
 
 /// All capsules of this machine, for callers whose identity the host established.

@@ -89,8 +89,8 @@ pub use attach::Attachment;
 pub use call::ToolRequest;
 pub use capsules::{
     AuditFilter, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure,
-    CapsuleOperation, CapsuleRequest, EntryWrite, ExportForm, ImportForm, ListQuery, LocalDesk,
-    Reach, ReadBody, SearchQuery, WriteBlob, WriteMode,
+    CapsuleOperation, CapsuleRequest, CapsuleTool, EntryWrite, ExportForm, ImportForm, ListQuery,
+    LocalDesk, Mount, Reach, ReadBody, SearchQuery, ToolCaller, WriteBlob, WriteMode,
 };
 pub use card::card;
 pub use check::CheckReport;

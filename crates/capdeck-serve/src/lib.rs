@@ -13,8 +13,9 @@ mod transport;
 
 pub use desk::{SharedDesk, SharedDeskSettings, Standing};
 pub use local_socket::NoHost;
+pub use mcp::CapsulePlace;
 pub use shell::{
     LocalShell, RemoteShell, Shell, ShellCall, ShellSocket, SocketError, person_at_terminal,
 };
 pub use transport::http::{BindError, HttpLimits, HttpServer, HttpSettings};
-pub use transport::stdio::serve_stdio;
+pub use transport::stdio::{serve_capsule_stdio, serve_stdio};

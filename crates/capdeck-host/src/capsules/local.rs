@@ -188,6 +188,8 @@ impl LocalDesk {
             Do::Diff { uri, from, to } => reading::diff(session, &uri, from, to).await,
             Do::Prompts => reading::prompts(session).await,
             Do::Prompt { name, arguments } => reading::prompt(session, &name, arguments).await,
+            Do::Skills => reading::skills(session).await,
+            Do::Skill { name } => reading::skill(session, &name).await,
             Do::ReadBlob { uri, version } => reading::read_blob(session, &uri, version).await,
             Do::Schemes => reading::schemes(session).await,
             Do::AddScheme { scheme } => writing::add_scheme(session, scheme).await,

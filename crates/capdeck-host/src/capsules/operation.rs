@@ -71,6 +71,12 @@ pub enum CapsuleOperation {
         #[serde(default)]
         arguments: BTreeMap<String, String>,
     },
+    /// Entries of `skills://` as files: `{skills: [{name, uri, frontmatter, digest, size}]}`.
+    Skills,
+    /// One of these files: the same with its `text`.
+    Skill {
+        name: String,
+    },
     Write(EntryWrite),
     Restore {
         uri: String,
@@ -183,6 +189,7 @@ pub enum ReadBody {
 
 /// Which entries to list.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ListQuery {
     #[serde(default)]
     pub scheme: Option<String>,
@@ -204,6 +211,7 @@ pub struct ListQuery {
 
 /// What to search for.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SearchQuery {
     pub query: String,
     #[serde(default)]
@@ -347,6 +355,8 @@ impl CapsuleOperation {
             Self::RemoveScheme { .. } => "remove_scheme",
             Self::Prompts => "prompts",
             Self::Prompt { .. } => "prompt",
+            Self::Skills => "skills",
+            Self::Skill { .. } => "skill",
             Self::Write(_) => "write",
             Self::Restore { .. } => "restore",
             Self::Delete { .. } => "delete",
@@ -406,6 +416,8 @@ impl CapsuleOperation {
             | Self::Schemes
             | Self::Prompts
             | Self::Prompt { .. }
+            | Self::Skills
+            | Self::Skill { .. }
             | Self::Deleted
             | Self::PollSignals { .. }
             | Self::Acknowledge { .. }
