@@ -272,6 +272,12 @@ impl Capsules {
         found
     }
 
+    /// The share with this id, while it opens something.
+    pub fn share(&self, id: &str) -> Option<Share> {
+        let now = self.0.options.clock.now();
+        self.0.shares.all().into_iter().find(|share| share.id == id && share.is_live(now))
+    }
+
     /// The folder of a capsule's files, for tools that read them: export, verification, the audit.
     pub fn root(&self, id: &str) -> Result<PathBuf, RegistryError> {
         Ok(self.inner.root(&self.find(id)?.id))

@@ -203,8 +203,8 @@ impl CapsuleSession {
         &self.store
     }
 
-    /// Writes the line of a call that was done on [`Self::store`].
-    pub(crate) async fn recorded<T>(
+    /// Writes the line of a call that was not done by a method of this type.
+    pub async fn recorded<T>(
         &self,
         action: &'static str,
         result: Result<T, StoreError>,

@@ -10,7 +10,6 @@ mod define;
 mod event;
 mod hook;
 mod ids;
-pub mod lock;
 mod options;
 mod plugin;
 mod prune;

@@ -175,12 +175,12 @@ fn write_lines(folder: &Path, queue: &Queue) {
     let mut open: Option<(PathBuf, File)> = None;
     loop {
         let mut waiting = queue.waiting.lock();
-        if waiting.lines.is_empty() && !waiting.is_closed {
+        while waiting.lines.is_empty() && !waiting.is_closed {
             queue.filled.wait(&mut waiting);
-            if !waiting.is_closed {
-                // Calls come in bursts; waking up once per burst keeps their cost away from the calls.
-                queue.filled.wait_for(&mut waiting, GATHER);
-            }
+        }
+        if !waiting.is_closed {
+            // Calls come in bursts; waking up once per burst keeps their cost away from the calls.
+            queue.filled.wait_for(&mut waiting, GATHER);
         }
         let (text, is_closed) = (std::mem::take(&mut waiting.lines), waiting.is_closed);
         drop(waiting);

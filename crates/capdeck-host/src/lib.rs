@@ -12,6 +12,7 @@ mod attach;
 mod audience;
 mod audit;
 mod call;
+mod capsules;
 mod card;
 mod check;
 mod code_mode;
@@ -72,6 +73,10 @@ pub use capdeck_backend::{
     StepReport, StepStatus, StoredArtifact, Swept, fetch_text, project_variables, run_guardian,
     vault_holder,
 };
+pub use capdeck_capsule::{
+    AuditOutcome, Author, Change, ChangeKind, Format, Origin, PatchStep, RiskClass, Role, Scheme,
+    SchemeError, StoreOptions, Visibility,
+};
 pub use capdeck_catalog::{RawObject, sha256_hex};
 pub use capdeck_definition::{CapabilityId, Exposure, RemoteCapability};
 pub use capdeck_sandbox::{
@@ -82,6 +87,11 @@ pub use capdeck_sandbox::{
 pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
 pub use attach::Attachment;
 pub use call::ToolRequest;
+pub use capsules::{
+    AuditFilter, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure,
+    CapsuleOperation, CapsuleRequest, EntryWrite, ExportForm, ImportForm, ListQuery, LocalDesk,
+    Reach, ReadBody, SearchQuery, WriteBlob, WriteMode,
+};
 pub use card::card;
 pub use check::CheckReport;
 pub use code_mode::CodeRequest;

@@ -25,7 +25,7 @@ use tree::Tree;
 
 use crate::folder_lock::FolderLock;
 
-pub use address::{GitSite, RepoAddress};
+pub use address::RepoAddress;
 pub use error::GitError;
 pub use revision::Revision;
 pub(crate) use revision::is_full_hash;

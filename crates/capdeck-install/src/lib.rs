@@ -24,7 +24,7 @@ pub use connect::{
     plan_disconnect, plan_takeover, presence,
 };
 pub use edit::{Document, EditError, FileFormat, Splice, Step, SyntaxError, keys};
-pub use git::{Git, GitError, GitSite, RepoAddress, Revision, Snapshot};
+pub use git::{Git, GitError, RepoAddress, Revision, Snapshot};
 pub use import::{Taken, TakenSecret, take_server};
 pub use package::{
     Fetched, LockedPackage, LockedSource, Obstacle, Package, PackageAction, PackageChange,

@@ -7,7 +7,7 @@ use super::{
     repo::RepoTarget,
     rule::skipped_id,
     safe_id::is_safe_id,
-    text_source::{RepoShape, SourceFields, SourceType, TextSource},
+    text_source::{SourceFields, SourceType, TextSource},
 };
 use crate::{
     diagnostic::{Diagnostic, Findings},
@@ -49,14 +49,8 @@ struct BaseShape {
     /// The address, for `remote`.
     #[serde(default, rename = "ref")]
     address: Option<String>,
-    #[serde(default)]
-    url: Option<String>,
-    #[serde(default)]
-    content: Option<String>,
-    #[serde(default)]
-    path: Option<String>,
-    #[serde(default)]
-    def: Option<RepoShape>,
+    #[serde(flatten)]
+    source: SourceFields,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -68,14 +62,8 @@ struct SnippetShape {
     id: Option<String>,
     #[serde(rename = "type")]
     kind: SourceType,
-    #[serde(default)]
-    content: Option<String>,
-    #[serde(default)]
-    url: Option<String>,
-    #[serde(default)]
-    path: Option<String>,
-    #[serde(default)]
-    def: Option<RepoShape>,
+    #[serde(flatten)]
+    source: SourceFields,
 }
 
 impl AgentsShape {
@@ -105,14 +93,14 @@ impl AgentsShape {
 
 impl BaseShape {
     fn read(self, node: &Node, findings: &mut Findings) -> Option<TextSource> {
-        let url = self.address.or(self.url);
-        let kind = self.kind.unwrap_or(match (&url, &self.path) {
+        let mut source = self.source;
+        source.url = self.address.or(source.url);
+        let kind = self.kind.unwrap_or(match (&source.url, &source.path) {
             (None, Some(_)) => SourceType::Local,
-            _ if self.def.is_some() => SourceType::Github,
+            _ if source.def.is_some() => SourceType::Github,
             _ => SourceType::Remote,
         });
-        let fields = SourceFields { content: self.content, url, path: self.path, def: self.def };
-        fields.read(kind, "`agents.base`", node, findings)
+        source.read(kind, "`agents.base`", node, findings)
     }
 }
 
@@ -122,9 +110,7 @@ impl SnippetShape {
             Some(id) => format!("the snippet `{id}`"),
             None => "a snippet without `id`".to_owned(),
         };
-        let fields =
-            SourceFields { content: self.content, url: self.url, path: self.path, def: self.def };
-        let source = fields.read(self.kind, &what, node, findings)?;
+        let source = self.source.read(self.kind, &what, node, findings)?;
         let derived = match &source {
             TextSource::Git(repo) => match &repo.target {
                 RepoTarget::Named(name) | RepoTarget::Path(name) => Some(marker(name)),

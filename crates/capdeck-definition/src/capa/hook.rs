@@ -7,7 +7,7 @@ use super::{
     event::AgentEvent,
     rule::skipped_id,
     safe_id::is_safe_id,
-    text_source::{RepoShape, SourceFields, SourceType, TextSource},
+    text_source::{SourceFields, SourceType, TextSource},
 };
 use crate::{
     diagnostic::{Diagnostic, Findings},
@@ -100,14 +100,8 @@ enum HookType {
 struct SourceShape {
     #[serde(rename = "type")]
     kind: SourceType,
-    #[serde(default)]
-    content: Option<String>,
-    #[serde(default)]
-    url: Option<String>,
-    #[serde(default)]
-    path: Option<String>,
-    #[serde(default)]
-    def: Option<RepoShape>,
+    #[serde(flatten)]
+    fields: SourceFields,
 }
 
 impl HookShape {
@@ -144,13 +138,8 @@ impl HookShape {
         };
         let body = match self.source {
             Some(source) => {
-                let fields = SourceFields {
-                    content: source.content,
-                    url: source.url,
-                    path: source.path,
-                    def: source.def,
-                };
-                let source = fields.read(source.kind, &what, node.child("source"), findings)?;
+                let place = node.child("source");
+                let source = source.fields.read(source.kind, &what, place, findings)?;
                 Some(HookBody::Sourced { source, is_prompt })
             }
             None => inline,

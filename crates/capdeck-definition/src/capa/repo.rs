@@ -110,6 +110,46 @@ impl Repo {
     }
 }
 
+impl Repo {
+    /// The file that an address of GitHub or GitLab answers with as it is, so that it can be pinned by its commit. A name
+    /// with `/` in it cannot be told from the path; the first part is taken for the tag, branch or commit.
+    pub fn from_raw_url(address: &str) -> Option<Self> {
+        let url = url::Url::parse(address).ok()?;
+        let is_plain = url.scheme() == "https" && url.port().is_none() && url.username().is_empty();
+        if !is_plain || url.query().is_some() || url.fragment().is_some() {
+            return None;
+        }
+        let path = url.path().trim_start_matches('/');
+        let (host, name, rest) = match url.host_str()? {
+            "raw.githubusercontent.com" => {
+                let (owner, rest) = path.split_once('/')?;
+                let (repo, rest) = rest.split_once('/')?;
+                (GitHost::GitHub, format!("{owner}/{repo}"), rest)
+            }
+            "github.com" => {
+                let (name, rest) = path.split_once("/raw/")?;
+                (GitHost::GitHub, name.to_owned(), rest)
+            }
+            "gitlab.com" => {
+                let (name, rest) = path.split_once("/-/raw/")?;
+                (GitHost::GitLab, name.to_owned(), rest)
+            }
+            _ => return None,
+        };
+        let named = ["refs/heads/", "refs/tags/"].iter().find_map(|lead| rest.strip_prefix(lead));
+        let (state, file) = named.unwrap_or(rest).split_once('/')?;
+        // What is escaped in an address stands otherwise in a repository.
+        let is_usable = check_name(host, &name).is_ok() && is_safe_path(file);
+        if !is_usable || state.is_empty() || rest.contains('%') {
+            return None;
+        }
+        let is_commit = state.len() == 40 && state.chars().all(|c| c.is_ascii_hexdigit());
+        let state = Some(state.to_owned());
+        let (commit, version) = if is_commit { (state, None) } else { (None, state) };
+        Some(Self { host, name, target: RepoTarget::Path(file.to_owned()), version, commit })
+    }
+}
+
 /// Whether a path stays below where it starts: relative, without `..`, without a drive.
 pub fn is_safe_path(path: &str) -> bool {
     let drive = path.as_bytes().get(1) == Some(&b':');
@@ -211,5 +251,34 @@ mod tests {
             Repo::parse_whole(GitHost::GitHub, "o/r").map(|repo| repo.target),
             Ok(RepoTarget::Root)
         );
+    }
+
+    #[test]
+    fn raw_addresses_are_places_in_repositories() {
+        let path = |path: &str| RepoTarget::Path(path.to_owned());
+        let hash = "0123456789abcdef0123456789abcdef01234567";
+        let table = [
+            ("https://raw.githubusercontent.com/o/r/main/a/b.md", "main", "a/b.md"),
+            ("https://raw.githubusercontent.com/o/r/refs/heads/main/b.md", "main", "b.md"),
+            ("https://github.com/o/r/raw/refs/tags/v1.0.0/b.md", "v1.0.0", "b.md"),
+            ("https://gitlab.com/g/s/r/-/raw/v2/x.md", "v2", "x.md"),
+        ];
+        for (address, version, file) in table {
+            let repo = Repo::from_raw_url(address).unwrap();
+            assert_eq!((repo.version.as_deref(), &repo.target), (Some(version), &path(file)));
+        }
+        let address = format!("https://raw.githubusercontent.com/o/r/{hash}/b.md");
+        assert_eq!(Repo::from_raw_url(&address).unwrap().commit.as_deref(), Some(hash));
+        for other in [
+            "https://raw.githubusercontent.com/o/r/main",
+            "https://raw.githubusercontent.com/o/r/main/",
+            "https://raw.githubusercontent.com/o/r/main/a%20b.md",
+            "https://raw.githubusercontent.com/o/r/main/b.md?token=x",
+            "http://raw.githubusercontent.com/o/r/main/b.md",
+            "https://github.com/o/r/blob/main/b.md",
+            "https://example.com/o/r/raw/main/b.md",
+        ] {
+            assert_eq!(Repo::from_raw_url(other), None, "{other}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{
     safe_id::{SAFE_ID_FIX, is_safe_id},
-    text_source::{RepoShape, SourceFields, SourceType, TextSource},
+    text_source::{SourceFields, SourceType, TextSource},
 };
 use crate::{
     diagnostic::{Diagnostic, Findings},
@@ -59,14 +59,8 @@ pub(super) struct RuleShape {
     /// Another name of `visibility`.
     #[serde(default)]
     scope: Option<Visibility>,
-    #[serde(default)]
-    content: Option<String>,
-    #[serde(default)]
-    url: Option<String>,
-    #[serde(default)]
-    path: Option<String>,
-    #[serde(default)]
-    def: Option<RepoShape>,
+    #[serde(flatten)]
+    source: SourceFields,
 }
 
 impl RuleShape {
@@ -76,10 +70,8 @@ impl RuleShape {
             findings.add(skipped_id(&what).at(node.child("id").place));
             return None;
         }
-        let fields =
-            SourceFields { content: self.content, url: self.url, path: self.path, def: self.def };
         Some(Rule {
-            source: fields.read(self.kind, &what, node, findings)?,
+            source: self.source.read(self.kind, &what, node, findings)?,
             id: self.id,
             providers: self.providers,
             applies_to: self.applies_to,

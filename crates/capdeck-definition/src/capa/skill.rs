@@ -35,7 +35,7 @@ pub enum SkillKind {
     Local { path: String },
     /// The address of its `SKILL.md`.
     Remote { url: String },
-    /// A folder in a repository.
+    /// A folder in a repository, or a file that is the whole skill.
     Git(Repo),
     /// It is already where the agent finds it.
     Installed,
@@ -121,7 +121,7 @@ impl SkillShape {
             SkillType::Remote => {
                 let url = needed(def.url, "remote", "def.url", &what, def_node, findings)?;
                 check_url(&url, def_node.child("url"), findings);
-                SkillKind::Remote { url }
+                Repo::from_raw_url(&url).map_or(SkillKind::Remote { url }, SkillKind::Git)
             }
             SkillType::Github => {
                 SkillKind::Git(read_repo(GitHost::GitHub, repo, &what, node, findings)?)

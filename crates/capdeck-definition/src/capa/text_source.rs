@@ -51,11 +51,16 @@ pub(super) struct RepoShape {
 }
 
 /// The fields that say where a text comes from. Which one counts is told by the type.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct SourceFields {
-    pub(super) content: Option<String>,
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default)]
     pub(super) url: Option<String>,
+    #[serde(default)]
     pub(super) path: Option<String>,
+    #[serde(default)]
     pub(super) def: Option<RepoShape>,
 }
 
@@ -75,8 +80,11 @@ impl SourceFields {
             }
             SourceType::Remote => {
                 let url = needed(self.url, "remote", "url", what, node, findings)?;
-                return check_url(&url, node.child("url"), findings)
-                    .then_some(TextSource::Remote { url });
+                if !check_url(&url, node.child("url"), findings) {
+                    return None;
+                }
+                let source = Repo::from_raw_url(&url).map(TextSource::Git);
+                return Some(source.unwrap_or(TextSource::Remote { url }));
             }
             SourceType::Local => {
                 let path = needed(self.path, "local", "path", what, node, findings)?;

@@ -1,31 +1,16 @@
 //! Which repository is meant: `owner/repo` on a known site, or a full address.
 
+use capdeck_definition::capa::GitHost;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::GitError;
 
-/// A site where a repository is named by its path alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum GitSite {
-    GitHub,
-    GitLab,
-}
-
-impl GitSite {
-    /// The name as capability files and locks write it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::GitHub => "github",
-            Self::GitLab => "gitlab",
-        }
-    }
-
-    fn host(self) -> &'static str {
-        match self {
-            Self::GitHub => "github.com",
-            Self::GitLab => "gitlab.com",
-        }
+/// The machine of a site where a repository is named by its path alone.
+fn machine(host: GitHost) -> &'static str {
+    match host {
+        GitHost::GitHub => "github.com",
+        GitHost::GitLab => "gitlab.com",
     }
 }
 
@@ -40,7 +25,7 @@ pub struct RepoAddress {
 
 impl RepoAddress {
     /// `owner/repo` on a site. Only GitLab has groups within groups.
-    pub fn on(site: GitSite, repo: &str) -> Result<Self, GitError> {
+    pub fn on(site: GitHost, repo: &str) -> Result<Self, GitError> {
         let refused = |reason| GitError::BadAddress { address: repo.to_owned(), reason };
         let repo = repo.strip_suffix(".git").unwrap_or(repo);
         let segments: Vec<&str> = repo.split('/').collect();
@@ -54,10 +39,10 @@ impl RepoAddress {
         if segments.len() < 2 || !segments.iter().all(is_plain) {
             return Err(refused("a repository is named `owner/repo`"));
         }
-        if site == GitSite::GitHub && segments.len() != 2 {
+        if site == GitHost::GitHub && segments.len() != 2 {
             return Err(refused("a GitHub repository is exactly `owner/repo`"));
         }
-        let host = site.host();
+        let host = machine(site);
         Ok(Self {
             shown: format!("{host}/{repo}"),
             url: format!("https://{host}/{repo}.git"),
@@ -93,7 +78,7 @@ impl RepoAddress {
             }
             return Ok(Self::elsewhere(text, host));
         }
-        Self::on(GitSite::GitHub, text)
+        Self::on(GitHost::GitHub, text)
     }
 
     /// The address as people read it.
@@ -135,9 +120,9 @@ impl RepoAddress {
             "file" => {}
             _ => return Err(refused("only `https`, `ssh` and `file` addresses are taken")),
         }
-        let known = [GitSite::GitHub, GitSite::GitLab]
+        let known = [GitHost::GitHub, GitHost::GitLab]
             .into_iter()
-            .find(|site| scheme == "https" && url.host_str() == Some(site.host()));
+            .find(|site| scheme == "https" && url.host_str() == Some(machine(*site)));
         match known {
             Some(site) => {
                 Self::on(site, url.path().trim_matches('/')).map_err(|error| match error {
@@ -206,7 +191,7 @@ mod tests {
         assert_eq!(short.url(), "https://github.com/owner/repo.git");
         assert_eq!(RepoAddress::parse("https://github.com/owner/repo.git").unwrap(), short);
         assert_eq!(RepoAddress::parse("https://github.com/owner/repo/").unwrap(), short);
-        let nested = RepoAddress::on(GitSite::GitLab, "group/sub/repo").unwrap();
+        let nested = RepoAddress::on(GitHost::GitLab, "group/sub/repo").unwrap();
         assert_eq!(nested.as_str(), "gitlab.com/group/sub/repo");
         assert!(RepoAddress::parse("git@example.com:team/repo.git").unwrap().is_ssh());
     }

@@ -151,6 +151,9 @@ impl Gathering<'_> {
                 for problem in self.problems.iter_mut().skip(errors) {
                     problem.severity = capdeck_definition::Severity::Warning;
                 }
+                if text.is_none() {
+                    self.origins.keep_pin(Section::Hook, |pin| pin.id == hook.id);
+                }
                 text.map(|text| match is_prompt {
                     true => HookAction::Prompt(text),
                     false => HookAction::Script(text.into_bytes()),

@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use capdeck_definition::capa::{GitHost, Repo, RepoTarget};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
     Problem,
-    pins::{Origin, Pin, Pins, Section},
+    pins::{Origin, Pin, PinnedManifest, Pins, Section, target_text},
 };
 use crate::{
     edit::{Document, FileFormat},
@@ -19,11 +19,12 @@ use crate::{
 /// The name of the file.
 pub(crate) const LOCK_NAME: &str = "capabilities.lock";
 const VERSION: u64 = 1;
+const HEAD_KEYS: [&str; 3] = ["version", "generator", "generatedAt"];
 const HOOK_KEYS: [&str; 5] =
     ["repo", "requestedVersion", "requestedRef", "resolvedRef", "resolvedVersion"];
 
 /// One entry as it is written. Which fields it has depends on where it came from.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
     id: String,
@@ -48,6 +49,12 @@ struct Row {
     resolved_version: Option<String>,
     #[serde(default)]
     body_sha256: Option<String>,
+    #[serde(default)]
+    manifest_name: Option<String>,
+    #[serde(default)]
+    manifest_version: Option<String>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 /// Reads a lock. One that cannot be read is an error; an entry that cannot, a warning.
@@ -91,6 +98,11 @@ pub(crate) fn parse_lock(text: &str, path: &Path) -> (Pins, Vec<Problem>) {
             }
         }
     }
+    let is_other = |key: &str| {
+        !HEAD_KEYS.contains(&key) && !Section::ALL.iter().any(|section| section.key() == key)
+    };
+    let others = sections.iter().filter(|(key, _)| is_other(key));
+    pins.others = others.map(|(key, value)| (key.clone(), value.clone())).collect();
     (pins, problems)
 }
 
@@ -103,7 +115,7 @@ pub(crate) fn render_lock(pins: &Pins, path: &Path, now: &str) -> Option<String>
             sections.push((section.key(), rows));
         }
     }
-    if sections.iter().all(|(_, rows)| rows.is_empty()) {
+    if sections.iter().all(|(_, rows)| rows.is_empty()) && pins.others.is_empty() {
         return None;
     }
     let generator = concat!("capdeck@", env!("CARGO_PKG_VERSION"));
@@ -113,10 +125,11 @@ pub(crate) fn render_lock(pins: &Pins, path: &Path, now: &str) -> Option<String>
     head.insert("generatedAt".to_owned(), json!(now));
     if path.with_file_name("capabilities.json").exists() {
         head.extend(sections.into_iter().map(|(key, rows)| (key.to_owned(), json!(rows))));
+        head.extend(pins.others.clone());
         let text = serde_json::to_string_pretty(&head).unwrap_or_default();
         return Some(text + "\n");
     }
-    let mut text: String = head.iter().map(|(key, value)| render_field(key, value)).collect();
+    let mut text: String = head.iter().map(|(key, value)| field(key, value)).collect();
     for (key, rows) in sections {
         if rows.is_empty() {
             text.push_str(&format!("{key}: []\n"));
@@ -126,11 +139,23 @@ pub(crate) fn render_lock(pins: &Pins, path: &Path, now: &str) -> Option<String>
         for row in rows {
             for (index, (key, value)) in row.iter().enumerate() {
                 let lead = if index == 0 { "  - " } else { "    " };
-                text.push_str(&format!("{lead}{}", render_field(key, value)));
+                text.push_str(&format!("{lead}{}", field(key, value)));
             }
         }
     }
+    text.extend(pins.others.iter().map(|(key, value)| field(key, value)));
     Some(text)
+}
+
+/// One line. What is no plain value is written as JSON, which is YAML.
+fn field(key: &str, value: &Value) -> String {
+    match value {
+        Value::Array(_) => {
+            let empty = render_field(key, &Value::Null);
+            empty.replacen("null", &value.to_string(), 1)
+        }
+        value => render_field(key, value),
+    }
 }
 
 /// Where the lock of a capability file is.
@@ -173,7 +198,7 @@ fn row(pin: &Pin) -> Map<String, Value> {
                     put("subpath", json!(path));
                     put("requestedSearchName", json!(name));
                 }
-                Section::Rule | Section::Snippet | Section::Hook => {
+                Section::Rule | Section::Snippet | Section::Hook | Section::RemoteSkill => {
                     let target = match &repo.target {
                         RepoTarget::Root => String::new(),
                         RepoTarget::Named(name) => format!("@{name}"),
@@ -189,16 +214,16 @@ fn row(pin: &Pin) -> Map<String, Value> {
             put("requestedRef", json!(repo.commit));
             put("resolvedRef", json!(commit));
             put("resolvedVersion", json!(version));
-            if pin.section == Section::Plugin {
-                // Other readers expect a name; the manifest's own follows from the commit.
-                put("manifestName", json!(pin.id));
-                put("manifestVersion", Value::Null);
+            if let Some(PinnedManifest { name, version }) = &pin.manifest {
+                put("manifestName", json!(name));
+                put("manifestVersion", json!(version));
             }
             if let Some(sha256) = sha256 {
                 put("bodySha256", json!(sha256));
             }
         }
     }
+    row.extend(pin.others.clone());
     row
 }
 
@@ -206,7 +231,7 @@ fn pin(section: Section, row: Row) -> Option<Pin> {
     let host = match row.source.as_str() {
         "remote" => {
             let origin = Origin::Remote { url: row.url?, sha256: row.body_sha256? };
-            return Some(Pin { section, id: row.id, origin });
+            return Some(Pin { others: row.others, ..Pin::new(section, &row.id, origin) });
         }
         "github" => GitHost::GitHub,
         "gitlab" => GitHost::GitLab,
@@ -223,7 +248,7 @@ fn pin(section: Section, row: Row) -> Option<Pin> {
             };
             (row.repo?, target)
         }
-        Section::Rule | Section::Snippet | Section::Hook => {
+        Section::Rule | Section::Snippet | Section::Hook | Section::RemoteSkill => {
             let repo = Repo::parse_whole(host, row.repo.as_deref()?).ok()?;
             (repo.name, repo.target)
         }
@@ -233,15 +258,11 @@ fn pin(section: Section, row: Row) -> Option<Pin> {
         Repo { host, name, target, version: row.requested_version, commit: row.requested_ref };
     let origin =
         Origin::Git { repo, commit, version: row.resolved_version, sha256: row.body_sha256 };
-    Some(Pin { section, id: row.id, origin })
-}
-
-/// What in a repository is meant, as one text.
-pub(super) fn target_text(target: &RepoTarget) -> &str {
-    match target {
-        RepoTarget::Root => "",
-        RepoTarget::Named(name) | RepoTarget::Path(name) => name,
-    }
+    let manifest = row
+        .manifest_name
+        .filter(|_| section == Section::Plugin)
+        .map(|name| PinnedManifest { name, version: row.manifest_version });
+    Some(Pin { manifest, others: row.others, ..Pin::new(section, &row.id, origin) })
 }
 
 #[cfg(test)]
@@ -267,7 +288,19 @@ skills:
     requestedRef: null
     resolvedRef: a123456789012345678901234567890123456789
     resolvedVersion: v1.2.0
-plugins: []
+    note: [1, {a: b}]
+plugins:
+  - id: kit
+    source: gitlab
+    repo: g/s/kit
+    subpath: null
+    requestedSearchName: kit
+    requestedVersion: v2
+    requestedRef: null
+    resolvedRef: a123456789012345678901234567890123456789
+    resolvedVersion: v2
+    manifestName: Kit
+    manifestVersion: 2.0.1
 hooks:
   - id: guard
     source: github
@@ -278,6 +311,7 @@ hooks:
     resolvedRef: a123456789012345678901234567890123456789
     resolvedVersion: v1
     bodySha256: abc
+geminiContext: {owned: [one]}
 ";
 
     #[test]
@@ -295,7 +329,12 @@ hooks:
         let moved = Repo { name: "other/skills".to_owned(), ..repo };
         assert_eq!(pins.commit(Section::Skill, "web", &moved), None);
         let written = render_lock(&pins, Path::new("none/capabilities.lock"), "now").unwrap();
-        assert_eq!(read(&written), pins);
+        assert_eq!(read(&written), pins, "{written}");
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("capabilities.json"), "{}").unwrap();
+        let json = render_lock(&pins, &folder.path().join(LOCK_NAME), "now").unwrap();
+        assert!(json.starts_with('{') && json.ends_with("}\n"));
+        assert_eq!(read(&json), pins);
         for line in FOREIGN.lines().filter(|line| line.contains("resolvedRef")) {
             assert!(written.contains(line.trim().split_once(' ').unwrap().1), "{written}");
         }
@@ -309,7 +348,25 @@ hooks:
         }
         let bad_row = FOREIGN.replacen("resolvedRef: a1", "resolvedRef: main", 1);
         let (pins, problems) = parse_lock(&bad_row, Path::new("x"));
-        assert_eq!((pins.len(), problems.len()), (1, 1));
+        assert_eq!((pins.len(), problems.len()), (2, 1));
+    }
+
+    #[test]
+    fn a_plugin_is_known_by_its_source_and_what_others_know_is_kept() {
+        let old = read(FOREIGN);
+        let repo = Repo {
+            version: Some("v2".to_owned()),
+            ..Repo::parse_whole(GitHost::GitLab, "g/s/kit@kit").unwrap()
+        };
+        assert!(old.commit(Section::Plugin, "any", &repo).is_some());
+        let elsewhere = Repo { target: RepoTarget::Root, ..repo };
+        assert_eq!(old.commit(Section::Plugin, "kit", &elsewhere), None);
+        let mut new = Pins::default();
+        let web = old.sorted(Section::Skill)[0];
+        new.add(Pin { others: Map::new(), ..web.clone() });
+        new.keep_others(&old);
+        assert_eq!(new.sorted(Section::Skill), [web]);
+        assert_eq!(new.others["geminiContext"], json!({ "owned": ["one"] }));
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! What a lock pins: the commit or the hash that each thing was installed from.
 
-use capdeck_definition::capa::Repo;
-
-use super::lock::target_text;
+use capdeck_definition::capa::{Repo, RepoTarget};
+use serde_json::{Map, Value};
 
 /// The parts of a capability file whose sources can be pinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,6 +11,8 @@ pub(crate) enum Section {
     Hook,
     Rule,
     Snippet,
+    /// A skill that is fetched from an address. Other readers know only those of repositories, so it has its own list.
+    RemoteSkill,
 }
 
 /// The origin of one thing.
@@ -20,6 +21,17 @@ pub(crate) struct Pin {
     pub(crate) section: Section,
     pub(crate) id: String,
     pub(crate) origin: Origin,
+    /// What a plugin says of itself.
+    pub(crate) manifest: Option<PinnedManifest>,
+    /// Members that only other programs know.
+    pub(crate) others: Map<String, Value>,
+}
+
+/// The name and version in a plugin's manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PinnedManifest {
+    pub(crate) name: String,
+    pub(crate) version: Option<String>,
 }
 
 /// Where it came from, exactly.
@@ -31,11 +43,15 @@ pub(crate) enum Origin {
 
 /// All pins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Pins(Vec<Pin>);
+pub(crate) struct Pins {
+    pins: Vec<Pin>,
+    /// Members of the lock that only other programs know.
+    pub(crate) others: Map<String, Value>,
+}
 
 impl Section {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Skill, Self::Plugin, Self::Hook, Self::Rule, Self::Snippet];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Skill, Self::Plugin, Self::Hook, Self::Rule, Self::Snippet, Self::RemoteSkill];
 
     /// Its name in a lock.
     pub(crate) fn key(self) -> &'static str {
@@ -45,6 +61,7 @@ impl Section {
             Self::Hook => "hooks",
             Self::Rule => "rules",
             Self::Snippet => "snippets",
+            Self::RemoteSkill => "remoteSkills",
         }
     }
 
@@ -56,12 +73,36 @@ impl Section {
 
 impl Pins {
     pub(crate) fn add(&mut self, pin: Pin) {
-        self.0.push(pin);
+        self.pins.push(pin);
+    }
+
+    /// Takes over the earlier pins of a thing that could not be had this time, so that it is not forgotten.
+    pub(crate) fn keep_pin(
+        &mut self,
+        earlier: &Self,
+        section: Section,
+        is_it: impl Fn(&Pin) -> bool,
+    ) {
+        let is_it = |pin: &&Pin| pin.section == section && is_it(pin);
+        if !self.pins.iter().any(|pin| is_it(&pin)) {
+            self.pins.extend(earlier.pins.iter().filter(is_it).cloned());
+        }
+    }
+
+    /// Takes over what only other programs know, where the same things are still pinned.
+    pub(crate) fn keep_others(&mut self, earlier: &Self) {
+        self.others.clone_from(&earlier.others);
+        for pin in &mut self.pins {
+            let known = earlier.pins.iter().find(|known| known.is_about_same(pin));
+            if let Some(known) = known {
+                pin.others.clone_from(&known.others);
+            }
+        }
     }
 
     /// Those of one section, by id.
     pub(crate) fn sorted(&self, section: Section) -> Vec<&Pin> {
-        let mut pins: Vec<&Pin> = self.0.iter().filter(|pin| pin.section == section).collect();
+        let mut pins: Vec<&Pin> = self.pins.iter().filter(|pin| pin.section == section).collect();
         pins.sort_by(|one, other| one.id.cmp(&other.id));
         pins
     }
@@ -72,20 +113,26 @@ impl Pins {
             let (one, other) = (self.sorted(section), other.sorted(section));
             one.len() == other.len()
                 && one.iter().zip(other).all(|(one, other)| {
-                    one.id == other.id && is_same_origin(&one.origin, &other.origin)
+                    one.id == other.id
+                        && is_same_origin(&one.origin, &other.origin)
+                        && one.manifest == other.manifest
+                        && one.others == other.others
                 })
         };
-        Section::ALL.into_iter().all(same)
+        self.others == other.others && Section::ALL.into_iter().all(same)
     }
 
-    /// The pinned commit of a thing that is still declared the same way.
+    /// The pinned commit of a thing that is still declared the same way. A plugin need not have an id of its own, so it is
+    /// known by its source alone.
     pub(crate) fn commit(
         &self,
         section: Section,
         id: &str,
         repo: &Repo,
     ) -> Option<(&str, Option<&str>)> {
-        self.of(section, id).find_map(|pin| match &pin.origin {
+        let is_it =
+            |pin: &&Pin| pin.section == section && (pin.id == id || section == Section::Plugin);
+        self.pins.iter().filter(is_it).find_map(|pin| match &pin.origin {
             Origin::Git { repo: pinned, commit, version, .. } if is_same_place(pinned, repo) => {
                 Some((commit.as_str(), version.as_deref()))
             }
@@ -112,7 +159,7 @@ impl Pins {
     /// Notes the hash of the text that the last pin of a thing led to, and returns the commit it is of.
     pub(crate) fn note_body(&mut self, section: Section, id: &str, hash: &str) -> Option<String> {
         let is_it = |pin: &&mut Pin| pin.section == section && pin.id == id;
-        let pin = self.0.iter_mut().rev().find(is_it)?;
+        let pin = self.pins.iter_mut().rev().find(is_it)?;
         match &mut pin.origin {
             Origin::Git { commit, sha256, .. } => {
                 *sha256 = Some(hash.to_owned());
@@ -122,13 +169,52 @@ impl Pins {
         }
     }
 
+    /// Notes what the plugin is that the last pin led to.
+    pub(crate) fn note_plugin(&mut self, id: &str, manifest: PinnedManifest) {
+        if let Some(pin) = self.pins.last_mut().filter(|pin| pin.section == Section::Plugin) {
+            id.clone_into(&mut pin.id);
+            pin.manifest = Some(manifest);
+        }
+    }
+
     fn of(&self, section: Section, id: &str) -> impl Iterator<Item = &Pin> {
-        self.0.iter().filter(move |pin| pin.section == section && pin.id == id)
+        self.pins.iter().filter(move |pin| pin.section == section && pin.id == id)
     }
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.pins.len()
+    }
+}
+
+impl Pin {
+    pub(crate) fn new(section: Section, id: &str, origin: Origin) -> Self {
+        Self { section, id: id.to_owned(), origin, manifest: None, others: Map::new() }
+    }
+
+    /// Whether it is of this very place in a repository.
+    pub(crate) fn is_from(&self, wanted: &Repo) -> bool {
+        matches!(&self.origin, Origin::Git { repo, .. } if is_same_place(repo, wanted))
+    }
+
+    /// Whether both are about the same thing, whatever state they pin it to.
+    fn is_about_same(&self, other: &Self) -> bool {
+        let is_same_source = match (&self.origin, &other.origin) {
+            (Origin::Git { repo, .. }, Origin::Git { repo: other, .. }) => {
+                repo.host == other.host && repo.name == other.name
+            }
+            (Origin::Remote { url, .. }, Origin::Remote { url: other, .. }) => url == other,
+            _ => false,
+        };
+        self.section == other.section && self.id == other.id && is_same_source
+    }
+}
+
+/// What in a repository is meant, as one text.
+pub(super) fn target_text(target: &RepoTarget) -> &str {
+    match target {
+        RepoTarget::Root => "",
+        RepoTarget::Named(name) | RepoTarget::Path(name) => name,
     }
 }
 

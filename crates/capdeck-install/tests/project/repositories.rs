@@ -228,3 +228,55 @@ fn addresses_are_fetched_and_web_pages_refused() {
     let (_, plan) = moved.plan(&yaml, &["windsurf"]);
     assert!(plan.problems[0].message.contains("a web page"), "{:?}", plan.problems);
 }
+
+#[test]
+fn raw_addresses_of_a_repository_are_pinned_by_commit() {
+    let fixture = with_repository();
+    let raw = "https://raw.githubusercontent.com/team/skills/main";
+    let yaml = format!(
+        "skills: [{{ id: web, type: remote, def: {{ url: {raw}/skills/web/SKILL.md }} }}]
+rules: [{{ id: style, type: remote, url: {raw}/rules/style.md }}]
+"
+    );
+    assert_eq!(fixture.install(&yaml, &["claude-code"]), []);
+    assert!(fixture.web.asked.borrow().is_empty());
+    assert!(!fixture.project().join(".claude/skills/web/deep").exists());
+    let commit = fixture.git_in("team/skills", &["rev-parse", "HEAD"]);
+    fixture.commit("team/skills", &[("rules/style.md", "Half words.")]);
+    let lock = fixture.read("capabilities.lock");
+    assert_eq!(lock.matches(&commit).count(), 2, "{lock}");
+    fs::remove_dir_all(fixture.project().join(".claude")).unwrap();
+    fixture.install(&yaml, &["claude-code"]);
+    assert_eq!(fixture.read(".claude/rules/style.md"), "Whole words.\n");
+    assert_eq!(fixture.read("capabilities.lock"), lock);
+}
+
+#[test]
+fn what_cannot_be_had_for_once_stays_pinned_and_what_others_wrote_is_kept() {
+    let fixture = Fixture::new();
+    let plugin = [(".claude-plugin/plugin.json", r#"{"name": "Kit", "version": "1.2.3"}"#)];
+    fixture.commit("team/kit", &plugin);
+    let url = "https://example.com/skill.md";
+    fixture.web.pages.borrow_mut().insert(url.to_owned(), "---\nname: far\n---\n".to_owned());
+    let yaml = format!(
+        "skills: [{{ id: far, type: remote, def: {{ url: '{url}' }} }}]
+plugins: [{{ type: github, def: {{ repo: team/kit }} }}]
+"
+    );
+    fixture.install(&yaml, &["claude-code"]);
+    let lock = fixture.read("capabilities.lock");
+    assert!(lock.contains("manifestName: Kit\n    manifestVersion: \"1.2.3\"\n"), "{lock}");
+    assert!(lock.contains("  - id: kit\n"), "{lock}");
+
+    // Another program adds a member, and the repository is away.
+    fs::write(fixture.project().join("capabilities.lock"), format!("{lock}theirs: [1]\n")).unwrap();
+    fs::rename(fixture.dir.path().join("hub"), fixture.dir.path().join("away")).unwrap();
+    fs::remove_dir_all(fixture.dir.path().join("cache/git")).unwrap();
+    let more = format!("{yaml}rules: [{{ id: r, type: remote, url: '{url}' }}]\n");
+    let told = fixture.install(&more, &["claude-code"]);
+    assert!(told.iter().any(|one| one.about == "plugin `team/kit`"), "{told:?}");
+    let after = fixture.read("capabilities.lock");
+    let commit = lock.lines().find(|line| line.contains("resolvedRef")).unwrap();
+    assert!(after.contains(commit) && after.contains("theirs: [1]\n"), "{after}");
+    assert!(after.contains("rules:\n  - id: r\n"), "{after}");
+}

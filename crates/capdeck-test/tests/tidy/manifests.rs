@@ -22,6 +22,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "capdeck-definition",
             "capdeck-catalog",
             "capdeck-auth",
+            "capdeck-capsule",
             "capdeck-sandbox",
             "capdeck-backend",
         ],

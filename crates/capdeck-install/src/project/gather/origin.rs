@@ -2,15 +2,15 @@
 
 use std::{collections::HashMap, fs, path::PathBuf};
 
-use capdeck_definition::capa::{GitHost, Repo};
+use capdeck_definition::capa::Repo;
 
 use super::{PinUse, Ways};
 use crate::{
-    git::{GitSite, RepoAddress, Revision, Snapshot},
+    git::{RepoAddress, Revision, Snapshot},
     project::{
         Problem,
         manifest::sha256,
-        pins::{Origin, Pin, Pins, Section},
+        pins::{Origin, Pin, PinnedManifest, Pins, Section},
     },
     replace_file,
 };
@@ -33,8 +33,20 @@ impl<'a> Origins<'a> {
         Self { ways, pinned, pin_use, pins: Pins::default(), snapshots: HashMap::new() }
     }
 
-    pub(super) fn into_pins(self) -> Pins {
+    /// What is pinned now, with what others wrote about it.
+    pub(super) fn into_pins(mut self) -> Pins {
+        self.pins.keep_others(self.pinned);
         self.pins
+    }
+
+    /// Keeps what pins a hook or a plugin that could not be had and that the rest works without.
+    pub(super) fn keep_pin(&mut self, section: Section, is_it: impl Fn(&Pin) -> bool) {
+        self.pins.keep_pin(self.pinned, section, is_it);
+    }
+
+    /// Notes which plugin the last snapshot held.
+    pub(super) fn note_plugin(&mut self, id: &str, manifest: PinnedManifest) {
+        self.pins.note_plugin(id, manifest);
     }
 
     /// The files of a repository, at the pinned commit if there is one.
@@ -52,11 +64,7 @@ impl<'a> Origins<'a> {
                 None => problem,
             }
         };
-        let site = match repo.host {
-            GitHost::GitHub => GitSite::GitHub,
-            GitHost::GitLab => GitSite::GitLab,
-        };
-        let address = RepoAddress::on(site, &repo.name).map_err(failed)?;
+        let address = RepoAddress::on(repo.host, &repo.name).map_err(failed)?;
         let pinned =
             self.pinned.commit(section, id, repo).filter(|_| self.pin_use != PinUse::Update);
         let (revision, version) = match pinned {
@@ -78,16 +86,13 @@ impl<'a> Origins<'a> {
                 snapshot
             }
         };
-        self.pins.add(Pin {
-            section,
-            id: id.to_owned(),
-            origin: Origin::Git {
-                repo: repo.clone(),
-                commit: snapshot.commit,
-                version: version.or(snapshot.version),
-                sha256: None,
-            },
-        });
+        let origin = Origin::Git {
+            repo: repo.clone(),
+            commit: snapshot.commit,
+            version: version.or(snapshot.version),
+            sha256: None,
+        };
+        self.pins.add(Pin::new(section, id, origin));
         Ok(snapshot.path)
     }
 
@@ -153,11 +158,8 @@ impl<'a> Origins<'a> {
         }
         // Only a cache: what cannot be kept is fetched again.
         let _fetched_again = replace_file(&folder.join(&hash), &content);
-        self.pins.add(Pin {
-            section,
-            id: id.to_owned(),
-            origin: Origin::Remote { url: url.to_owned(), sha256: hash },
-        });
+        let origin = Origin::Remote { url: url.to_owned(), sha256: hash };
+        self.pins.add(Pin::new(section, id, origin));
         Ok(content)
     }
 }

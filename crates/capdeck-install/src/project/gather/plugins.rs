@@ -7,6 +7,8 @@ mod servers;
 
 use std::{collections::BTreeSet, path::Path};
 
+use serde_json::Value;
+
 use capdeck_definition::capa::{CapabilityFile, Plugin, RepoTarget, SkillKind, is_safe_id};
 
 use super::Gathering;
@@ -14,7 +16,7 @@ use crate::{
     project::{
         Problem,
         content::{Content, PluginCopy},
-        pins::Section,
+        pins::{PinnedManifest, Section},
     },
     provider::Provider,
     source::read_folder,
@@ -39,6 +41,7 @@ impl Gathering<'_> {
             match self.plugin(plugin, &about, providers) {
                 Ok(found) => self.take_apart(plugin, &found, &about, file, content),
                 Err(mut problem) => {
+                    self.origins.keep_pin(Section::Plugin, |pin| pin.is_from(&plugin.repo));
                     problem.severity = capdeck_definition::Severity::Warning;
                     self.problems.push(problem);
                 }
@@ -76,6 +79,9 @@ impl Gathering<'_> {
         if !is_safe_id(&own) {
             return Err(refused(format!("its name `{own}` cannot name a folder")));
         }
+        let version = found.manifest.get("version").and_then(Value::as_str).map(str::to_owned);
+        let name = found.name.clone().unwrap_or_else(|| own.clone());
+        self.origins.note_plugin(&own, PinnedManifest { name, version });
         Ok(PluginFolder { id: own, ..found })
     }
 

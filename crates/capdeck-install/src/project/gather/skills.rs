@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use capdeck_definition::capa::{Repo, RepoTarget, Skill, SkillKind};
 
-use super::Gathering;
+use super::{Gathering, read_local};
 use crate::{
     frontmatter::Frontmatter,
     project::{Problem, content::SkillContent, pins::Section},
@@ -20,7 +20,7 @@ impl Gathering<'_> {
                 SkillKind::Inline { content } => Ok(one_file(content.clone().into_bytes())),
                 SkillKind::Local { path } => self.local(path, &about),
                 SkillKind::Remote { url } => {
-                    self.origins.remote(Section::Skill, &skill.id, &about, url).map(one_file)
+                    self.origins.remote(Section::RemoteSkill, &skill.id, &about, url).map(one_file)
                 }
                 SkillKind::Git(repo) => self.in_repo(&skill.id, repo, &about),
                 SkillKind::Installed | SkillKind::Plugin => continue,
@@ -51,9 +51,15 @@ impl Gathering<'_> {
             RepoTarget::Path(path) => inside(&root, path),
             RepoTarget::Root => Ok(root),
         };
-        folder.map_err(|error| error.to_string()).and_then(|folder| skill_files(&folder)).map_err(
-            |message| Problem::error("bad-source", about, format!("{}: {message}", repo.name)),
-        )
+        folder
+            .map_err(|error| error.to_string())
+            .and_then(|place| match place.is_file() {
+                true => read_local(&place).map(one_file),
+                false => skill_files(&place),
+            })
+            .map_err(|message| {
+                Problem::error("bad-source", about, format!("{}: {message}", repo.name))
+            })
     }
 
     fn skill(&mut self, declared: &Skill, files: Vec<FolderFile>, about: &str) -> SkillContent {

@@ -1,0 +1,265 @@
+//! The desk of the process that has the data folder.
+
+mod audit;
+mod follow;
+mod memory;
+mod reading;
+mod registry;
+mod shares;
+mod signals;
+mod transfer;
+mod writing;
+
+use std::{path::Path, sync::Arc};
+
+use async_trait::async_trait;
+use capdeck_capsule::{
+    Access, Author, CapsuleInfo, CapsuleSession, Capsules, EntryUri, GitProject, Prefix,
+    RegistryError, StoreError, StoreOptions,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use self::follow::Hub;
+use super::{
+    CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure, CapsuleOperation, CapsuleRequest,
+    Reach,
+};
+
+/// What an operation answers with.
+type Answer = Result<Value, CapsuleFailure>;
+
+/// Does every operation on the data folder. Cheap to clone; the folder is free again when the last clone is gone.
+#[derive(Clone)]
+pub struct LocalDesk {
+    capsules: Capsules,
+    hub: Arc<Hub>,
+}
+
+/// A caller with everything that its request needs to be judged.
+struct Admitted {
+    author: Author,
+    /// Every capsule it reaches, with what it may do there.
+    reached: Vec<(CapsuleInfo, Access)>,
+    is_share: bool,
+}
+
+impl LocalDesk {
+    /// Takes the data folder, which is made when it is not there. Fails with `in_use` when another process has it.
+    pub async fn open(folder: &Path, options: StoreOptions) -> Result<Self, CapsuleFailure> {
+        Ok(Self::over(Capsules::open(folder, options).await?))
+    }
+
+    /// A desk over a data folder that is open.
+    pub fn over(capsules: Capsules) -> Self {
+        Self { capsules, hub: Arc::default() }
+    }
+
+    /// Waits for everything under way and lets the next process in.
+    pub async fn close(&self) {
+        self.capsules.close().await;
+    }
+
+    fn admit(&self, caller: &CapsuleCaller) -> Admitted {
+        match &caller.reach {
+            Reach::All => {
+                let own = |info| (info, Access::owner());
+                let reached = self.capsules.list().into_iter().map(own).collect();
+                Admitted { author: caller.author.clone(), reached, is_share: false }
+            }
+            Reach::Share(id) => {
+                let share = self.capsules.share(id);
+                let author = match &share {
+                    Some(share) => caller.author.clone().principal(&share.principal),
+                    None => caller.author.clone(),
+                };
+                let open = |share: capdeck_capsule::Share| {
+                    Some((self.capsules.find(&share.capsule).ok()?, share.access))
+                };
+                let reached = share.and_then(open).into_iter().collect();
+                Admitted { author, reached, is_share: true }
+            }
+        }
+    }
+
+    /// The capsule that a request is about, for its caller.
+    async fn session(
+        &self,
+        caller: &CapsuleCaller,
+        capsule: Option<&str>,
+    ) -> Result<CapsuleSession, CapsuleFailure> {
+        let admitted = self.admit(caller);
+        let (info, access) = admitted.choose(capsule)?;
+        let (id, access) = (info.id.clone(), access.clone());
+        self.hub.follow(&id, &self.capsules.store(&id).await?);
+        let session = self.capsules.session(&id, admitted.author, access).await?;
+        Ok(match &caller.project {
+            Some(project) => session.in_project(Arc::new(GitProject::at(project))),
+            None => session,
+        })
+    }
+}
+
+impl Admitted {
+    /// The capsule of this name, or the only one. What is out of reach does not exist.
+    fn choose(&self, capsule: Option<&str>) -> Result<&(CapsuleInfo, Access), CapsuleFailure> {
+        let Some(asked) = capsule else {
+            return match self.reached.as_slice() {
+                [only] => Ok(only),
+                several => {
+                    let choices: Vec<_> = several.iter().map(|(info, _)| info.clone()).collect();
+                    Err(CapsuleFailure::capsule_required(&choices, !self.is_share))
+                }
+            };
+        };
+        let name = asked.strip_prefix("capsol://").unwrap_or(asked);
+        let by_id = self.reached.iter().find(|(info, _)| info.id == name);
+        let by_name = || self.reached.iter().find(|(info, _)| info.name.eq_ignore_ascii_case(name));
+        by_id
+            .or_else(by_name)
+            .ok_or_else(|| RegistryError::NotFound { name: asked.to_owned() }.into())
+    }
+
+    /// Passes when the caller is no share.
+    fn require_machine(&self, what: &str) -> Result<(), CapsuleFailure> {
+        if self.is_share { Err(CapsuleFailure::owner_of_machine_only(what)) } else { Ok(()) }
+    }
+}
+
+#[async_trait]
+impl CapsuleDesk for LocalDesk {
+    async fn ask(&self, request: CapsuleRequest) -> Answer {
+        use CapsuleOperation as Do;
+        let CapsuleRequest { caller, capsule, operation } = request;
+        let capsule = capsule.as_deref();
+        match operation {
+            Do::ListCapsules { with_counts } => self.list_capsules(&caller, with_counts).await,
+            Do::CreateCapsule { name, description, visibility } => {
+                self.create_capsule(&caller, name, description, visibility).await
+            }
+            Do::UpdateCapsule { name, description, visibility } => {
+                self.update_capsule(&caller, capsule, name, description, visibility).await
+            }
+            Do::DeleteCapsule => self.delete_capsule(&caller, capsule).await,
+            Do::Discover => Ok(self.discover()),
+            Do::Shares => self.shares(&caller, capsule),
+            Do::AddShare { name, role, uri_prefixes, denied_prefixes, expires_at } => {
+                let scope = shares::scope(&uri_prefixes, &denied_prefixes)?;
+                self.add_share(&caller, capsule, name, Access { role, scope }, expires_at).await
+            }
+            Do::RevokeShare { id } => self.revoke_share(&caller, &id).await,
+            Do::OpenShare { token } => self.open_share(&caller, &token),
+            Do::Export { path, form } => self.export(&caller, capsule, &path, form).await,
+            Do::Import { path, form } => self.import(&caller, capsule, &path, form).await,
+            Do::Verify => self.verify(&caller, capsule).await,
+            Do::AuditVerify => self.verify_audit(&caller, capsule).await,
+            Do::AuditTail { limit } => {
+                let filter = super::AuditFilter { limit, ..super::AuditFilter::default() };
+                self.query_audit(&caller, capsule, filter).await
+            }
+            Do::AuditQuery(filter) => self.query_audit(&caller, capsule, filter).await,
+            inside => self.inside(&self.session(&caller, capsule).await?, &caller, inside).await,
+        }
+    }
+
+    async fn changes(&self, caller: CapsuleCaller) -> Result<CapsuleChanges, CapsuleFailure> {
+        Ok(self.listen(caller))
+    }
+}
+
+impl LocalDesk {
+    /// Does what concerns the entries, signals and memory of one capsule.
+    async fn inside(
+        &self,
+        session: &CapsuleSession,
+        caller: &CapsuleCaller,
+        operation: CapsuleOperation,
+    ) -> Answer {
+        use CapsuleOperation as Do;
+        match operation {
+            Do::Overview => reading::overview(session).await,
+            Do::Read { uri, version, body } => reading::read(session, &uri, version, body).await,
+            Do::List(query) => reading::list(session, query).await,
+            Do::Search(query) => reading::search(session, query).await,
+            Do::History { uri } => reading::history(session, &uri).await,
+            Do::Diff { uri, from, to } => reading::diff(session, &uri, from, to).await,
+            Do::Prompts => reading::prompts(session).await,
+            Do::Prompt { name, arguments } => reading::prompt(session, &name, arguments).await,
+            Do::ReadBlob { uri, version } => reading::read_blob(session, &uri, version).await,
+            Do::Schemes => reading::schemes(session).await,
+            Do::AddScheme { scheme } => writing::add_scheme(session, scheme).await,
+            Do::RemoveScheme { name } => writing::remove_scheme(session, &name).await,
+            Do::Write(write) => writing::write(session, caller, write).await,
+            Do::Restore { uri, version, if_version } => {
+                writing::restore(session, &uri, version, if_version).await
+            }
+            Do::Delete { uri, if_version } => writing::delete(session, &uri, if_version).await,
+            Do::Deleted => writing::deleted(session).await,
+            Do::Purge { uri } => writing::purge(session, &uri).await,
+            Do::CollectBlobs => writing::collect_blobs(session).await,
+            Do::SendSignal { kind, text, uri, to, data } => {
+                signals::send(session, kind, text, uri, to, data).await
+            }
+            Do::PollSignals { after, kinds, limit } => {
+                signals::poll(session, after, kinds, limit).await
+            }
+            Do::Acknowledge { signal } => signals::acknowledge(session, &signal).await,
+            Do::MemoryGet { key } => memory::get(session, &key).await,
+            Do::MemorySet { key, value } => memory::set(session, &key, &value).await,
+            Do::MemoryDelete { key } => memory::delete(session, &key).await,
+            Do::MemoryList => memory::list(session).await,
+            Do::MemorySearch { query } => memory::search(session, &query).await,
+            other => Err(CapsuleFailure::invalid(format!("`{}` takes no capsule", other.name()))),
+        }
+    }
+}
+
+/// An answer about one capsule: its id, and what the operation gave.
+fn answer(session: &CapsuleSession, given: &impl Serialize) -> Answer {
+    let mut fields = Map::new();
+    fields.insert("capsule".to_owned(), session.capsule().id.clone().into());
+    match serde_json::to_value(given) {
+        Ok(Value::Object(given)) => fields.extend(given),
+        Ok(_) | Err(_) => {
+            return Err(CapsuleFailure::new("internal", "the answer is no object"));
+        }
+    }
+    Ok(Value::Object(fields))
+}
+
+/// Reads an address. A text that is none is recorded as a failed call.
+async fn address(
+    session: &CapsuleSession,
+    action: &'static str,
+    uri: &str,
+) -> Result<EntryUri, CapsuleFailure> {
+    refused_if_bad(session, action, EntryUri::parse(uri).map_err(StoreError::from)).await
+}
+
+/// Reads a prefix, if there is one.
+async fn prefix(
+    session: &CapsuleSession,
+    action: &'static str,
+    text: Option<&str>,
+) -> Result<Option<Prefix>, CapsuleFailure> {
+    let parsed = text.map(Prefix::parse).transpose().map_err(StoreError::from);
+    refused_if_bad(session, action, parsed).await
+}
+
+/// Records input that did not get as far as the store.
+async fn refused_if_bad<T>(
+    session: &CapsuleSession,
+    action: &'static str,
+    parsed: Result<T, StoreError>,
+) -> Result<T, CapsuleFailure> {
+    match parsed {
+        Ok(parsed) => Ok(parsed),
+        Err(error) => {
+            session.note_failure(action, &error).await?;
+            Err(error.into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

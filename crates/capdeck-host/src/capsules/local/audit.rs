@@ -1,0 +1,106 @@
+//! What the audit of a capsule says, and whether its files are whole.
+
+use std::{io, path::PathBuf};
+
+use capdeck_capsule::{
+    AuditQuery, CapsuleSession, Prefix, Role, StoreError, query_audit, verify_audit,
+};
+use serde_json::json;
+
+use super::{Answer, LocalDesk, answer};
+use crate::capsules::{AuditFilter, CapsuleCaller, CapsuleFailure};
+
+/// Lines that are answered with when no number is said.
+const USUAL: usize = 50;
+/// Lines of one answer.
+const MOST: usize = 10_000;
+
+impl LocalDesk {
+    /// Reads every file of the capsule. The report names places, so it is for those who see all of them.
+    pub(super) async fn verify(&self, caller: &CapsuleCaller, capsule: Option<&str>) -> Answer {
+        let session = self.owner(caller, capsule, "verify").await?;
+        if !session.access().scope.is_all() {
+            return Err(CapsuleFailure::new(
+                "forbidden_scope",
+                "only an access to the whole capsule can verify it",
+            ));
+        }
+        let report = self.capsules.store(&session.capsule().id).await?.verify().await?;
+        let mut fields = json!(report);
+        if let Some(fields) = fields.as_object_mut() {
+            fields.insert("clean".to_owned(), report.is_clean().into());
+        }
+        answer(&session, &fields)
+    }
+
+    pub(super) async fn verify_audit(
+        &self,
+        caller: &CapsuleCaller,
+        capsule: Option<&str>,
+    ) -> Answer {
+        let session = self.owner(caller, capsule, "audit.verify").await?;
+        let folder = self.logs(&session)?;
+        let report = blocking(move || verify_audit(&folder, "")).await?;
+        answer(&session, &report)
+    }
+
+    /// The last lines that fit, oldest first, without those about what the caller does not reach.
+    pub(super) async fn query_audit(
+        &self,
+        caller: &CapsuleCaller,
+        capsule: Option<&str>,
+        filter: AuditFilter,
+    ) -> Answer {
+        let session = self.owner(caller, capsule, "audit.query").await?;
+        let folder = self.logs(&session)?;
+        let AuditFilter {
+            since,
+            until,
+            agent,
+            principal,
+            action,
+            prefix,
+            outcome,
+            after_seq,
+            limit,
+        } = filter;
+        let prefix = prefix.as_deref().map(Prefix::parse).transpose().map_err(StoreError::from)?;
+        let query =
+            AuditQuery { since, until, agent, principal, action, prefix, outcome, after_seq };
+        let most = if limit == 0 { USUAL } else { limit.min(MOST) };
+        let mut lines = blocking(move || query_audit(&folder, "", &query, most)).await?;
+        let scope = &session.access().scope;
+        lines.retain(|line| line.uri.as_ref().is_none_or(|uri| scope.reaches(uri)));
+        answer(&session, &json!({ "lines": lines }))
+    }
+
+    /// The capsule for a caller who owns it. Recorded either way.
+    async fn owner(
+        &self,
+        caller: &CapsuleCaller,
+        capsule: Option<&str>,
+        action: &'static str,
+    ) -> Result<CapsuleSession, CapsuleFailure> {
+        let session = self.session(caller, capsule).await?;
+        let role = session.access().role;
+        let refused =
+            StoreError::ForbiddenRole { role, needed: Role::Owner, action: "read the audit" };
+        let judged = if role == Role::Owner { Ok(()) } else { Err(refused) };
+        session.recorded(action, judged).await?;
+        Ok(session)
+    }
+
+    fn logs(&self, session: &CapsuleSession) -> Result<PathBuf, CapsuleFailure> {
+        Ok(self.capsules.root(&session.capsule().id)?.join("logs"))
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, CapsuleFailure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
+    done.map_err(|error| {
+        CapsuleFailure::new("io_failed", format!("cannot read the audit: {error}"))
+    })
+}

@@ -1,0 +1,81 @@
+//! Capsules as a whole: which there are, and making, changing and deleting them.
+
+use capdeck_capsule::{CapsuleUpdate, Store as _, Visibility};
+use serde_json::{Map, Value, json};
+
+use super::{Answer, LocalDesk};
+use crate::capsules::CapsuleCaller;
+
+impl LocalDesk {
+    /// Every capsule that the caller reaches, with what it may do there.
+    pub(super) async fn list_capsules(&self, caller: &CapsuleCaller, with_counts: bool) -> Answer {
+        let mut listed = Vec::new();
+        for (info, access) in self.admit(caller).reached {
+            let mut fields = Map::new();
+            for part in [json!(info), json!(access)] {
+                if let Value::Object(part) = part {
+                    fields.extend(part);
+                }
+            }
+            if with_counts {
+                let counts = self.capsules.store(&info.id).await?.counts(&access.scope).await?;
+                let entries: usize = counts.iter().map(|scheme| scheme.entries).sum();
+                fields.insert("entries".to_owned(), entries.into());
+            }
+            listed.push(fields);
+        }
+        Ok(json!({ "capsules": listed }))
+    }
+
+    pub(super) async fn create_capsule(
+        &self,
+        caller: &CapsuleCaller,
+        name: String,
+        description: Option<String>,
+        visibility: Option<Visibility>,
+    ) -> Answer {
+        self.admit(caller).require_machine("make capsules")?;
+        let new = CapsuleUpdate { name: Some(name), description, visibility };
+        let info = self.capsules.create(new).await?;
+        self.hub.capsules_changed();
+        Ok(json!(info))
+    }
+
+    pub(super) async fn update_capsule(
+        &self,
+        caller: &CapsuleCaller,
+        capsule: Option<&str>,
+        name: Option<String>,
+        description: Option<String>,
+        visibility: Option<Visibility>,
+    ) -> Answer {
+        let admitted = self.admit(caller);
+        let id = &admitted.choose(capsule)?.0.id;
+        admitted.require_machine("change a capsule")?;
+        let info =
+            self.capsules.update(id, CapsuleUpdate { name, description, visibility }).await?;
+        self.hub.capsules_changed();
+        Ok(json!(info))
+    }
+
+    pub(super) async fn delete_capsule(
+        &self,
+        caller: &CapsuleCaller,
+        capsule: Option<&str>,
+    ) -> Answer {
+        let admitted = self.admit(caller);
+        let id = &admitted.choose(capsule)?.0.id;
+        admitted.require_machine("delete a capsule")?;
+        let info = self.capsules.delete(id).await?;
+        self.hub.capsules_changed();
+        Ok(json!(info))
+    }
+
+    /// What anyone may learn of capsules that want to be found, and nothing else of them.
+    pub(super) fn discover(&self) -> Value {
+        let all = self.capsules.list();
+        let found = all.iter().filter(|info| info.visibility == Visibility::Discoverable);
+        let shown = found.map(|info| json!({ "name": info.name, "description": info.description }));
+        json!({ "capsules": shown.collect::<Vec<_>>() })
+    }
+}
