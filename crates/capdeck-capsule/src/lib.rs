@@ -63,8 +63,9 @@ pub use share::{NewShare, Share, ShareToken};
 pub use signal::{MOST_POLLED, NewSignal, PollRequest, Signal, SignalPage};
 pub use store::{Blob, Collected, Deleted, MemoryItem, SchemeCount, Store};
 pub use transfer::{
-    ExportReport, ImportReport, ImportedFile, SkippedFile, export_folder, export_git_stream,
-    export_tar, import_file, import_folder, import_skills,
+    Existing, ExportForm, ExportReport, ImportForm, ImportMode, ImportOutcome, ImportReport,
+    ImportRequest, ImportedFile, SkippedFile, export, export_folder, export_git_stream, export_tar,
+    import,
 };
 pub use trust::{
     AnchorReport, AnchorState, Bands, CheckedAnchor, GitProject, Project, age_in_words, neutralise,

@@ -127,7 +127,6 @@ impl Settings {
     }
 
     /// The way to the capsules for a short command. Needs no deck.
-    #[expect(dead_code, reason = "for the commands about capsules")]
     pub(crate) fn capsules(&self) -> SharedDesk {
         self.desk(Standing::Passing)
     }
