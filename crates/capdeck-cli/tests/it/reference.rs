@@ -19,6 +19,7 @@ Stdout is data, stderr is for people. Every command that prints data takes `--js
 | 1 | the request failed |
 | 2 | wrong usage, or a set-up that cannot be read |
 | 3 | sign-in needed |
+| 4 | somebody else wrote the entry of a capsule first |
 | 255 | a bug in capdeck |
 
 | variable | meaning |
@@ -37,6 +38,7 @@ Stdout is data, stderr is for people. Every command that prints data takes `--js
 | `CAPLETS_CONFIG`, `CAPLETS_PROJECT_CONFIG` | the `config.json` of an existing Caplets set-up |
 | `CAPLETS_ENCRYPTION_KEY`, `CAPLETS_ENCRYPTION_KEY_FILE` | the key of an existing Caplets set-up, used for the vault |
 | `CMP_TOOL_PATH` | more CMP tools: the folders of single tools, separated by `:` |
+| `VISUAL`, else `EDITOR` | the editor of `capsule edit` |
 | `NO_COLOR` | no colours |
 ";
 
