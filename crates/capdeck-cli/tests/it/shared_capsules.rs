@@ -3,7 +3,7 @@
 use capdeck_host::{
     Author, CapsuleCaller, CapsuleDesk as _, CapsuleOperation, LocalDesk, StoreOptions,
 };
-use capdeck_test::{Capdeck, StdioClient, TestDirs};
+use capdeck_test::{StdioClient, TestDirs};
 use serde_json::{Value, json};
 
 use crate::capdeck;

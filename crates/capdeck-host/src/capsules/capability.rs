@@ -6,7 +6,7 @@ use std::sync::Arc;
 use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_capsule::Author;
 use capdeck_catalog::{Discovery, Tool, sha256_hex};
-use capdeck_definition::{Backend, CapabilityId, Definition, Layer, Source};
+use capdeck_definition::{Backend, CapabilityId, Definition, Layer, Shadowing, Source};
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
@@ -33,6 +33,8 @@ pub(crate) fn definition(desk: Option<&Arc<dyn CapsuleDesk>>) -> Option<Arc<Defi
         name: "Capsules".to_owned(),
         description: DESCRIPTION.to_owned(),
         tags: tags.map(str::to_owned).into(),
+        // A host that is attached to this one has capsules of its own, and those come first there.
+        shadowing: Shadowing::Allow,
         fingerprint: sha256_hex(CAPSULES),
         ..Definition::new(id, Backend::Capsules, source)
     }))
