@@ -3,7 +3,7 @@
 use capdeck_host::{
     Author, CapsuleCaller, CapsuleDesk as _, CapsuleOperation, LocalDesk, StoreOptions,
 };
-use capdeck_test::{Capdeck, StdioClient, TestDirs};
+use capdeck_test::{StdioClient, TestDirs};
 use serde_json::{Value, json};
 
 use crate::capdeck;
@@ -49,7 +49,7 @@ fn write(agent: &mut StdioClient, uri: &str, content: &str) -> Value {
 
 fn body(agent: &mut StdioClient, uri: &str) -> String {
     let read = call(agent, "capsol_read", json!({ "uri": uri }));
-    read["structuredContent"]["body"].as_str().unwrap_or_else(|| panic!("{read}")).to_owned()
+    read["structuredContent"]["body"].as_str().expect("the entry is read").to_owned()
 }
 
 #[test]
