@@ -5,6 +5,7 @@ mod add;
 mod approvals;
 mod artifacts;
 mod attach;
+mod attach_passage;
 mod auth;
 mod budget;
 mod call;
