@@ -221,7 +221,7 @@ impl ToolQuestion<'_> {
             "policyBecause": because(ruling),
         });
         let ids = self.catalog.with_sets(capability);
-        if self.catalog.parts().shelved.has(&ids, name) {
+        if self.catalog.parts().is_shelved(capability, &ids, name) {
             account["requiredBySkill"] = json!(false);
         }
         if let Some(reason) = self.review.held.get(name) {

@@ -12,6 +12,7 @@ mod call;
 mod canary;
 mod canary_apis;
 mod capability_file;
+mod capability_layers;
 mod chaos;
 mod check;
 mod cmp;
