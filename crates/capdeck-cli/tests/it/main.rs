@@ -40,6 +40,7 @@ mod search;
 mod serve;
 mod setup;
 mod sh;
+mod sh_edges;
 mod stale;
 mod terminal;
 mod trust;
