@@ -337,6 +337,8 @@ fn bad_input_is_told_and_nothing_is_touched() {
     refused(&dirs, &["write", "team", "docs://b", "--patch", "{}"], 2, "USAGE");
     refused(&dirs, &["write", "team", "docs://b", "--commit", "HEAD; rm"], 2, "INVALID_INPUT");
     refused(&dirs, &["write", "team", "docs://b", "--risk-class", "harmless"], 2, "USAGE");
+    let without = run(&dirs, &["capsule", "write", "team", "docs://Case"]);
+    assert!(without.code == Some(2) && without.stderr.contains("no content"), "{without:?}");
     refused(&dirs, &["read", "team", "docs://none"], 1, "NOT_FOUND");
     refused(&dirs, &["read", "nobody", "docs://none"], 1, "NOT_FOUND");
     refused(&dirs, &["new", "team"], 1, "EXISTS");
