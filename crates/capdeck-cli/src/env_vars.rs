@@ -34,6 +34,8 @@ pub(crate) struct EnvVars {
     pub(crate) data_dir: Option<PathBuf>,
     /// `CAPSOL_SCHEMES`.
     pub(crate) capsule_schemes: Option<String>,
+    /// `VISUAL`, else `EDITOR`: a command line.
+    pub(crate) editor: Option<String>,
     /// `CAPDECK_HOST`.
     pub(crate) host: Option<String>,
     /// `CAPDECK_PORT`.
@@ -93,6 +95,7 @@ impl EnvVars {
             cache_dir: path("CAPDECK_CACHE_DIR"),
             data_dir: path("CAPDECK_DATA_DIR").or_else(|| path("CAPSOL_DATA_DIR")),
             capsule_schemes: text("CAPSOL_SCHEMES"),
+            editor: text("VISUAL").or_else(|| text("EDITOR")),
             host: text("CAPDECK_HOST"),
             port: text("CAPDECK_PORT"),
             public_url: text("CAPDECK_PUBLIC_URL"),

@@ -324,14 +324,18 @@ fn check_arguments(
     })
 }
 
-fn count(capability: &str, outcome: &str, elapsed: Duration) {
-    let labels = [("capability", capability.to_owned()), ("outcome", outcome.to_owned())];
+fn count(capability: &str, outcome: &'static str, elapsed: Duration) {
+    let capability = metrics::SharedString::from(capability.to_owned());
+    let labels = [("capability", capability), ("outcome", outcome.into())];
     metrics::counter!("capdeck_calls_total", &labels).increment(1);
     metrics::histogram!("capdeck_call_seconds", &labels).record(elapsed);
 }
 
-/// Reads only as far as needed to know whether the tool itself reported an error.
+/// Whether the tool itself reported an error. Most results do not even hold the word and are not read.
 pub(crate) fn is_tool_error(result: &RawValue) -> bool {
+    if !result.get().contains("isError") {
+        return false;
+    }
     #[derive(serde::Deserialize)]
     struct Flag {
         #[serde(default, rename = "isError")]

@@ -74,8 +74,8 @@ pub use capdeck_backend::{
     vault_holder,
 };
 pub use capdeck_capsule::{
-    AuditOutcome, Author, Change, ChangeKind, Format, Mode, Origin, PatchStep, RiskClass, Role,
-    Scheme, SchemeError, StoreOptions, Visibility,
+    AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode, Mode, Origin,
+    PatchStep, RiskClass, Role, Scheme, SchemeError, StoreOptions, Visibility, age_in_words,
 };
 pub use capdeck_catalog::{RawObject, sha256_hex};
 pub use capdeck_definition::{CapabilityId, Exposure, RemoteCapability};

@@ -2,19 +2,23 @@
 
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
-use notify::{RecommendedWatcher, RecursiveMode};
-use notify_debouncer_full::{
-    DebounceEventResult, DebouncedEvent, Debouncer, RecommendedCache, new_debouncer,
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout, timeout_at},
 };
-use tokio::sync::mpsc;
 
 use crate::{Host, pins::APPROVED};
 
 /// Files are read again once they have been quiet for this long.
 const QUIET: Duration = Duration::from_millis(250);
+
+/// Files that never come to rest are read again after this time.
+const RESTLESS: Duration = Duration::from_secs(2);
 
 /// Files of the state folder that say what a person decided.
 const DECISIONS: [&str; 3] = ["trust.json", "setup.json", APPROVED];
@@ -27,29 +31,30 @@ pub struct WatchError(#[from] notify::Error);
 impl Host {
     /// Follows file changes in the background until the host is closed.
     pub fn watch(&self) -> Result<(), WatchError> {
-        let (changed, mut changes) = mpsc::unbounded_channel();
+        let changes = Arc::new(Notify::new());
         let state_dir = self.settings().state_dir.clone();
         if let Some(folder) = state_dir.join(APPROVED).parent() {
             // A folder can only be watched once it exists; without it, approvals are seen at the next use.
             drop(std::fs::create_dir_all(folder));
         }
-        let mut debouncer = new_debouncer(QUIET, None, move |events: DebounceEventResult| {
-            let matters = |event: &DebouncedEvent| {
-                !event.kind.is_access()
-                    && event.paths.iter().any(|path| !is_own_record(path, &state_dir))
+        let changed = changes.clone();
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            let matters = |event: Event| {
+                event.need_rescan()
+                    || !event.kind.is_access()
+                        && event.paths.iter().any(|path| !is_own_record(path, &state_dir))
             };
-            if events.is_ok_and(|events| events.iter().any(matters)) {
-                // The receiver is gone only while the host closes.
-                changed.send(()).ok();
+            if event.is_ok_and(matters) {
+                changed.notify_one();
             }
         })?;
         let mut watched = Vec::new();
-        follow(&mut debouncer, &mut watched, self.watch_list());
+        follow(&mut watcher, &mut watched, self.watch_list());
         let host = self.clone();
         tokio::spawn(async move {
             loop {
                 tokio::select! {
-                    change = changes.recv() => if change.is_none() { return },
+                    () = come_to_rest(&changes) => {}
                     () = host.0.stop.cancelled() => return,
                 }
                 loop {
@@ -60,7 +65,7 @@ impl Host {
                         tracing::error!(%error, "reading the deck again ended by a bug");
                     }
                     // What changed in a new folder before it was watched is seen by reading once more.
-                    if !follow(&mut debouncer, &mut watched, host.watch_list()) {
+                    if !follow(&mut watcher, &mut watched, host.watch_list()) {
                         break;
                     }
                 }
@@ -83,6 +88,14 @@ impl Host {
     }
 }
 
+/// Waits for a change, and then for the end of the changes that come with it.
+async fn come_to_rest(changes: &Notify) {
+    changes.notified().await;
+    let end = Instant::now() + RESTLESS;
+    let another = || timeout(QUIET, changes.notified());
+    while let Ok(Ok(())) = timeout_at(end, another()).await {}
+}
+
 /// True for what the host itself writes beside the decisions: following that would be following itself.
 fn is_own_record(path: &Path, state_dir: &Path) -> bool {
     path.starts_with(state_dir) && !DECISIONS.iter().any(|name| path.ends_with(name))
@@ -95,7 +108,7 @@ fn nearest_existing(path: &Path) -> Option<PathBuf> {
 
 /// Watches what is wanted and nothing else. True when something was not watched before.
 fn follow(
-    debouncer: &mut Debouncer<RecommendedWatcher, RecommendedCache>,
+    watcher: &mut RecommendedWatcher,
     watched: &mut Vec<PathBuf>,
     mut wanted: Vec<PathBuf>,
 ) -> bool {
@@ -104,10 +117,10 @@ fn follow(
     let mut added = false;
     for path in watched.iter().filter(|path| !wanted.contains(path)) {
         // A folder that is gone is no longer watched anyway.
-        drop(debouncer.unwatch(path));
+        drop(watcher.unwatch(path));
     }
     for path in wanted.iter().filter(|path| !watched.contains(path)) {
-        match debouncer.watch(path, RecursiveMode::NonRecursive) {
+        match watcher.watch(path, RecursiveMode::NonRecursive) {
             Ok(()) => added = true,
             Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "the folder cannot be watched");

@@ -17,6 +17,7 @@ mod input_required;
 mod legacy_sse;
 mod listening;
 mod modern;
+mod pulse;
 mod request_head;
 mod request_options;
 mod result_type;

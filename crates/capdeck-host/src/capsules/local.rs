@@ -149,7 +149,9 @@ impl CapsuleDesk for LocalDesk {
             Do::RevokeShare { id } => self.revoke_share(&caller, &id).await,
             Do::OpenShare { token } => self.open_share(&caller, &token),
             Do::Export { path, form } => self.export(&caller, capsule, &path, form).await,
-            Do::Import { path, form } => self.import(&caller, capsule, &path, form).await,
+            Do::Import { path, form, existing, mode } => {
+                self.import(&caller, capsule, &path, form, existing, mode).await
+            }
             Do::Verify => self.verify(&caller, capsule).await,
             Do::AuditVerify => self.verify_audit(&caller, capsule).await,
             Do::AuditTail { limit } => {

@@ -3,7 +3,9 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-use capdeck_capsule::{AuditOutcome, PatchStep, RiskClass, Role, Scheme, Visibility};
+use capdeck_capsule::{
+    AuditOutcome, Existing, ImportMode, PatchStep, RiskClass, Role, Scheme, Visibility,
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -158,15 +160,20 @@ pub enum CapsuleOperation {
         token: String,
     },
     Verify,
-    /// Writes to a path of the machine: `{path, entries, bytes}`.
+    /// Writes to a path of the machine: `{path, entries, blobs, bytes}`.
     Export {
         path: PathBuf,
         form: ExportForm,
     },
-    /// Reads from a path of the machine: `{written: [{file, uri, version}], skipped: [{file, reason}]}`.
+    /// Reads from a path of the machine: `{schemes: [name…], entries: [{file, uri, version, outcome}],
+    /// skipped: [{file, reason}]}`.
     Import {
         path: PathBuf,
         form: ImportForm,
+        #[serde(default)]
+        existing: Existing,
+        #[serde(default)]
+        mode: ImportMode,
     },
     AuditVerify,
     AuditTail {
@@ -302,6 +309,8 @@ pub enum ExportForm {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportForm {
+    /// What an export wrote, as a folder or as a tar archive.
+    Export,
     /// One file, to this address.
     File { uri: String },
     /// The files of a folder, to this scheme.

@@ -57,8 +57,9 @@ impl CallOut for Bridge {
         let _ends_with_the_run = cancel.clone().drop_guard();
         let context = CallContext { cancel, ..self.context.clone() };
         let (session, manner) = (self.session.clone(), self.manner.clone());
-        let work = tokio::spawn(async move { answer(&session, &call, manner, &context).await });
-        work.await.unwrap_or_else(|error| {
+        // Boxed first: the runtime moves what it is given several times, and this is large.
+        let work = Box::pin(async move { answer(&session, &call, manner, &context).await });
+        tokio::spawn(work).await.unwrap_or_else(|error| {
             let bug = CallError::new(ErrorCode::InternalError, error.to_string());
             CallAnswer::failed(failure::of(&bug))
         })

@@ -13,7 +13,8 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ClientError, ClientHandler, call::Call, tool_headers::ToolHeaders, transport::Transport,
+    ClientError, ClientHandler, call::Call, pulse::Pulse, tool_headers::ToolHeaders,
+    transport::Transport,
 };
 use crate::{
     Incoming, Malformed, Message, RawObject, RequestId, RpcError, encode, raw,
@@ -35,6 +36,7 @@ const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 pub(super) struct Hub {
     handler: Arc<dyn ClientHandler>,
     calls: Mutex<HashMap<u64, Arc<Call>>>,
+    pulse: Pulse,
     server_requests: Mutex<HashMap<RequestId, CancellationToken>>,
     ended: OnceLock<String>,
     stop: CancellationToken,
@@ -64,6 +66,7 @@ impl Hub {
         Arc::new(Self {
             handler,
             calls: Mutex::default(),
+            pulse: Pulse::default(),
             server_requests: Mutex::default(),
             ended: OnceLock::new(),
             stop: CancellationToken::new(),
@@ -95,6 +98,7 @@ impl Hub {
     }
 
     pub(super) fn add_call(&self, call: Arc<Call>) {
+        self.pulse.note();
         self.calls.lock().insert(call.id, call);
     }
 

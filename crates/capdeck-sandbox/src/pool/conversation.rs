@@ -133,7 +133,13 @@ impl<'a> Conversation<'a> {
     async fn talk(&mut self, worker: &mut WorkerProcess) -> io::Result<()> {
         worker.queue(&ToWorker::Run(Box::new(self.request())))?;
         let mut answering = false;
+        // One timer for the whole run: setting it anew for every frame costs more than the frame.
+        let late = sleep_until(self.deadline);
+        tokio::pin!(late);
         loop {
+            if late.deadline() != self.deadline {
+                late.as_mut().reset(self.deadline);
+            }
             let is_waiting = self.held > 0 && self.under_way.is_empty();
             let step = tokio::select! {
                 biased;
@@ -146,7 +152,7 @@ impl<'a> Conversation<'a> {
                     self.hold_clock(worker)?;
                     continue;
                 }
-                () = sleep_until(self.deadline), if self.still.is_none() => {
+                () = &mut late, if self.still.is_none() => {
                     worker.kill().await;
                     self.end_late();
                     return Ok(());

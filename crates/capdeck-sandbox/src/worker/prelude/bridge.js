@@ -39,10 +39,9 @@ function send(capability, method, args, asResult, tool) {
     const place = new Error();
     waiting[id] = (ok, data, meta) => {
       const value = data === undefined ? undefined : parse(data);
-      const facts = meta === undefined ? undefined : parse(meta);
       if (asResult) {
         const result = ok ? { ok: true, data: value } : { ok: false, error: value };
-        if (facts !== undefined) result.meta = facts;
+        if (meta !== undefined) result.meta = parse(meta);
         resolve(result);
       } else if (ok) {
         resolve(value);

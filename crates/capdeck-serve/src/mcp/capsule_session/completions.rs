@@ -70,8 +70,8 @@ async fn argument_values(
         .iter()
         .find(|one| one["name"] == prompt)
         .ok_or_else(|| RpcError::invalid_params(format!("there is no prompt `{prompt}`")))?;
-    let declared = prompt["arguments"].as_array().into_iter().flatten();
-    let declared = declared.filter(|one| one["name"] == argument).next().ok_or_else(|| {
+    let mut declared = prompt["arguments"].as_array().into_iter().flatten();
+    let declared = declared.find(|one| one["name"] == argument).ok_or_else(|| {
         RpcError::invalid_params(format!("the prompt has no argument `{argument}`"))
     })?;
     let values = declared["values"].as_array().into_iter().flatten();

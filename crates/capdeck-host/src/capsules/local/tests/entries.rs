@@ -160,7 +160,7 @@ async fn blobs_travel_in_base64() {
     let bad = WriteBlob::Bytes { data: "!".to_owned(), mime: mime() };
     assert_eq!(desk.code(with(bad)).await, "invalid_input");
     desk.ask(None, with(WriteBlob::Remove)).await.unwrap();
-    assert_eq!(desk.code(reading).await, "not_found");
+    assert_eq!(desk.code(reading).await, "invalid_input");
     assert_eq!(desk.ask(None, CapsuleOperation::CollectBlobs).await.unwrap()["kept"], 1);
 }
 

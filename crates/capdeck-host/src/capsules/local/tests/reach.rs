@@ -1,6 +1,6 @@
 //! Which capsule is meant, and what of it a caller reaches. What is hidden looks like what does not exist.
 
-use capdeck_capsule::{ChangeKind, Role};
+use capdeck_capsule::{ChangeKind, Existing, ImportMode, Role};
 
 use super::*;
 use crate::capsules::{AuditFilter, CapsuleChange, ExportForm, ImportForm};
@@ -126,7 +126,12 @@ async fn a_share_has_its_own_memory_and_never_the_machine() {
     let path = desk.folder.path().join("out");
     for operation in [
         CapsuleOperation::Export { path: path.clone(), form: ExportForm::Folder },
-        CapsuleOperation::Import { path: path.clone(), form: ImportForm::Skills },
+        CapsuleOperation::Import {
+            path: path.clone(),
+            form: ImportForm::Skills,
+            existing: Existing::default(),
+            mode: ImportMode::default(),
+        },
         CapsuleOperation::Shares,
         CapsuleOperation::RevokeShare { id: other.id.clone() },
         CapsuleOperation::OpenShare { token: other.token.clone() },

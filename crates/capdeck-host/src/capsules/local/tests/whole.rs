@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use capdeck_capsule::Visibility;
+use capdeck_capsule::{Existing, ImportMode, Visibility};
 
 use super::*;
 use crate::capsules::{AuditFilter, ExportForm, ImportForm};
@@ -59,15 +59,16 @@ async fn capsules_are_carried_in_files() {
     desk.ask(None, create("Other")).await.unwrap();
     let import = |name: &str, form| {
         let path = folder.join(name);
-        CapsuleOperation::Import { path, form }
+        let (existing, mode) = (Existing::default(), ImportMode::default());
+        CapsuleOperation::Import { path, form, existing, mode }
     };
     let scheme = "docs".to_owned();
     let into = import("files/docs", ImportForm::Folder { scheme });
     let taken = desk.ask(Some("other"), into).await.unwrap();
-    assert_eq!(uris(&taken, "written"), ["docs://a/b"]);
+    assert_eq!(uris(&taken, "entries"), ["docs://a/b"]);
     let uri = "guidance://agents".to_owned();
     let one = import("files/docs/a/b.md", ImportForm::File { uri });
-    assert_eq!(desk.ask(Some("other"), one).await.unwrap()["written"][0]["version"], 1);
+    assert_eq!(desk.ask(Some("other"), one).await.unwrap()["entries"][0]["version"], 1);
     let bad = import("files", ImportForm::File { uri: "agents".to_owned() });
     assert_eq!(desk.ask(Some("other"), bad).await.unwrap_err().code, "invalid_uri");
     let nowhere = import("nowhere", ImportForm::Skills);
