@@ -274,8 +274,8 @@ impl Capsules {
 
     /// The share with this id, while it opens something.
     pub fn share(&self, id: &str) -> Option<Share> {
-        let now = self.0.options.clock.now();
-        self.0.shares.all().into_iter().find(|share| share.id == id && share.is_live(now))
+        let now = self.inner.options.clock.now();
+        self.inner.shares.all().into_iter().find(|share| share.id == id && share.is_live(now))
     }
 
     /// The folder of a capsule's files, for tools that read them: export, verification, the audit.

@@ -131,6 +131,11 @@ impl Store for FileStore {
         self.run(move |engine| engine.write(write, &author)).await
     }
 
+    async fn rehearse(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
+        let author = author.clone();
+        self.run(move |engine| engine.rehearse(write, &author)).await
+    }
+
     async fn restore(
         &self,
         uri: &EntryUri,

@@ -2,6 +2,7 @@
 
 mod messages;
 mod prompts;
+mod skills;
 mod writing;
 
 use std::{future::poll_fn, sync::Arc, task::Poll};
@@ -9,6 +10,7 @@ use std::{future::poll_fn, sync::Arc, task::Poll};
 use serde::Serialize;
 
 pub use prompts::{Prompt, PromptArgument};
+pub use skills::Skill;
 
 use crate::{
     Access, AnchorReport, AuditMode, Author, Bands, Blob, CapsuleInfo, Changes, Clock, Entry,
@@ -218,7 +220,7 @@ impl CapsuleSession {
         let (project, now) = (self.project.clone(), self.clock.now());
         let rendered = move || {
             let anchors = AnchorReport::of(&entry.meta, project.as_deref());
-            let text = Bands { entry: &entry, anchors: &anchors, now }.render();
+            let text = Bands { entry: &entry, anchors: &anchors, now: Some(now) }.render();
             ReadEntry { entry, anchors, text }
         };
         match &self.project {

@@ -55,6 +55,20 @@ impl Engine {
             .and_then(|draft| self.persist(draft, &scheme, author))
     }
 
+    /// What [`Self::write`] would answer now, repeated requests aside.
+    pub(crate) fn rehearse(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
+        self.writable()?;
+        check_fields(&write)?;
+        let scheme = self.scheme(&write.uri)?;
+        self.check_twin(&write.uri)?;
+        let current = self.current(&write.uri);
+        let body = self.new_body(&write, &scheme, current.as_deref())?;
+        let draft = self.draft(write, &scheme, body, current, None, author)?;
+        let blob = draft.blob.as_ref().map_or(0, Vec::len);
+        self.check_quota(&draft.meta, draft.previous.is_some(), blob)?;
+        Ok(Written { created: draft.previous.is_none(), ..written(&draft.meta) })
+    }
+
     pub(crate) fn restore(
         &self,
         uri: &EntryUri,
