@@ -66,7 +66,8 @@ suite_clients() {
   install_python || return
   build_capdeck || return 1
   "$DEPS/venv/bin/python" tests/e2e/run.py || return 1
-  "$DEPS/venv/bin/python" tests/e2e/exposure.py
+  "$DEPS/venv/bin/python" tests/e2e/exposure.py || return 1
+  "$DEPS/venv/bin/python" tests/e2e/capsules.py
 }
 
 suite_bridges() {

@@ -46,8 +46,8 @@ class Inspector:
         self.home.mkdir()
 
     def can(self, step):
-        # Completions and progress have no command there.
-        return step["do"] != "complete"
+        # Completions, progress and notifications have no command there.
+        return step["do"] not in ("complete", "watch")
 
     def run(self, target, steps, seconds=60):
         return [self.step(target, step, seconds) for step in steps]

@@ -1,8 +1,8 @@
 """Runs a list of steps with the official Python client, whichever major version is installed.
 
 Reads one JSON object from stdin, {"target": …, "steps": […]}, and prints one, {"answers": […]}.
-A target is {"command", "args", "env"} or {"url", "transport"}, with the "mode" of the current client if it is not "legacy". A step is {"do": …, …}; its answer is
-{"result": …} or {"error": …}, with "progress" beside it when the step asked for it.
+A target is {"command", "args", "env"} or {"url", "transport", "headers"}, with the "mode" of the current client if it is not "legacy". A step is {"do": …, …}; its
+answer is {"result": …} or {"error": …}, with "progress" beside it when the step asked for it.
 """
 
 import asyncio
@@ -15,19 +15,29 @@ from mcp import StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 IS_CURRENT = hasattr(mcp, "Client")
+
+
+# What the server says by itself, in the order it came.
+heard = asyncio.Queue()
+
+
+async def hear(message):
+    await heard.put(message)
 
 
 @contextlib.asynccontextmanager
 async def connect(target):
     """A session with the target, after the handshake."""
     if IS_CURRENT:
-        async with mcp.Client(transport(target), mode=target.get("mode", "legacy")) as client:
+        mode = target.get("mode", "legacy")
+        async with mcp.Client(transport(target), mode=mode, message_handler=hear) as client:
             yield client
         return
     async with transport(target) as streams:
-        async with mcp.ClientSession(streams[0], streams[1]) as session:
+        async with mcp.ClientSession(streams[0], streams[1], message_handler=hear) as session:
             await session.initialize()
             yield session
 
@@ -38,6 +48,9 @@ def transport(target):
         return stdio_client(StdioServerParameters(command=command, args=args, env=env))
     if target.get("transport") == "sse":
         return sse_client(target["url"])
+    if target.get("headers"):
+        client = create_mcp_http_client(headers=target["headers"])
+        return streamable_http_client(target["url"], http_client=client)
     return streamable_http_client(target["url"])
 
 
@@ -90,7 +103,25 @@ async def perform(client, step, progress):
         return dump(await client.get_prompt(step["name"], step["arguments"]))
     if kind == "complete":
         return dump(await client.complete(as_reference(step["ref"]), step["argument"]))
+    if kind == "watch":
+        return await watch(client, step["uri"], step["then"])
     raise ValueError(f"no such step: {kind}")
+
+
+async def watch(client, uri, step):
+    """Watches a resource, makes a step that changes it, and waits to be told."""
+    if IS_CURRENT and client.protocol_version >= "2026-07-28":
+        async with client.listen(resource_subscriptions=[uri]) as events:
+            await perform(client, step, [])
+            async for event in events:
+                return {"uri": event.uri}
+    await client.subscribe_resource(as_uri(uri))
+    await perform(client, step, [])
+    while True:
+        message = await heard.get()
+        message = getattr(message, "root", message)
+        if getattr(message, "method", None) == "notifications/resources/updated":
+            return {"uri": str(message.params.uri)}
 
 
 def dump(model):

@@ -27,9 +27,9 @@ fn main() {
 }
 
 async fn run(folder: &str, seed: u64) {
-    // What a kill of the process leaves does not depend on what reached the disk; without waiting for it there are
-    // many more steps to be killed in.
-    let durability = if seed.is_multiple_of(10) { Durability::Synced } else { Durability::Cached };
+    // With the journal and without: what a kill of the process leaves does not depend on what reached the disk, and
+    // without waiting for it there are many more steps to be killed in.
+    let durability = if seed.is_multiple_of(2) { Durability::Synced } else { Durability::Cached };
     let options = StoreOptions { durability, ..StoreOptions::default() };
     let capsules = Capsules::open(folder.as_ref(), options).await.unwrap();
     if capsules.find("crash").is_err() {

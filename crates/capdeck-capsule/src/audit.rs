@@ -5,7 +5,7 @@
 mod query;
 mod verify;
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -30,6 +30,12 @@ pub struct AuditLine {
     /// What the client calls itself.
     pub agent: String,
     pub action: String,
+    /// The capsule that was made, changed or taken away, in the registry's own trail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capsule: Option<String>,
+    /// The share, in the registry's own trail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uri: Option<EntryUri>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,14 +81,33 @@ pub struct AuditMetadata {
 /// A call to be recorded.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditRecord {
-    pub(crate) author: Author,
+    pub(crate) author: Arc<Author>,
     pub(crate) action: &'static str,
+    pub(crate) capsule: Option<String>,
+    pub(crate) share: Option<String>,
     pub(crate) role: Option<Role>,
     pub(crate) uri: Option<EntryUri>,
     pub(crate) version: Option<u64>,
     pub(crate) bytes: Option<u64>,
     pub(crate) outcome: AuditOutcome,
     pub(crate) error_code: Option<&'static str>,
+}
+
+impl Default for AuditRecord {
+    fn default() -> Self {
+        Self {
+            author: Arc::new(Author::client("")),
+            action: "",
+            capsule: None,
+            share: None,
+            role: None,
+            uri: None,
+            version: None,
+            bytes: None,
+            outcome: AuditOutcome::Ok,
+            error_code: None,
+        }
+    }
 }
 
 /// A chain of lines in `<prefix><day>.jsonl` files.
@@ -164,11 +189,24 @@ impl Chain {
         if self.is_closed {
             return Err(io::Error::other("the audit is closed"));
         }
-        let AuditRecord { author, action, role, uri, version, bytes, outcome, error_code } = record;
+        let AuditRecord {
+            author,
+            action,
+            capsule,
+            share,
+            role,
+            uri,
+            version,
+            bytes,
+            outcome,
+            error_code,
+        } = record;
         let line = AuditLine {
             ts: now,
             agent: author.client.clone(),
             action: (*action).to_owned(),
+            capsule: capsule.clone(),
+            share: share.clone(),
             uri: uri.clone(),
             version: *version,
             outcome: *outcome,

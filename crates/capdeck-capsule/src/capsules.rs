@@ -16,12 +16,19 @@ use crate::{
     audit::AuditLog,
     file_store::{Disk, make_private_folder},
     registry::{self, RecordFile},
+    registry_audit::{RegistryAudit, Subject},
     share,
 };
 
 /// All capsules of a data folder. Cheap to clone; the folder is free again when the last clone is gone.
+///
+/// What is done to capsules and shares as a whole is recorded in the data folder's own audit, as done by whom
+/// [`Self::acting_for`] names.
 #[derive(Debug, Clone)]
-pub struct Capsules(Arc<Inner>);
+pub struct Capsules {
+    inner: Arc<Inner>,
+    author: Arc<Author>,
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -30,6 +37,7 @@ struct Inner {
     disk: Disk,
     boxes: RecordFile<CapsuleInfo>,
     shares: RecordFile<Share>,
+    audit: RegistryAudit,
     open: Mutex<HashMap<String, Arc<tokio::sync::OnceCell<OpenCapsule>>>>,
     /// Locked as long as it is open.
     lock: Mutex<Option<Arc<File>>>,
@@ -60,7 +68,8 @@ impl Capsules {
         if lock.is_some() {
             disk.sweep().map_err(RegistryError::io("remove unfinished files"))?;
         }
-        Ok(Self(Arc::new(Inner {
+        let inner = Inner {
+            audit: RegistryAudit::open(&folder.join("logs"), &options)?,
             boxes: RecordFile::load(&folder.join("boxes.json"))?,
             shares: RecordFile::load(&folder.join("shares.json"))?,
             folder: folder.to_owned(),
@@ -68,36 +77,48 @@ impl Capsules {
             disk,
             open: Mutex::default(),
             lock: Mutex::new(lock.map(Arc::new)),
-        })))
+        };
+        Ok(Self { inner: Arc::new(inner), author: Arc::new(Author::client("capdeck")) })
+    }
+
+    /// The same capsules, with somebody else to be named for what is done through this clone.
+    pub fn acting_for(&self, author: Author) -> Self {
+        Self { inner: Arc::clone(&self.inner), author: Arc::new(author) }
+    }
+
+    /// The folder of the data folder's own audit; its files start with [`crate::REGISTRY_LOG`].
+    pub fn registry_logs(&self) -> PathBuf {
+        self.inner.folder.join("logs")
     }
 
     /// Waits for everything under way and lets the next process in. Sessions that are still held do nothing more.
     pub async fn close(&self) {
-        let cells: Vec<_> = self.0.open.lock().drain().map(|(_, cell)| cell).collect();
+        let cells: Vec<_> = self.inner.open.lock().drain().map(|(_, cell)| cell).collect();
         for capsule in cells.iter().filter_map(|cell| cell.get()) {
             capsule.close().await;
         }
-        self.0.lock.lock().take();
+        self.inner.audit.close();
+        self.inner.lock.lock().take();
     }
 
     /// All capsules, by name.
     pub fn list(&self) -> Vec<CapsuleInfo> {
-        let mut all = self.0.boxes.all();
+        let mut all = self.inner.boxes.all();
         all.sort_by_key(|capsule| (capsule.name.to_lowercase(), capsule.id.clone()));
         all
     }
 
     /// The capsule with this id or name.
     pub fn find(&self, name: &str) -> Result<CapsuleInfo, RegistryError> {
-        let all = self.0.boxes.all();
+        let all = self.inner.boxes.all();
         let not_found = || RegistryError::NotFound { name: name.to_owned() };
         registry::find(&all, name).cloned().ok_or_else(not_found)
     }
 
     /// Makes a new capsule; its name must be given.
     pub async fn create(&self, new: CapsuleUpdate) -> Result<CapsuleInfo, RegistryError> {
-        let now = self.0.options.clock.now();
-        self.change(move |inner| {
+        let now = self.inner.options.clock.now();
+        let change = move |inner: &Inner| {
             inner.boxes.change(&inner.disk, |capsules| {
                 let name = new.name.clone().unwrap_or_default();
                 registry::check_text(
@@ -123,8 +144,9 @@ impl Capsules {
                 capsules.push(info.clone());
                 Ok(info)
             })
-        })
-        .await
+        };
+        let named = |info: &CapsuleInfo| Subject::capsule(&info.id);
+        self.change("capsule.create", Subject::default(), change, named).await
     }
 
     /// Changes what a capsule is called, says or shows. Its id stays.
@@ -134,7 +156,8 @@ impl Capsules {
         update: CapsuleUpdate,
     ) -> Result<CapsuleInfo, RegistryError> {
         let id = self.find(id)?.id;
-        self.change(move |inner| {
+        let subject = Subject::capsule(&id);
+        let change = move |inner: &Inner| {
             inner.boxes.change(&inner.disk, |capsules| {
                 registry::check_text(&update, Some(&id), capsules)?;
                 let found = capsules.iter_mut().find(|capsule| capsule.id == id);
@@ -145,19 +168,20 @@ impl Capsules {
                 capsule.visibility = visibility.unwrap_or(capsule.visibility);
                 Ok(capsule.clone())
             })
-        })
-        .await
+        };
+        self.change("capsule.update", subject.clone(), change, |_| subject).await
     }
 
     /// Takes a capsule and its shares away. Its folder is moved to `deleted/` and can be put back by hand.
     pub async fn delete(&self, id: &str) -> Result<CapsuleInfo, RegistryError> {
         let info = self.find(id)?;
-        let now = self.0.options.clock.now();
-        let open = self.0.open.lock().remove(&info.id);
+        let now = self.inner.options.clock.now();
+        let open = self.inner.open.lock().remove(&info.id);
         if let Some(capsule) = open.as_ref().and_then(|cell| cell.get()) {
             capsule.close().await;
         }
-        self.change(move |inner| {
+        let subject = Subject::capsule(&info.id);
+        let change = move |inner: &Inner| {
             inner.boxes.change(&inner.disk, |capsules| {
                 capsules.retain(|capsule| capsule.id != info.id);
                 Ok(())
@@ -172,8 +196,8 @@ impl Capsules {
             let to = deleted.join(format!("{}-{}", info.id, now.as_millisecond()));
             inner.disk.rename(&inner.box_folder(&info.id), &to).map_err(failed())?;
             Ok(info)
-        })
-        .await
+        };
+        self.change("capsule.delete", subject.clone(), change, |_| subject).await
     }
 
     /// The store of a capsule, unfiltered. It is opened when it is first asked for.
@@ -191,7 +215,7 @@ impl Capsules {
         let info = self.find(id)?;
         let OpenCapsule { store, audit } = self.opened(&info.id).await?;
         let store = FilteredStore::new(Arc::new(store), access);
-        Ok(CapsuleSession::new(info, store, audit, author, self.0.options.clock.clone()))
+        Ok(CapsuleSession::new(info, store, audit, author, self.inner.options.clock.clone()))
     }
 
     /// Makes a share. The token is returned here and nowhere else.
@@ -201,78 +225,102 @@ impl Capsules {
         new: NewShare,
     ) -> Result<(Share, ShareToken), RegistryError> {
         let capsule = self.find(id)?.id;
-        let now = self.0.options.clock.now();
+        let now = self.inner.options.clock.now();
         let (share, token) = Share::create(&capsule, new, now)?;
         let kept = share.clone();
-        self.change(move |inner| {
+        let subject = Subject { capsule: Some(capsule), share: Some(share.id.clone()) };
+        let change = move |inner: &Inner| {
             inner.shares.change(&inner.disk, |shares| {
                 shares.push(kept);
                 Ok(())
             })
-        })
-        .await?;
+        };
+        self.change("share.add", subject.clone(), change, |()| subject).await?;
         Ok((share, token))
     }
 
     /// The shares of a capsule.
     pub fn shares(&self, id: &str) -> Result<Vec<Share>, RegistryError> {
         let id = self.find(id)?.id;
-        Ok(self.0.shares.all().into_iter().filter(|share| share.capsule == id).collect())
+        Ok(self.inner.shares.all().into_iter().filter(|share| share.capsule == id).collect())
     }
 
     /// Takes a share back; its token opens nothing from now on.
     pub async fn revoke_share(&self, share: &str) -> Result<(), RegistryError> {
         let id = share.to_owned();
-        self.change(move |inner| {
+        // What somebody calls a share is no name for the trail until there is such a share.
+        let change = move |inner: &Inner| {
             inner.shares.change(&inner.disk, |shares| {
-                let before = shares.len();
-                shares.retain(|share| share.id != id);
-                if shares.len() == before { Err(RegistryError::NoSuchShare { id }) } else { Ok(()) }
+                let place = shares.iter().position(|share| share.id == id);
+                place.map(|place| shares.remove(place)).ok_or(RegistryError::NoSuchShare { id })
             })
-        })
-        .await
+        };
+        let named = |share: &Share| Subject {
+            capsule: Some(share.capsule.clone()),
+            share: Some(share.id.clone()),
+        };
+        self.change("share.revoke", Subject::default(), change, named).await.map(drop)
     }
 
-    /// The share that a token opens, if it opens one.
+    /// The share that a token opens, if it opens one. A token that opens none is recorded.
     pub fn share_by_token(&self, token: &str) -> Option<Share> {
-        let shares = self.0.shares.all();
-        share::opened_by(&shares, token, self.0.options.clock.now()).cloned()
+        let shares = self.inner.shares.all();
+        let found = share::opened_by(&shares, token, self.inner.options.clock.now()).cloned();
+        if found.is_none() {
+            self.inner.audit.refused(&self.author);
+        }
+        found
     }
 
     /// The share with this id, while it opens something.
     pub fn share(&self, id: &str) -> Option<Share> {
-        let now = self.0.options.clock.now();
-        self.0.shares.all().into_iter().find(|share| share.id == id && share.is_live(now))
+        let now = self.inner.options.clock.now();
+        self.inner.shares.all().into_iter().find(|share| share.id == id && share.is_live(now))
     }
 
     /// The folder of a capsule's files, for tools that read them: export, verification, the audit.
     pub fn root(&self, id: &str) -> Result<PathBuf, RegistryError> {
-        Ok(self.0.root(&self.find(id)?.id))
+        Ok(self.inner.root(&self.find(id)?.id))
     }
 
     async fn opened(&self, id: &str) -> Result<OpenCapsule, RegistryError> {
-        if self.0.options.mode == Mode::ReadWrite && self.0.lock.lock().is_none() {
+        if self.inner.options.mode == Mode::ReadWrite && self.inner.lock.lock().is_none() {
             return Err(StoreError::Closed.into());
         }
-        let cell = Arc::clone(self.0.open.lock().entry(id.to_owned()).or_default());
+        let cell = Arc::clone(self.inner.open.lock().entry(id.to_owned()).or_default());
         let (root, options, lock) =
-            (self.0.root(id), self.0.options.clone(), self.0.lock.lock().clone());
+            (self.inner.root(id), self.inner.options.clone(), self.inner.lock.lock().clone());
         let open = || blocking(move || open_capsule(&root, options, lock));
         cell.get_or_try_init(open).await.cloned()
     }
 
+    /// Changes the records and writes the line of it, whether or not somebody waits. `subject` is what a line about a
+    /// failure speaks of, `named` what one about a success does.
     async fn change<T: Send + 'static>(
         &self,
+        action: &'static str,
+        subject: Subject,
         change: impl FnOnce(&Inner) -> Result<T, RegistryError> + Send + 'static,
+        named: impl FnOnce(&T) -> Subject + Send + 'static,
     ) -> Result<T, RegistryError> {
-        if self.0.options.mode == Mode::ReadOnly {
+        if self.inner.options.mode == Mode::ReadOnly {
             return Err(RegistryError::ReadOnly);
         }
-        if self.0.lock.lock().is_none() {
+        if self.inner.lock.lock().is_none() {
             return Err(StoreError::Closed.into());
         }
-        let inner = Arc::clone(&self.0);
-        blocking(move || change(&inner)).await
+        let (inner, author) = (Arc::clone(&self.inner), Arc::clone(&self.author));
+        blocking(move || {
+            inner.audit.settle()?;
+            let result = change(&inner);
+            let (subject, outcome) = match &result {
+                Ok(done) => (named(done), Ok(())),
+                Err(error) => (subject, Err(error)),
+            };
+            inner.audit.record(&author, action, subject, outcome)?;
+            result
+        })
+        .await
     }
 }
 

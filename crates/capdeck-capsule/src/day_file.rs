@@ -59,24 +59,26 @@ impl DayFile {
         Ok(Self { folder, prefix, open: None, last })
     }
 
-    /// Adds whole lines with `write`, or nothing. True when this began a new file.
+    /// Adds whole lines with `write`, or nothing. Tells where in the file they begin.
     pub(crate) fn append(
         &mut self,
         now: Timestamp,
         lines: &[u8],
         write: impl FnOnce(&mut File, &[u8]) -> io::Result<()>,
-    ) -> io::Result<bool> {
+    ) -> io::Result<u64> {
         let day = self.last.map_or(day(now), |last| last.max(day(now)));
         if self.open.as_ref().is_none_or(|open| open.day != day) {
             self.open = Some(self.start(day)?);
         }
-        let Some(open) = &mut self.open else { return Ok(false) };
-        let is_new = open.length == 0;
+        let Some(open) = &mut self.open else {
+            return Err(io::Error::other("the day's log is not open"));
+        };
+        let start = open.length;
         match write(&mut open.file, lines) {
             Ok(()) => {
                 open.length += lines.len() as u64;
                 self.last = Some(day);
-                Ok(is_new)
+                Ok(start)
             }
             Err(error) => {
                 // A part of a line would spoil the next one. If it cannot be cut off here, opening the file again does.
@@ -88,16 +90,16 @@ impl DayFile {
     }
 
     /// The file that was last written to.
-    pub(crate) fn file(&self) -> Option<&File> {
-        self.open.as_ref().map(|open| &open.file)
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        self.open.as_ref().map(|open| self.path_of(open.day))
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+    fn path_of(&self, day: Date) -> PathBuf {
+        self.folder.join(format!("{}{day}.jsonl", self.prefix))
     }
 
     fn start(&self, day: Date) -> io::Result<Open> {
-        let path = self.folder.join(format!("{}{day}.jsonl", self.prefix));
+        let path = self.path_of(day);
         let mut options = OpenOptions::new();
         options.append(true).read(true).create(true);
         #[cfg(unix)]

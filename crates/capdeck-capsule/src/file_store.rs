@@ -7,10 +7,14 @@ mod disk;
 mod engine;
 mod frontmatter;
 mod history;
+mod journal;
 mod layout;
 mod listing;
 mod memory_file;
 mod quota;
+mod recent;
+mod recovery;
+mod redo;
 mod remove_entry;
 mod scan;
 mod schemes_file;
@@ -21,6 +25,8 @@ mod write_entry;
 
 #[cfg(test)]
 mod model_tests;
+#[cfg(test)]
+mod power_tests;
 
 use std::{fs::File, path::Path, sync::Arc};
 
@@ -66,6 +72,11 @@ impl FileStore {
         let all = self.running.acquire_many(MOST_AT_ONCE as u32).await;
         self.running.close();
         drop(all);
+        let engine = Arc::clone(&self.engine);
+        let finished = tokio::task::spawn_blocking(move || engine.finish()).await;
+        if let Ok(Err(error)) = finished {
+            tracing::error!(%error, "the disk did not confirm what was written; the journal is kept");
+        }
         self.engine.lock.lock().take();
     }
 
@@ -92,6 +103,12 @@ impl FileStore {
 #[async_trait]
 impl Store for FileStore {
     async fn read(&self, uri: &EntryUri, version: Option<u64>) -> Result<Entry, StoreError> {
+        // Another thread is asked only for what must be read from a file.
+        if !self.running.is_closed()
+            && let Some(entry) = self.engine.recall(uri, version)
+        {
+            return Ok(entry);
+        }
         let uri = uri.clone();
         self.run(move |engine| engine.read(&uri, version)).await
     }
@@ -112,6 +129,11 @@ impl Store for FileStore {
     async fn write(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
         let author = author.clone();
         self.run(move |engine| engine.write(write, &author)).await
+    }
+
+    async fn rehearse(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
+        let author = author.clone();
+        self.run(move |engine| engine.rehearse(write, &author)).await
     }
 
     async fn restore(

@@ -89,6 +89,24 @@ impl FilteredStore {
         self.access.role.require(needed, action)
     }
 
+    async fn may_write(&self, write: &Write) -> Result<(), StoreError> {
+        match &write.content {
+            Content::Create(_) => {
+                self.require(Role::Appender, "create entries")?;
+                self.reach_to_write(&write.uri).await?;
+            }
+            Content::Replace(_) => {
+                self.require(Role::Writer, "replace entries")?;
+                self.reach_to_write(&write.uri).await?;
+            }
+            Content::Patch(_) => {
+                self.require(Role::Writer, "patch entries")?;
+                self.reach(&write.uri, None).await?;
+            }
+        }
+        self.check_blob(write.blob.as_ref()).await
+    }
+
     /// A pointer is taken only to a blob that the caller can read already: a hash that leaked is no key.
     async fn check_blob(&self, source: Option<&BlobSource>) -> Result<(), StoreError> {
         match source {
@@ -132,22 +150,14 @@ impl Store for FilteredStore {
     }
 
     async fn write(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
-        match &write.content {
-            Content::Create(_) => {
-                self.require(Role::Appender, "create entries")?;
-                self.reach_to_write(&write.uri).await?;
-            }
-            Content::Replace(_) => {
-                self.require(Role::Writer, "replace entries")?;
-                self.reach_to_write(&write.uri).await?;
-            }
-            Content::Patch(_) => {
-                self.require(Role::Writer, "patch entries")?;
-                self.reach(&write.uri, None).await?;
-            }
-        }
-        self.check_blob(write.blob.as_ref()).await?;
+        self.may_write(&write).await?;
         let written = self.inner.write(write, author).await;
+        self.seen(written).await
+    }
+
+    async fn rehearse(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
+        self.may_write(&write).await?;
+        let written = self.inner.rehearse(write, author).await;
         self.seen(written).await
     }
 

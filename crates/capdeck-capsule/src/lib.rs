@@ -21,6 +21,7 @@ mod page;
 mod patch;
 mod prefix;
 mod registry;
+mod registry_audit;
 mod role;
 mod scheme;
 mod search;
@@ -53,16 +54,18 @@ pub use options::{AuditMode, Clock, Limits, Mode, StoreOptions};
 pub use page::{ListRequest, MOST_LISTED, Order, Page};
 pub use prefix::{Prefix, Scope};
 pub use registry::{CapsuleInfo, CapsuleUpdate, RegistryError, Visibility};
+pub use registry_audit::REGISTRY_LOG;
 pub use role::{Access, Role};
 pub use scheme::{Format, Origin, Scheme, SchemeError};
 pub use search::{MOST_FOUND, SearchHit, SearchPage, SearchRequest};
-pub use session::{CapsuleSession, Overview, Prompt, PromptArgument, ReadEntry};
+pub use session::{CapsuleSession, Overview, Prompt, PromptArgument, ReadEntry, Skill};
 pub use share::{NewShare, Share, ShareToken};
 pub use signal::{MOST_POLLED, NewSignal, PollRequest, Signal, SignalPage};
 pub use store::{Blob, Collected, Deleted, MemoryItem, SchemeCount, Store};
 pub use transfer::{
-    ExportReport, ImportReport, ImportedFile, SkippedFile, export_folder, export_git_stream,
-    export_tar, import_file, import_folder, import_skills,
+    Existing, ExportForm, ExportReport, ImportForm, ImportMode, ImportOutcome, ImportReport,
+    ImportRequest, ImportedFile, SkippedFile, export, export_folder, export_git_stream, export_tar,
+    import,
 };
 pub use trust::{
     AnchorReport, AnchorState, Bands, CheckedAnchor, GitProject, Project, age_in_words, neutralise,

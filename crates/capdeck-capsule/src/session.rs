@@ -2,13 +2,15 @@
 
 mod messages;
 mod prompts;
+mod skills;
 mod writing;
 
-use std::sync::Arc;
+use std::{future::poll_fn, sync::Arc, task::Poll};
 
 use serde::Serialize;
 
 pub use prompts::{Prompt, PromptArgument};
+pub use skills::Skill;
 
 use crate::{
     Access, AnchorReport, AuditMode, Author, Bands, Blob, CapsuleInfo, Changes, Clock, Entry,
@@ -195,8 +197,7 @@ impl CapsuleSession {
         action: &'static str,
         error: &StoreError,
     ) -> Result<(), StoreError> {
-        let record = self.record(action, None, Err(error), Noted::default());
-        write_line(self.audit.clone(), record).await
+        self.write_line(self.record(action, None, Err(error), Noted::default()))
     }
 
     /// The store as this caller sees it, for work of many steps that is one call.
@@ -211,7 +212,7 @@ impl CapsuleSession {
         result: Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let record = self.record(action, None, result.as_ref().map(|_| ()), Noted::default());
-        write_line(self.audit.clone(), record).await?;
+        self.write_line(record)?;
         result
     }
 
@@ -219,7 +220,7 @@ impl CapsuleSession {
         let (project, now) = (self.project.clone(), self.clock.now());
         let rendered = move || {
             let anchors = AnchorReport::of(&entry.meta, project.as_deref());
-            let text = Bands { entry: &entry, anchors: &anchors, now }.render();
+            let text = Bands { entry: &entry, anchors: &anchors, now: Some(now) }.render();
             ReadEntry { entry, anchors, text }
         };
         match &self.project {
@@ -241,16 +242,23 @@ impl CapsuleSession {
         note: impl FnOnce(&T) -> Noted + Send + 'static,
     ) -> Result<T, StoreError> {
         let (session, uri) = (self.clone(), uri.cloned());
-        let call = async move {
-            session.settle().await?;
+        let mut call = Box::pin(async move {
+            // Those who only ask for what is in memory let others have their turn, too.
+            tokio::task::coop::consume_budget().await;
+            session.settle()?;
             let result = work.await;
             let record = match &result {
                 Ok(done) => session.record(action, uri, Ok(()), note(done)),
                 Err(error) => session.record(action, uri, Err(error), Noted::default()),
             };
-            write_line(session.audit.clone(), record).await?;
+            session.write_line(record)?;
             result
-        };
+        });
+        // A call that has nothing to wait for is over at once and needs no task of its own.
+        let begun = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
+        if let Poll::Ready(result) = begun {
+            return result;
+        }
         match tokio::spawn(call).await {
             Ok(result) => result,
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
@@ -259,12 +267,24 @@ impl CapsuleSession {
     }
 
     /// In strict mode, nothing is done while an earlier call is not recorded.
-    async fn settle(&self) -> Result<(), StoreError> {
-        match self.audit.clone().filter(|audit| audit.mode() == AuditMode::Strict) {
+    fn settle(&self) -> Result<(), StoreError> {
+        match self.audit.as_ref().filter(|audit| audit.mode() == AuditMode::Strict) {
             None => Ok(()),
-            Some(audit) => blocking(move || audit.settle())
-                .await?
-                .map_err(|source| StoreError::AuditFailed { source }),
+            Some(audit) => audit.settle().map_err(|source| StoreError::AuditFailed { source }),
+        }
+    }
+
+    /// Adds a line to the audit. That is one call to the system, which does not wait for the disk: handing it to
+    /// another thread would take longer than the line.
+    fn write_line(&self, record: AuditRecord) -> Result<(), StoreError> {
+        let Some(audit) = &self.audit else { return Ok(()) };
+        match (audit.append(record), audit.mode()) {
+            (Ok(()), _) => Ok(()),
+            (Err(source), AuditMode::Strict) => Err(StoreError::AuditFailed { source }),
+            (Err(error), AuditMode::Lenient) => {
+                tracing::error!(%error, "a call could not be recorded; its line is written with the next one");
+                Ok(())
+            }
         }
     }
 
@@ -285,7 +305,7 @@ impl CapsuleSession {
             Err(_) => AuditOutcome::Error,
         };
         AuditRecord {
-            author: (*self.author).clone(),
+            author: Arc::clone(&self.author),
             action,
             role: Some(self.access().role),
             uri,
@@ -293,6 +313,7 @@ impl CapsuleSession {
             bytes: noted.bytes,
             outcome,
             error_code: result.err().map(StoreError::code),
+            ..AuditRecord::default()
         }
     }
 }
@@ -305,19 +326,6 @@ fn rank_by_anchors(mut page: SearchPage, project: &dyn Project) -> SearchPage {
     }
     page.hits.sort_by(|one, other| other.score.total_cmp(&one.score));
     page
-}
-
-async fn write_line(audit: Option<Arc<AuditLog>>, record: AuditRecord) -> Result<(), StoreError> {
-    let Some(audit) = audit else { return Ok(()) };
-    let mode = audit.mode();
-    match (blocking(move || audit.append(record)).await?, mode) {
-        (Ok(()), _) => Ok(()),
-        (Err(source), AuditMode::Strict) => Err(StoreError::AuditFailed { source }),
-        (Err(error), AuditMode::Lenient) => {
-            tracing::error!(%error, "a call could not be recorded; its line is written with the next one");
-            Ok(())
-        }
-    }
 }
 
 async fn blocking<T: Send + 'static>(

@@ -29,6 +29,9 @@ pub trait Store: Send + Sync {
 
     async fn write(&self, write: Write, author: &Author) -> Result<Written, StoreError>;
 
+    /// What [`Self::write`] would answer now. Nothing is written.
+    async fn rehearse(&self, write: Write, author: &Author) -> Result<Written, StoreError>;
+
     /// Writes an old version again, as a new one. Brings back what was deleted, too.
     async fn restore(
         &self,

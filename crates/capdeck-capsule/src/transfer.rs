@@ -1,13 +1,21 @@
 //! Capsules into other forms, and other forms into capsules.
+//!
+//! What a writer gave survives the way out and in: bodies, titles, tags, classes, cited files, blobs, schemes. Who wrote
+//! it, when, and in which version is witnessed by a host and made anew, since nobody can check what an archive says.
 
+mod archive;
 mod export;
+mod gather;
 mod git_stream;
 mod import;
+mod manifest;
 mod tar;
+mod tar_index;
 
-pub use export::{ExportReport, export_folder};
+pub use export::{ExportForm, ExportReport, export, export_folder};
 pub use git_stream::export_git_stream;
 pub use import::{
-    ImportReport, ImportedFile, SkippedFile, import_file, import_folder, import_skills,
+    Existing, ImportForm, ImportMode, ImportOutcome, ImportReport, ImportRequest, ImportedFile,
+    SkippedFile, import,
 };
 pub use tar::export_tar;

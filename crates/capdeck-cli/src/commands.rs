@@ -5,9 +5,11 @@ mod approvals;
 mod approve;
 mod artifacts;
 mod attach;
+mod audit;
 mod auth;
 mod budget;
 mod call;
+mod capsule;
 mod check;
 mod clean;
 mod cmp;
@@ -70,6 +72,8 @@ pub(crate) enum Command {
     Test(test::TestArgs),
     Types(types::TypesArgs),
     Cmp(cmp::CmpArgs),
+    Capsule(capsule::CapsuleArgs),
+    Audit(audit::AuditArgs),
     Artifacts(artifacts::ArtifactsArgs),
     Auth(auth::AuthArgs),
     Vault(vault::VaultArgs),
@@ -117,6 +121,8 @@ impl Command {
             Self::Test(args) => test::run(args, context),
             Self::Types(args) => types::run(args, context),
             Self::Cmp(args) => cmp::run(args, context),
+            Self::Capsule(args) => capsule::run(args, context),
+            Self::Audit(args) => audit::run(args, context),
             Self::Artifacts(args) => artifacts::run(args, context),
             Self::Auth(args) => auth::run(args, context),
             Self::Vault(args) => vault::run(args, context),

@@ -1,5 +1,6 @@
 //! Answers a shell that asks what could come next. Never connects: tools come from what is already known.
 
+mod capsule_words;
 mod shell_line;
 
 use std::{
@@ -8,6 +9,7 @@ use std::{
     sync::Arc,
 };
 
+pub(crate) use self::capsule_words::{capsules, entries, entry_prefixes};
 use capdeck_catalog::{Capability, Catalog, Tool};
 use clap::CommandFactory as _;
 use clap_complete::{
@@ -112,8 +114,13 @@ pub(crate) fn tool_or_arguments() -> ArgValueCompleter {
     })
 }
 
-/// The catalog of the decks in force. A line that names other decks is understood, too.
+/// The catalog of the decks in force.
 fn known() -> Option<Arc<Catalog>> {
+    Some(settings()?.open_host().ok()?.catalog())
+}
+
+/// The settings of the line being typed. One that names other decks is understood, too.
+fn settings() -> Option<Settings> {
     let env = EnvVars::read();
     let typed = typed_words(env_vars::words());
     let flag = |name: &str| {
@@ -128,8 +135,7 @@ fn known() -> Option<Arc<Catalog>> {
         verbose: 0,
         color: ColorChoice::Never,
     };
-    let host = Settings::resolve(&global, &env).ok()?.open_host().ok()?;
-    Some(host.catalog())
+    Settings::resolve(&global, &env).ok()
 }
 
 fn typed_words(mut words: Vec<OsString>) -> Vec<OsString> {

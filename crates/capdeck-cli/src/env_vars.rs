@@ -30,6 +30,12 @@ pub(crate) struct EnvVars {
     pub(crate) state_dir: Option<PathBuf>,
     /// `CAPDECK_CACHE_DIR`.
     pub(crate) cache_dir: Option<PathBuf>,
+    /// `CAPDECK_DATA_DIR`, else `CAPSOL_DATA_DIR`.
+    pub(crate) data_dir: Option<PathBuf>,
+    /// `CAPSOL_SCHEMES`.
+    pub(crate) capsule_schemes: Option<String>,
+    /// `VISUAL`, else `EDITOR`: a command line.
+    pub(crate) editor: Option<String>,
     /// `CAPDECK_HOST`.
     pub(crate) host: Option<String>,
     /// `CAPDECK_PORT`.
@@ -76,6 +82,7 @@ pub(crate) struct BaseFolders {
     pub(crate) config: PathBuf,
     pub(crate) state: PathBuf,
     pub(crate) cache: PathBuf,
+    pub(crate) data: PathBuf,
 }
 
 impl EnvVars {
@@ -86,6 +93,9 @@ impl EnvVars {
             config_dir: path("CAPDECK_CONFIG_DIR"),
             state_dir: path("CAPDECK_STATE_DIR"),
             cache_dir: path("CAPDECK_CACHE_DIR"),
+            data_dir: path("CAPDECK_DATA_DIR").or_else(|| path("CAPSOL_DATA_DIR")),
+            capsule_schemes: text("CAPSOL_SCHEMES"),
+            editor: text("VISUAL").or_else(|| text("EDITOR")),
             host: text("CAPDECK_HOST"),
             port: text("CAPDECK_PORT"),
             public_url: text("CAPDECK_PUBLIC_URL"),
@@ -131,7 +141,8 @@ fn paths(name: &str) -> Vec<PathBuf> {
 fn base_folders() -> Option<BaseFolders> {
     let base = etcetera::base_strategy::Xdg::new().ok()?;
     let state = base.state_dir().unwrap_or_else(|| base.home_dir().join(".local/state"));
-    Some(BaseFolders { config: base.config_dir(), state, cache: base.cache_dir() })
+    let (config, cache, data) = (base.config_dir(), base.cache_dir(), base.data_dir());
+    Some(BaseFolders { config, state, cache, data })
 }
 
 fn snapshot(executable: Option<&PathBuf>) -> Environment {

@@ -1,6 +1,6 @@
 //! Why a command did not do what it was asked, and the one table from causes to exit codes.
 
-use std::{fmt, io, path::Path, process::ExitCode};
+use std::{borrow::Cow, fmt, io, path::Path, process::ExitCode};
 
 use capdeck_host::{ApprovalError, CallError, ErrorKind, RehearsalError, RunStoreError};
 use serde_json::{Value, json};
@@ -13,6 +13,8 @@ pub(crate) enum ExitStatus {
     /// Wrong usage, or a set-up that cannot be read.
     WrongUsage,
     SignInNeeded,
+    /// Somebody else wrote first.
+    Conflict,
     Bug,
 }
 
@@ -21,7 +23,7 @@ pub(crate) enum ExitStatus {
 pub(crate) struct Failure {
     pub(crate) status: ExitStatus,
     /// A stable upper-case name for programs.
-    pub(crate) code: &'static str,
+    pub(crate) code: Cow<'static, str>,
     pub(crate) message: String,
     /// What to do next, preferably a command that can be run.
     pub(crate) hint: Option<String>,
@@ -82,6 +84,7 @@ impl Failure {
     }
 
     fn new(status: ExitStatus, code: &'static str, message: String) -> Self {
+        let code = Cow::Borrowed(code);
         Self { status, code, message, hint: None, details: None, said: None }
     }
 }
@@ -97,7 +100,7 @@ impl From<CallError> for Failure {
         let status = ExitStatus::from(error.kind());
         Self {
             status,
-            code: error.code.as_str(),
+            code: Cow::Borrowed(error.code.as_str()),
             message: error.message,
             hint: error.hint,
             details: error.data,
@@ -177,6 +180,7 @@ impl From<ExitStatus> for ExitCode {
             ExitStatus::RequestFailed => 1,
             ExitStatus::WrongUsage => 2,
             ExitStatus::SignInNeeded => 3,
+            ExitStatus::Conflict => 4,
             ExitStatus::Bug => 255,
         })
     }

@@ -7,6 +7,7 @@ mod args;
 mod arguments;
 mod browser;
 mod caplet_document;
+mod capsule_desk;
 mod commands;
 mod completion;
 mod context;

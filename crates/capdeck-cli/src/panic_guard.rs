@@ -41,7 +41,7 @@ mod tests {
     fn a_panic_is_a_bug_with_its_message() {
         let failure =
             guarded(|| -> Result<(), Failure> { panic!("seven is not even") }).unwrap_err();
-        assert_eq!((failure.status, failure.code), (ExitStatus::Bug, "INTERNAL_ERROR"));
+        assert_eq!((failure.status, &*failure.code), (ExitStatus::Bug, "INTERNAL_ERROR"));
         assert!(failure.message.contains("seven is not even (at crates/"), "{failure}");
     }
 

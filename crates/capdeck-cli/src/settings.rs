@@ -1,11 +1,15 @@
 //! What flags, environment and folders mean together: plain values for the host and the commands.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use capdeck_auth::{Environment, KeySettings, Secret, Vault};
 use capdeck_catalog::sha256_hex;
 use capdeck_definition::{Exposure, Owner, Project, Root, find_project};
 use capdeck_host::{ApprovalStore, GuardianCommand, Host, HostSettings, RunStore, WorkerCommand};
+use capdeck_serve::{SharedDesk, SharedDeskSettings, Standing};
 
 use crate::{
     args::GlobalArgs,
@@ -37,6 +41,9 @@ pub(crate) struct Settings {
     pub(crate) start_dir: PathBuf,
     pub(crate) state_dir: PathBuf,
     pub(crate) cache_dir: PathBuf,
+    /// Where capsules are kept.
+    pub(crate) data_dir: PathBuf,
+    capsule_schemes: Option<String>,
     pub(crate) environment: Environment,
     pub(crate) vault: Vault,
     executable: Option<PathBuf>,
@@ -76,6 +83,8 @@ impl Settings {
             vault: Vault::new(&state_dir, key_settings(env, here, &state_dir)),
             state_dir,
             cache_dir: place(env.cache_dir.as_ref(), "CAPDECK_CACHE_DIR", |base| &base.cache)?,
+            data_dir: place(env.data_dir.as_ref(), "CAPDECK_DATA_DIR", |base| &base.data)?,
+            capsule_schemes: env.capsule_schemes.clone(),
             environment: env.snapshot.clone(),
             executable: env.executable.clone(),
             config_dir,
@@ -90,7 +99,8 @@ impl Settings {
         key: Option<&Secret>,
     ) -> Result<(Host, Option<String>), Failure> {
         self.check_folders()?;
-        let mut settings = HostSettings { starter: Vec::new(), ..self.host_settings() };
+        let mut settings =
+            HostSettings { starter: Vec::new(), ..self.host_settings(Standing::Lasting) };
         let variable = key.map(|key| {
             let name = format!("CAPDECK_ATTACHED_{}", random_word());
             let known = settings
@@ -107,7 +117,27 @@ impl Settings {
     /// Opens the host. Broken files never fail this; a deck that is no folder does.
     pub(crate) fn open_host(&self) -> Result<Host, Failure> {
         self.check_folders()?;
-        Ok(Host::open(self.host_settings()))
+        Ok(Host::open(self.host_settings(Standing::Passing)))
+    }
+
+    /// The same for a command that runs until it is stopped.
+    pub(crate) fn open_lasting_host(&self) -> Result<Host, Failure> {
+        self.check_folders()?;
+        Ok(Host::open(self.host_settings(Standing::Lasting)))
+    }
+
+    /// The way to the capsules for a short command. Needs no deck.
+    pub(crate) fn capsules(&self) -> SharedDesk {
+        self.desk(Standing::Passing)
+    }
+
+    fn desk(&self, standing: Standing) -> SharedDesk {
+        SharedDesk::new(SharedDeskSettings {
+            folder: self.data_dir.clone(),
+            schemes: self.capsule_schemes.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            standing,
+        })
     }
 
     fn check_folders(&self) -> Result<(), Failure> {
@@ -171,7 +201,7 @@ impl Settings {
         dir.join(".capdeck")
     }
 
-    fn host_settings(&self) -> HostSettings {
+    fn host_settings(&self, standing: Standing) -> HostSettings {
         HostSettings {
             user_roots: self.user_roots.clone(),
             project: self.project.clone(),
@@ -186,6 +216,7 @@ impl Settings {
                 .map(|program| GuardianCommand { program, args: vec![GUARDIAN.into()] }),
             sandbox: self.worker(),
             default_exposure: Exposure::CodeModeAndSearch,
+            capsules: Some(Arc::new(self.desk(standing))),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }

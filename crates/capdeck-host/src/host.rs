@@ -17,12 +17,12 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ApprovalStore, Continuity, HostEvent, HostSettings, LastFailure, Principal, Scope, Session,
-    SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
-    artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, code_mode::CodeMode,
-    discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras, failures::Failures,
-    flow::FlowGuards, journal::Journal, observed_shapes::ObservedShapes, pins::PinStore,
-    pool::ConnectionPool, subscriptions::Subscriptions, tasks::Tasks, usage::Usage,
+    ApprovalStore, CapsuleDesk, Continuity, HostEvent, HostSettings, LastFailure, Principal, Scope,
+    Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
+    artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, capsules::capability,
+    code_mode::CodeMode, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
+    failures::Failures, flow::FlowGuards, journal::Journal, observed_shapes::ObservedShapes,
+    pins::PinStore, pool::ConnectionPool, subscriptions::Subscriptions, tasks::Tasks, usage::Usage,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -236,6 +236,11 @@ impl Host {
         &self.0.settings
     }
 
+    /// The way to the capsules of this machine, if the host was given one.
+    pub fn capsules(&self) -> Option<&Arc<dyn CapsuleDesk>> {
+        self.0.settings.capsules.as_ref()
+    }
+
     /// Large outputs kept aside, readable by their URI.
     pub fn artifacts(&self) -> &ArtifactStore {
         self.0.connector.artifacts()
@@ -372,6 +377,9 @@ impl Host {
         for pool in pools {
             pool.close().await;
         }
+        if let Some(capsules) = self.capsules() {
+            capsules.close().await;
+        }
     }
 
     pub(crate) fn downgrade(&self) -> Weak<HostState> {
@@ -379,7 +387,15 @@ impl Host {
     }
 }
 
+/// The deck of all files, above what the host itself has.
 fn read_deck(settings: &HostSettings) -> Deck {
+    let mut deck = read_files(settings);
+    let own = capability::definition(settings.capsules.as_ref());
+    deck.definitions.splice(0..0, own);
+    deck
+}
+
+fn read_files(settings: &HostSettings) -> Deck {
     let deck = Deck::open(&settings.user_roots, settings.project.as_ref());
     if deck.definitions.is_empty() && deck.quarantined.is_empty() {
         let mut starter = Deck::from_sources(settings.starter.clone());

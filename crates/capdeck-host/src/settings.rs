@@ -1,11 +1,13 @@
 //! What a host is opened with. Everything that depends on the machine arrives here as a value.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use capdeck_auth::{Environment, Vault};
 use capdeck_backend::GuardianCommand;
 use capdeck_definition::{Exposure, Project, Root, SourceFile};
 use capdeck_sandbox::WorkerCommand;
+
+use crate::CapsuleDesk;
 
 /// The resolved settings of one host.
 #[derive(Debug, Clone)]
@@ -28,6 +30,8 @@ pub struct HostSettings {
     pub sandbox: Option<WorkerCommand>,
     /// How capabilities are offered when neither they nor the deck say so.
     pub default_exposure: Exposure,
+    /// The way to the capsules of this machine, opened on first use.
+    pub capsules: Option<Arc<dyn CapsuleDesk>>,
     /// The version told to downstream servers and clients.
     pub version: String,
 }

@@ -5,12 +5,17 @@
 //!
 //! This crate never reads definition files and knows nothing of how a backend works.
 
+mod desk;
+mod local_socket;
 mod mcp;
 mod shell;
 mod transport;
 
+pub use desk::{SharedDesk, SharedDeskSettings, Standing};
+pub use local_socket::NoHost;
+pub use mcp::CapsulePlace;
 pub use shell::{
-    LocalShell, NoHost, RemoteShell, Shell, ShellCall, ShellSocket, SocketError, person_at_terminal,
+    LocalShell, RemoteShell, Shell, ShellCall, ShellSocket, SocketError, person_at_terminal,
 };
 pub use transport::http::{BindError, HttpLimits, HttpServer, HttpSettings};
-pub use transport::stdio::serve_stdio;
+pub use transport::stdio::{serve_capsule_stdio, serve_stdio};

@@ -1,6 +1,10 @@
 //! The MCP face: handshakes and requests in, the host's answers out. Decides nothing.
 
 mod caller;
+mod capsule_client;
+mod capsule_failure;
+mod capsule_service;
+mod capsule_session;
 mod client_listener;
 mod client_streams;
 mod deck_session;
@@ -15,5 +19,8 @@ mod seen_lists;
 mod service;
 mod transparent_session;
 
+pub use capsule_client::CapsulePlace;
+pub(crate) use capsule_client::{ViaShare, reach};
+pub(crate) use capsule_service::CapsuleService;
 pub(crate) use sealer::sealer;
 pub(crate) use service::McpService;

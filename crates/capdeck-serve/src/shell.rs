@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 
 pub use self::{
     local::LocalShell,
-    remote::{NoHost, RemoteShell},
+    remote::RemoteShell,
     socket::{ShellSocket, SocketError},
 };
 

@@ -5,6 +5,7 @@
 
 mod api_calls;
 mod calls;
+mod capsules;
 mod code_mode;
 mod exposure;
 mod figures;
@@ -19,6 +20,10 @@ mod surface;
 
 pub use api_calls::measure_api_calls;
 pub use calls::measure_calls;
+pub use capsules::{
+    CAPSULE_BLOCK_END, CAPSULE_BLOCK_START, CapsuleFigures, CapsuleRow, ClosedLoop, OpenFigures,
+    Sides, render_capsules, replace_capsule_block,
+};
 pub use code_mode::{
     AttackFigures, CODE_BLOCK_END, CODE_BLOCK_START, CodeModeFigures, Footprint, Peer, RunFigures,
     Spread, SurfaceTokens, measure_code_mode, render_code_mode, replace_code_block,

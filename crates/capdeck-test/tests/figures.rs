@@ -4,9 +4,9 @@ use std::{fs, path::Path};
 
 use capdeck_test::{
     bench::{
-        CodeModeFigures, ExposureFigures, Figures, ShellFigures, render, render_code_mode,
-        render_exposure, render_shell, replace_block, replace_code_block, replace_exposure_block,
-        replace_shell_block,
+        CapsuleFigures, CodeModeFigures, ExposureFigures, Figures, ShellFigures, render,
+        render_capsules, render_code_mode, render_exposure, render_shell, replace_block,
+        replace_capsule_block, replace_code_block, replace_exposure_block, replace_shell_block,
     },
     soak::{SoakFigures, render_soak, replace_soak_block},
     workflows::{WorkflowFigures, render_workflows, replace_workflow_block},
@@ -52,6 +52,19 @@ fn the_page_of_code_mode_shows_its_figures() {
     let figures: Vec<WorkflowFigures> = serde_json::from_str(&read("workflows.json")).unwrap();
     let replaced = replace_workflow_block(&replaced, &render_workflows(&figures)).expect("a block");
     assert_eq!(document, replaced, "run `bench/code-mode render` to bring the page up to date");
+}
+
+#[test]
+fn the_page_shows_the_figures_of_capsules() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let Ok(json) = fs::read_to_string(root.join("bench/results/capsules.json")) else {
+        println!("skipped: capsules have not been measured yet");
+        return;
+    };
+    let figures: CapsuleFigures = serde_json::from_str(&json).unwrap();
+    let document = fs::read_to_string(root.join("docs/reference/benchmarks.md")).unwrap();
+    let replaced = replace_capsule_block(&document, &render_capsules(&figures)).expect("a block");
+    assert_eq!(document, replaced, "run `bench/capsules render` to bring the page up to date");
 }
 
 #[test]

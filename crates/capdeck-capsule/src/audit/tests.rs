@@ -8,14 +8,12 @@ use super::*;
 
 fn record(action: &'static str) -> AuditRecord {
     AuditRecord {
-        author: Author::client("tester").version("1").principal("prn_1"),
+        author: Arc::new(Author::client("tester").version("1").principal("prn_1")),
         action,
         role: Some(Role::Reader),
         uri: EntryUri::parse("docs://a").ok(),
         version: Some(3),
-        bytes: None,
-        outcome: AuditOutcome::Ok,
-        error_code: None,
+        ..AuditRecord::default()
     }
 }
 

@@ -1,39 +1,35 @@
 //! Brings staged files to their places, many writers' at once.
 //!
-//! Each writer stages and syncs its own files, in parallel. The names are then changed by one writer for all that wait,
-//! so that a folder is synced once for all of them: that sync is what a write waits for longest.
+//! Each writer stages its own files, in parallel. One writer then puts the changes of all that wait into the journal, so
+//! that the disk is waited for once, and changes the names.
 
-use std::{
-    collections::BTreeSet,
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-    thread,
-};
+use std::{io, path::PathBuf, sync::Arc};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use super::{
-    disk::{Disk, Durability},
+    disk::Disk,
+    journal::Journal,
+    layout::Layout,
+    redo::{Change, Redo},
     signal_log::SignalLog,
 };
 use crate::signal::Signal;
 
-/// Threads that wait for the disk's confirmation of one batch.
-const MOST_SYNCING: usize = 16;
-
-/// One change of names.
+/// One change of names. The bytes are what the file is to be, for the journal.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// A second name for a file.
     Link {
         from: PathBuf,
         to: PathBuf,
+        bytes: Vec<u8>,
     },
     /// A staged file to its place.
     Place {
         from: PathBuf,
         to: PathBuf,
+        bytes: Vec<u8>,
     },
     Remove(PathBuf),
 }
@@ -42,101 +38,144 @@ pub(crate) enum Step {
 #[derive(Debug, Default)]
 pub(crate) struct Job {
     pub(crate) steps: Vec<Step>,
-    /// Folders made for it: their names must last, too.
-    pub(crate) new_folders: Vec<PathBuf>,
     pub(crate) signals: Vec<Signal>,
 }
 
-/// How far a write got.
+/// The signals that were sent, or why nothing is changed as far as readers can tell.
+pub(crate) type Outcome = io::Result<Vec<Signal>>;
+
 #[derive(Debug)]
-pub(crate) enum Outcome {
-    Done(Vec<Signal>),
-    /// Nothing is changed, as far as readers can tell.
-    Failed(io::Error),
-    /// The names are changed, but the disk did not confirm that they last.
-    Unconfirmed(io::Error),
-}
-
-#[derive(Debug, Default)]
 pub(crate) struct Committer {
-    waiting: Mutex<Vec<(Job, Arc<Slot>)>>,
-    leader: Mutex<()>,
+    queue: Mutex<Queue>,
+    journal: Journal,
 }
 
 #[derive(Debug, Default)]
-struct Slot(Mutex<Option<Outcome>>);
+struct Queue {
+    waiting: Vec<(Job, Arc<Slot>)>,
+    /// Somebody works for all.
+    is_led: bool,
+}
+
+/// Where a writer waits.
+#[derive(Debug, Default)]
+struct Slot {
+    turn: Mutex<Option<Turn>>,
+    told: Condvar,
+}
+
+#[derive(Debug)]
+enum Turn {
+    /// To work for all that wait.
+    Lead,
+    Done(Outcome),
+}
+
+impl Slot {
+    fn tell(&self, turn: Turn) {
+        *self.turn.lock() = Some(turn);
+        self.told.notify_one();
+    }
+
+    fn wait(&self) -> Turn {
+        let mut turn = self.turn.lock();
+        loop {
+            match turn.take() {
+                Some(turn) => return turn,
+                None => self.told.wait(&mut turn),
+            }
+        }
+    }
+}
 
 impl Committer {
+    pub(crate) fn new(journal: Journal) -> Self {
+        Self { queue: Mutex::default(), journal }
+    }
+
+    /// Waits until the disk has everything that was committed.
+    pub(crate) fn finish(&self) -> io::Result<()> {
+        self.journal.finish()
+    }
+
     /// Does a job, together with those of others who wait. Returns when it lasts.
-    pub(crate) fn commit(&self, job: Job, disk: &Disk, log: &SignalLog) -> Outcome {
+    pub(crate) fn commit(
+        &self,
+        job: Job,
+        layout: &Layout,
+        disk: &Disk,
+        log: &SignalLog,
+    ) -> Outcome {
         let slot = Arc::new(Slot::default());
-        self.waiting.lock().push((job, Arc::clone(&slot)));
-        let _leading = self.leader.lock();
-        if let Some(outcome) = slot.0.lock().take() {
+        let is_led = {
+            let mut queue = self.queue.lock();
+            queue.waiting.push((job, Arc::clone(&slot)));
+            std::mem::replace(&mut queue.is_led, true)
+        };
+        if is_led && let Turn::Done(outcome) = slot.wait() {
             return outcome;
         }
-        let batch = std::mem::take(&mut *self.waiting.lock());
-        run(batch, disk, log);
-        let outcome = slot.0.lock().take();
-        outcome
-            .unwrap_or_else(|| Outcome::Failed(io::Error::other("the write was lost in its batch")))
-    }
-}
-
-fn run(batch: Vec<(Job, Arc<Slot>)>, disk: &Disk, log: &SignalLog) {
-    let mut placed = Vec::new();
-    let mut folders = BTreeSet::new();
-    for (mut job, slot) in batch {
-        // Told first: a change that is told and then cut off costs its hearer a look, one that is not told is missed.
-        let told = log.append(std::mem::take(&mut job.signals), disk);
-        match told.and_then(|signals| steps(&job, disk).map(|()| signals)) {
-            Ok(signals) => {
-                folders.extend(touched(&job));
-                placed.push((slot, signals));
-            }
-            Err(error) => *slot.0.lock() = Some(Outcome::Failed(error)),
+        let batch = std::mem::take(&mut self.queue.lock().waiting);
+        self.run(batch, layout, disk, log);
+        let mut queue = self.queue.lock();
+        match queue.waiting.first() {
+            Some((_, next)) => next.tell(Turn::Lead),
+            None => queue.is_led = false,
+        }
+        drop(queue);
+        match slot.wait() {
+            Turn::Done(outcome) => outcome,
+            Turn::Lead => Err(io::Error::other("the write was lost in its batch")),
         }
     }
-    let synced = sync(&folders, disk, log);
-    for (slot, signals) in placed {
-        let outcome = match &synced {
-            Ok(()) => Outcome::Done(signals),
-            Err(error) => Outcome::Unconfirmed(io::Error::new(error.kind(), error.to_string())),
-        };
-        *slot.0.lock() = Some(outcome);
-    }
-}
 
-/// Syncs folders and the signals side by side: the disk confirms many at once about as fast as one.
-fn sync(folders: &BTreeSet<PathBuf>, disk: &Disk, log: &SignalLog) -> io::Result<()> {
-    let folders: Vec<&PathBuf> = folders.iter().collect();
-    let sync_all = |part: &[&PathBuf]| part.iter().try_for_each(|folder| disk.sync_folder(folder));
-    if disk.durability() == Durability::Cached {
-        return sync_all(&folders).and_then(|()| log.sync(disk));
+    fn run(&self, mut batch: Vec<(Job, Arc<Slot>)>, layout: &Layout, disk: &Disk, log: &SignalLog) {
+        // Told first: a change that is told and then cut off costs its hearer a look, one that is not told is missed.
+        let signals: Vec<Vec<Signal>> =
+            batch.iter_mut().map(|(job, _)| std::mem::take(&mut job.signals)).collect();
+        let kept = log.append(signals, disk).and_then(|told| {
+            let jobs = batch.iter().flat_map(|(job, _)| job.steps.iter());
+            let mut changes: Vec<Redo<'_>> = jobs.map(|step| redo(step, layout)).collect();
+            changes.extend(told.added.as_ref().map(|added| added.redo(layout)));
+            self.journal.append(&changes, disk).map(|()| told.signals)
+        });
+        let signals = match kept {
+            Ok(signals) => signals,
+            Err(error) => {
+                for (_, slot) in batch {
+                    slot.tell(Turn::Done(Err(io::Error::new(error.kind(), error.to_string()))));
+                }
+                return;
+            }
+        };
+        let mut has_failed = false;
+        for ((job, slot), signals) in batch.into_iter().zip(signals) {
+            let done = steps(&job, disk).map(|()| signals);
+            has_failed |= done.is_err();
+            slot.tell(Turn::Done(done));
+        }
+        if has_failed {
+            // The journal holds something that is not to be made again.
+            if let Err(error) = self.journal.finish() {
+                tracing::error!(%error, "the disk did not confirm what was written; the journal is kept");
+            }
+        }
+        self.journal.turn_over();
     }
-    thread::scope(|scope| {
-        let parts = folders.chunks(folders.len().div_ceil(MOST_SYNCING).max(1));
-        let running: Vec<_> = parts.map(|part| scope.spawn(move || sync_all(part))).collect();
-        let told = log.sync(disk);
-        let joined = running
-            .into_iter()
-            .map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.fold(told, io::Result::and)
-    })
 }
 
 fn steps(job: &Job, disk: &Disk) -> io::Result<()> {
     job.steps.iter().try_for_each(|step| match step {
-        Step::Link { from, to } => disk.link(from, to),
-        Step::Place { from, to } => disk.rename(from, to),
+        Step::Link { from, to, .. } => disk.link(from, to),
+        Step::Place { from, to, .. } => disk.rename(from, to),
         Step::Remove(path) => disk.remove(path),
     })
 }
 
-fn touched(job: &Job) -> impl Iterator<Item = PathBuf> {
-    let changed = job.steps.iter().map(|step| match step {
-        Step::Link { to, .. } | Step::Place { to, .. } | Step::Remove(to) => to,
-    });
-    let above = |path: &PathBuf| path.parent().map(Path::to_path_buf);
-    changed.chain(&job.new_folders).filter_map(above)
+fn redo<'a>(step: &'a Step, layout: &Layout) -> Redo<'a> {
+    let (path, change) = match step {
+        Step::Link { to, bytes, .. } | Step::Place { to, bytes, .. } => (to, Change::Put(bytes)),
+        Step::Remove(path) => (path, Change::Remove),
+    };
+    Redo { path: layout.shown(path), change }
 }

@@ -50,12 +50,9 @@ impl CrashPoint {
     }
 
     fn step(&self) -> io::Result<()> {
-        let left = self.left.load(Ordering::SeqCst);
-        if left == 1 {
-            return Err(io::Error::other("crashed"));
-        }
-        self.left.store(left.saturating_sub(1), Ordering::SeqCst);
-        Ok(())
+        let next = |left: u64| (left != 1).then(|| left.saturating_sub(1));
+        let taken = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next);
+        taken.map(drop).map_err(|_| io::Error::other("crashed"))
     }
 }
 
@@ -85,7 +82,7 @@ impl Disk {
         Ok(removed)
     }
 
-    /// A synced file that is not yet at its place.
+    /// A file that is not yet at its place. It is not synced: the journal has what is in it.
     pub(crate) fn stage(&self, bytes: &[u8]) -> io::Result<Staged> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let path = self.temp.join(format!(".tmp-{}-{number}", std::process::id()));
@@ -104,9 +101,6 @@ impl Disk {
             return Err(io::Error::other("crashed"));
         }
         file.write_all(bytes)?;
-        if self.durability == Durability::Synced {
-            file.sync_all()?;
-        }
         Ok(staged)
     }
 
@@ -166,9 +160,12 @@ impl Disk {
         Ok(())
     }
 
-    /// Replaces a whole file and makes it last.
+    /// Replaces a whole file that is in no journal, and makes it last.
     pub(crate) fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let staged = self.stage(bytes)?;
+        if self.durability == Durability::Synced {
+            File::open(&staged.path)?.sync_all()?;
+        }
         self.rename(&staged.path, path)?;
         staged.placed();
         self.sync_folder(path.parent().unwrap_or(path))

@@ -5,8 +5,8 @@ use std::{
     collections::BTreeMap,
     fs,
     hash::{BuildHasher as _, BuildHasherDefault},
-    io,
-    path::Path,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock, atomic::AtomicU64},
     time::SystemTime,
 };
@@ -16,10 +16,13 @@ use rustc_hash::{FxHashMap, FxHasher};
 use tokio::sync::broadcast;
 
 use super::{
-    commit::Committer,
+    commit::{Committer, Job, Outcome},
     disk::{self, Disk},
     frontmatter,
+    journal::Journal,
     layout::{EntryFiles, Layout},
+    recent::{Recent, Stamp},
+    recovery,
     remove_entry::Tombstone,
     scan, schemes_file,
     signal_log::SignalLog,
@@ -34,6 +37,8 @@ use crate::{
 
 /// Locks for entries; two entries may share one.
 const STRIPES: usize = 256;
+/// Bytes for which room is made before a file is read.
+const MOST_AT_FIRST: u64 = 2 * 1024 * 1024;
 /// Changes that a slow subscriber may lie behind.
 const CHANGES_KEPT: usize = 1_024;
 
@@ -43,11 +48,12 @@ pub(crate) struct Engine {
     pub(super) disk: Disk,
     pub(super) options: StoreOptions,
     pub(super) state: RwLock<State>,
-    pub(super) committer: Committer,
+    committer: Committer,
     pub(super) signals: SignalLog,
     /// Built by the first search, kept up to date by every write after it.
     pub(super) index: RwLock<Option<Index>>,
     pub(super) changes: broadcast::Sender<Change>,
+    recent: Recent,
     /// Held for reading by writes, so that blobs are collected only while nobody adds one.
     pub(super) blobs_in_use: RwLock<()>,
     /// Bytes of everything kept, counted when the first write asks.
@@ -65,6 +71,14 @@ pub(crate) enum Fit {
     Edited,
     /// Body and sidecar are of different versions, or the body was edited.
     Apart,
+}
+
+/// A version as its files are.
+struct Found {
+    entry: Entry,
+    fit: Fit,
+    /// The files as they were when they were read.
+    files: Vec<(PathBuf, Stamp)>,
 }
 
 /// What the files say.
@@ -102,8 +116,14 @@ impl Engine {
             for folder in layout.folders() {
                 disk::make_private_folder(&folder)
                     .map_err(StoreError::io("make the capsule's folders"))?;
+                // Nothing is written through a link that somebody put there.
+                layout.check_way(&folder.join("x"))?;
             }
             disk.sweep().map_err(StoreError::io("remove unfinished files"))?;
+        }
+        let journal = Journal::new(root, layout.journal());
+        if options.mode == Mode::ReadWrite {
+            recovery::recover(&layout, &journal, &disk)?;
         }
         let schemes = schemes_file::load(&layout, &options.schemes)?;
         let signals = SignalLog::open(&layout, options.clock.clone())
@@ -112,9 +132,10 @@ impl Engine {
             disk,
             signals,
             state: RwLock::new(State { schemes, ..State::default() }),
-            committer: Committer::default(),
+            committer: Committer::new(journal),
             index: RwLock::new(None),
             changes: broadcast::Sender::new(CHANGES_KEPT),
+            recent: Recent::default(),
             blobs_in_use: RwLock::new(()),
             used: OnceLock::new(),
             lock: Mutex::new(None),
@@ -160,8 +181,16 @@ impl Engine {
         self.state.read().entries.get(uri).cloned()
     }
 
+    /// An entry that was read lately and not touched since. No file is read for it.
+    pub(crate) fn recall(&self, uri: &EntryUri, version: Option<u64>) -> Option<Entry> {
+        self.recent.get(uri, version)
+    }
+
     /// An entry in a version, the current one if none is named.
     pub(crate) fn read(&self, uri: &EntryUri, version: Option<u64>) -> Result<Entry, StoreError> {
+        if let Some(entry) = self.recall(uri, version) {
+            return Ok(entry);
+        }
         let scheme = self.scheme(uri)?;
         let not_found = || StoreError::NotFound { uri: uri.clone(), version };
         let current = self.current(uri).ok_or_else(not_found)?;
@@ -183,13 +212,17 @@ impl Engine {
         scheme: &Scheme,
     ) -> Result<Option<Entry>, StoreError> {
         let files = self.layout.current(uri, scheme);
-        match self.read_files(uri, &files, scheme.format) {
+        match self.find(uri, &files, scheme.format)? {
             // The two files of a JSON entry are replaced one after the other; wait for the writer.
-            Err(StoreError::Damaged { .. }) if files.meta.is_some() => {
+            Some(Found { fit: Fit::Apart, .. }) => {
                 let _waited = self.stripe(&uri.folded()).lock();
                 self.read_quiet(uri, scheme)
             }
-            read => read,
+            Some(Found { entry, files, .. }) => {
+                self.recent.put(&entry, files);
+                Ok(Some(entry))
+            }
+            None => Ok(None),
         }
     }
 
@@ -201,10 +234,23 @@ impl Engine {
         scheme: &Scheme,
     ) -> Result<Option<Entry>, StoreError> {
         let files = self.layout.current(uri, scheme);
-        let read = self.read_pair(uri, &files, scheme.format)?;
-        Ok(read.map(|(mut entry, _)| {
-            entry.meta.content_sha256 = sha256_hex(entry.body.as_bytes());
-            entry.meta.bytes = entry.body.len() as u64;
+        self.check_files(&files)?;
+        self.read_walked(uri, &files, scheme)
+    }
+
+    /// The same, from files on a way that was walked without meeting a link.
+    pub(super) fn read_walked(
+        &self,
+        uri: &EntryUri,
+        files: &EntryFiles,
+        scheme: &Scheme,
+    ) -> Result<Option<Entry>, StoreError> {
+        Ok(take_files(uri, files, scheme.format)?.map(|found| {
+            let Found { mut entry, fit, .. } = found;
+            if fit == Fit::Apart {
+                entry.meta.content_sha256 = sha256_hex(entry.body.as_bytes());
+                entry.meta.bytes = entry.body.len() as u64;
+            }
             entry
         }))
     }
@@ -231,98 +277,110 @@ impl Engine {
         files: &EntryFiles,
         format: Format,
     ) -> Result<Option<(Entry, Fit)>, StoreError> {
-        let Some((text, modified)) = self.read_text(uri, &files.body)? else { return Ok(None) };
-        let damaged = |reason: String| StoreError::Damaged { uri: uri.clone(), reason };
-        let Some(meta_path) = &files.meta else {
-            let parted = frontmatter::part(uri, &text, modified).map_err(damaged)?;
-            let (mut meta, body) = (parted.meta, parted.body.to_owned());
-            if body.len() == text.len() {
-                frontmatter::classify_found(&mut meta, &body);
-            }
-            let fit = if parted.is_edited { Fit::Edited } else { Fit::Whole };
-            return Ok(Some((Entry { meta, body, format }, fit)));
-        };
-        let (meta, fit) = match self.read_text(uri, meta_path)? {
-            None => {
-                let mut meta = frontmatter::found_meta(uri, &text, modified);
-                meta.heading = None;
-                (meta, Fit::Edited)
-            }
-            Some((sidecar, _)) => {
-                let meta: EntryMeta =
-                    serde_json::from_str(&sidecar).map_err(|error| damaged(error.to_string()))?;
-                if meta.uri != *uri {
-                    return Err(damaged(format!("its sidecar says that it is `{}`", meta.uri)));
-                }
-                let fits = meta.content_sha256 == sha256_hex(text.as_bytes());
-                (meta, if fits { Fit::Whole } else { Fit::Apart })
-            }
-        };
-        Ok(Some((Entry { meta, body: text, format }, fit)))
+        Ok(self.find(uri, files, format)?.map(|found| (found.entry, found.fit)))
     }
 
-    fn read_text(
+    fn find(
         &self,
         uri: &EntryUri,
-        path: &Path,
-    ) -> Result<Option<(String, SystemTime)>, StoreError> {
-        self.check_way(path)?;
-        let bytes = match fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(StoreError::io(format!("read `{uri}`"))(error)),
-        };
-        let modified =
-            fs::metadata(path).and_then(|known| known.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-        let text = String::from_utf8(bytes).map_err(|_| StoreError::Damaged {
-            uri: uri.clone(),
-            reason: "it is not UTF-8".to_owned(),
-        })?;
-        Ok(Some((text, modified)))
+        files: &EntryFiles,
+        format: Format,
+    ) -> Result<Option<Found>, StoreError> {
+        self.check_files(files)?;
+        take_files(uri, files, format)
+    }
+
+    fn check_files(&self, files: &EntryFiles) -> Result<(), StoreError> {
+        self.check_way(&files.body)?;
+        files.meta.as_ref().map_or(Ok(()), |sidecar| self.check_way(sidecar))
     }
 
     /// Refuses a way that leads through a link, or to anything but an ordinary file or nothing.
     pub(super) fn check_way(&self, path: &Path) -> Result<(), StoreError> {
-        let Ok(below) = path.strip_prefix(self.layout.root()) else {
-            return Err(StoreError::UnsafePath { path: path.display().to_string() });
-        };
-        let mut at = self.layout.root().to_owned();
-        let last = below.components().count();
-        for (place, part) in below.components().enumerate() {
-            at.push(part);
-            let known = match fs::symlink_metadata(&at) {
-                Ok(known) => known,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-                Err(error) => {
-                    return Err(StoreError::io(format!("look at `{}`", self.layout.shown(&at)))(
-                        error,
-                    ));
-                }
-            };
-            let is_fit = if place + 1 == last { known.is_file() } else { known.is_dir() };
-            if !is_fit {
-                return Err(StoreError::UnsafePath { path: self.layout.shown(&at) });
-            }
-        }
-        Ok(())
+        self.layout.check_way(path)
     }
 
-    /// Makes the folder of a file; tells which folders are new.
-    pub(super) fn make_way(&self, path: &Path) -> Result<Vec<std::path::PathBuf>, StoreError> {
+    /// Makes the folder of a file.
+    pub(super) fn make_way(&self, path: &Path) -> Result<(), StoreError> {
         self.check_way(path)?;
-        let Some(folder) = path.parent() else { return Ok(Vec::new()) };
-        let new: Vec<_> = folder
-            .ancestors()
-            .take_while(|above| above.starts_with(self.layout.root()) && !above.exists())
-            .map(Path::to_path_buf)
-            .collect();
+        let Some(folder) = path.parent().filter(|folder| !folder.exists()) else { return Ok(()) };
         disk::make_private_folder(folder)
-            .map_err(StoreError::io(format!("make the folder `{}`", self.layout.shown(folder))))?;
-        Ok(new)
+            .map_err(StoreError::io(format!("make the folder `{}`", self.layout.shown(folder))))
+    }
+
+    /// Does a job of a writer: see [`Committer`].
+    pub(super) fn commit(&self, job: Job) -> Outcome {
+        self.committer.commit(job, &self.layout, &self.disk, &self.signals)
+    }
+
+    /// Waits until the disk has everything.
+    pub(crate) fn finish(&self) -> io::Result<()> {
+        self.committer.finish()
     }
 }
 
 /// The heading of a body, where its format has headings.
 pub(super) fn heading(body: &str, format: Format) -> Option<String> {
     (format != Format::Json).then(|| patch::first_heading(body)).flatten()
+}
+
+/// Reads the files of a version and takes them apart.
+fn take_files(
+    uri: &EntryUri,
+    files: &EntryFiles,
+    format: Format,
+) -> Result<Option<Found>, StoreError> {
+    let Some((text, known)) = read_text(uri, &files.body)? else { return Ok(None) };
+    let modified = known.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    let mut stamps = vec![(files.body.clone(), Stamp::of(&known))];
+    let damaged = |reason: String| StoreError::Damaged { uri: uri.clone(), reason };
+    let Some(meta_path) = &files.meta else {
+        let parted = frontmatter::part(uri, &text, modified).map_err(damaged)?;
+        let (mut meta, start) = (parted.meta, text.len() - parted.body.len());
+        let fit = if parted.is_edited { Fit::Edited } else { Fit::Whole };
+        let mut body = text;
+        body.drain(..start);
+        if start == 0 {
+            frontmatter::classify_found(&mut meta, &body);
+        }
+        return Ok(Some(Found { entry: Entry { meta, body, format }, fit, files: stamps }));
+    };
+    let (meta, fit) = match read_text(uri, meta_path)? {
+        None => {
+            let mut meta = frontmatter::found_meta(uri, &text, modified);
+            meta.heading = None;
+            // A sidecar may come without a trace at the body.
+            stamps.clear();
+            (meta, Fit::Edited)
+        }
+        Some((sidecar, known)) => {
+            stamps.push((meta_path.clone(), Stamp::of(&known)));
+            let meta: EntryMeta =
+                serde_json::from_str(&sidecar).map_err(|error| damaged(error.to_string()))?;
+            if meta.uri != *uri {
+                return Err(damaged(format!("its sidecar says that it is `{}`", meta.uri)));
+            }
+            let fits = meta.content_sha256 == sha256_hex(text.as_bytes());
+            (meta, if fits { Fit::Whole } else { Fit::Apart })
+        }
+    };
+    Ok(Some(Found { entry: Entry { meta, body: text, format }, fit, files: stamps }))
+}
+
+fn read_text(uri: &EntryUri, path: &Path) -> Result<Option<(String, fs::Metadata)>, StoreError> {
+    let failed = || StoreError::io(format!("read `{uri}`"));
+    let mut file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed()(error)),
+    };
+    let known = file.metadata().map_err(failed())?;
+    // A file put there by hand may be of any size; room is made in advance for ordinary ones only.
+    let mut bytes = Vec::with_capacity(known.len().min(MOST_AT_FIRST) as usize + 1);
+    file.read_to_end(&mut bytes).map_err(failed())?;
+    let text = String::from_utf8(bytes).map_err(|_| StoreError::Damaged {
+        uri: uri.clone(),
+        reason: "it is not UTF-8".to_owned(),
+    })?;
+    Ok(Some((text, known)))
 }

@@ -71,7 +71,7 @@ pub(crate) fn part<'a>(
     text: &'a str,
     modified: SystemTime,
 ) -> Result<Parted<'a>, String> {
-    let Some((head, body)) = text.strip_prefix(OPEN).and_then(|rest| rest.split_once(CLOSE)) else {
+    let Some((head, body)) = halves(text) else {
         return Ok(Parted { meta: found_meta(uri, text, modified), body: text, is_edited: true });
     };
     let mut lines = head.lines();
@@ -91,6 +91,15 @@ pub(crate) fn part<'a>(
     let is_edited = meta.content_sha256 != actual;
     meta.content_sha256 = actual;
     Ok(Parted { meta, body, is_edited })
+}
+
+/// The body of a file alone.
+pub(crate) fn body(text: &str) -> &str {
+    halves(text).map_or(text, |(_, body)| body)
+}
+
+fn halves(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix(OPEN)?.split_once(CLOSE)
 }
 
 fn read_fields(meta: &mut EntryMeta, fields: &HashMap<&str, &str>) -> Result<(), String> {

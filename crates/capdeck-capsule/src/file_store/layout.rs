@@ -4,10 +4,13 @@
 //! `history/<scheme>/<path>/@<n>.<ext>` every older one, `trash/<scheme>/<path>.json` what is known of deleted ones.
 //! No segment of an address can start with `@` or a dot or end in a file's ending, so no two of these can meet.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use crate::{
-    BlobId, EntryUri, Owner,
+    BlobId, EntryUri, Owner, StoreError,
     scheme::{Format, Origin, Scheme},
 };
 
@@ -56,6 +59,7 @@ impl Layout {
             "logs",
             "signals",
             "cursors",
+            "journal",
             "tmp",
         ]
         .map(|name| self.root.join(name))
@@ -64,6 +68,10 @@ impl Layout {
 
     pub(crate) fn temp(&self) -> PathBuf {
         self.root.join("tmp")
+    }
+
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.root.join("journal")
     }
 
     /// The folder with a scheme's current entries.
@@ -122,6 +130,30 @@ impl Layout {
 
     pub(crate) fn schemes(&self) -> PathBuf {
         self.root.join("schemes.json")
+    }
+
+    /// Refuses a way that leads through a link, or to anything but an ordinary file or nothing.
+    pub(crate) fn check_way(&self, path: &Path) -> Result<(), StoreError> {
+        let Ok(below) = path.strip_prefix(&self.root) else {
+            return Err(StoreError::UnsafePath { path: path.display().to_string() });
+        };
+        let mut at = self.root.clone();
+        let last = below.components().count();
+        for (place, part) in below.components().enumerate() {
+            at.push(part);
+            let known = match fs::symlink_metadata(&at) {
+                Ok(known) => known,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                Err(error) => {
+                    return Err(StoreError::io(format!("look at `{}`", self.shown(&at)))(error));
+                }
+            };
+            let is_fit = if place + 1 == last { known.is_file() } else { known.is_dir() };
+            if !is_fit {
+                return Err(StoreError::UnsafePath { path: self.shown(&at) });
+            }
+        }
+        Ok(())
     }
 
     /// A path as shown to people: below the capsule.

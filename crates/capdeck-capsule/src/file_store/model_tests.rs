@@ -1,37 +1,50 @@
 //! The store against a plain map, with crashes at every step of every operation.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path, thread};
 
 use proptest::prelude::*;
 
 use super::{Engine, disk::Durability};
 use crate::{
-    Author, EntryUri, ListRequest, Owner, PatchStep, Scope, StoreError, StoreOptions, Write,
+    Author, BlobSource, Entry, EntryUri, ListRequest, Owner, PatchStep, Scope, StoreError,
+    StoreOptions, Write,
 };
 
 const URIS: [&str; 5] = ["docs://a", "docs://a/b", "skills://s", "api-data://x", "api-data://x/y"];
 
 #[derive(Debug, Clone)]
-enum Operation {
+pub(super) enum Operation {
     Create(usize, u8),
     Replace(usize, u8, Option<u64>),
     Append(usize, u8),
+    /// Replaces, and gives it these bytes besides.
+    Attach(usize, u8),
+    /// Takes the bytes away again.
+    Detach(usize),
     Delete(usize),
     Restore(usize, u64),
     Purge(usize),
     Remember(u8),
+    Collect,
 }
 
 /// One entry as it should be.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Expected {
-    /// Bodies of all versions.
-    versions: Vec<String>,
+    /// Bodies of all versions, and their blobs.
+    versions: Vec<(String, Option<u8>)>,
     is_deleted: bool,
 }
 
+impl Expected {
+    /// The blob that a write keeps which says nothing of one.
+    fn blob(&self) -> Option<u8> {
+        self.versions.last().filter(|_| !self.is_deleted)?.1
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Model {
+pub(super) struct Model {
     entries: BTreeMap<EntryUri, Expected>,
     memory: Option<u8>,
 }
@@ -49,12 +62,13 @@ fn body(uri: &EntryUri, number: u8) -> String {
 
 impl Model {
     /// What the operation makes of it; `None` when it must fail.
-    fn after(&self, operation: &Operation) -> Option<Self> {
+    pub(super) fn after(&self, operation: &Operation) -> Option<Self> {
         let mut next = self.clone();
         let current = |uri: &EntryUri| self.entries.get(uri).filter(|entry| !entry.is_deleted);
-        let mut write = |uri: EntryUri, body: String| {
+        let mut write = |uri: EntryUri, body: String, blob: Option<Option<u8>>| {
             let entry = next.entries.entry(uri).or_default();
-            entry.versions.push(body);
+            let blob = blob.unwrap_or_else(|| entry.blob());
+            entry.versions.push((body, blob));
             entry.is_deleted = false;
         };
         match operation {
@@ -63,7 +77,7 @@ impl Model {
                 if current(&uri).is_some() {
                     return None;
                 }
-                write(uri.clone(), body(&uri, *text));
+                write(uri.clone(), body(&uri, *text), None);
             }
             Operation::Replace(number, text, expected) => {
                 let uri = uri(*number);
@@ -71,7 +85,7 @@ impl Model {
                 if expected.is_some_and(|expected| expected != version) {
                     return None;
                 }
-                write(uri.clone(), body(&uri, *text));
+                write(uri.clone(), body(&uri, *text), None);
             }
             Operation::Append(number, text) => {
                 let uri = uri(*number);
@@ -79,9 +93,17 @@ impl Model {
                 if uri.scheme() == "api-data" {
                     return None;
                 }
-                let last = entry.versions.last()?;
+                let (last, _) = entry.versions.last()?;
                 let joint = if last.ends_with('\n') { "" } else { "\n" };
-                write(uri, format!("{last}{joint}more {text}"));
+                write(uri, format!("{last}{joint}more {text}"), None);
+            }
+            Operation::Attach(number, blob) => {
+                let uri = uri(*number);
+                write(uri.clone(), body(&uri, *blob), Some(Some(*blob)));
+            }
+            Operation::Detach(number) => {
+                let uri = uri(*number);
+                write(uri.clone(), body(&uri, 0), Some(None));
             }
             Operation::Delete(number) => {
                 current(&uri(*number))?;
@@ -89,19 +111,20 @@ impl Model {
             }
             Operation::Restore(number, version) => {
                 let entry = self.entries.get(&uri(*number))?;
-                let old = entry.versions.get(version.checked_sub(1)? as usize)?.clone();
-                write(uri(*number), old);
+                let (old, blob) = entry.versions.get(version.checked_sub(1)? as usize)?.clone();
+                write(uri(*number), old, Some(blob));
             }
             Operation::Purge(number) => {
                 next.entries.remove(&uri(*number))?;
             }
             Operation::Remember(value) => next.memory = Some(*value),
+            Operation::Collect => {}
         }
         Some(next)
     }
 }
 
-fn perform(engine: &Engine, operation: &Operation) -> Result<(), StoreError> {
+pub(super) fn perform(engine: &Engine, operation: &Operation) -> Result<(), StoreError> {
     let author = Author::client("model");
     match operation {
         Operation::Create(number, text) => engine
@@ -115,6 +138,15 @@ fn perform(engine: &Engine, operation: &Operation) -> Result<(), StoreError> {
             let step = PatchStep::Append { text: format!("more {text}") };
             engine.write(Write::patch(uri(*number), vec![step]), &author).map(|_| ())
         }
+        Operation::Attach(number, blob) => {
+            let source = BlobSource::Bytes { bytes: bytes(*blob), mime: "text/plain".to_owned() };
+            let write = Write::replace(uri(*number), body(&uri(*number), *blob));
+            engine.write(Write { blob: Some(source), ..write }, &author).map(|_| ())
+        }
+        Operation::Detach(number) => {
+            let write = Write::replace(uri(*number), body(&uri(*number), 0));
+            engine.write(Write { blob: Some(BlobSource::Remove), ..write }, &author).map(|_| ())
+        }
         Operation::Delete(number) => engine.delete(&uri(*number), None, &author).map(|_| ()),
         Operation::Restore(number, version) => {
             engine.restore(&uri(*number), *version, None, &author).map(|_| ())
@@ -123,29 +155,45 @@ fn perform(engine: &Engine, operation: &Operation) -> Result<(), StoreError> {
         Operation::Remember(value) => {
             engine.memory_set(&Owner::Client("model".to_owned()), "key", &value.to_string())
         }
+        Operation::Collect => engine.collect_blobs().map(|_| ()),
     }
 }
 
+fn bytes(blob: u8) -> Vec<u8> {
+    vec![blob; 3]
+}
+
+/// A version in the model's words; its blob must be there.
+fn version(engine: &Engine, entry: Entry) -> (String, Option<u8>) {
+    let blob = entry.meta.blob.map(|reference| {
+        let found = fs::read(engine.layout.blob(&reference.sha256)).unwrap();
+        assert_eq!(found, bytes(found[0]), "a torn blob");
+        found[0]
+    });
+    (entry.body, blob)
+}
+
 /// What the store says of itself, in the model's words.
-fn observed(engine: &Engine) -> Model {
+pub(super) fn observed(engine: &Engine) -> Model {
     let mut model = Model::default();
     let listed = engine.list(&ListRequest { limit: 200, ..ListRequest::default() }).unwrap();
     for meta in listed.items {
         let history = engine.history(&meta.uri).unwrap();
         let numbers: Vec<u64> = history.iter().map(|version| version.version).collect();
         assert_eq!(numbers, (1..=meta.version).collect::<Vec<_>>(), "gaps in {}", meta.uri);
-        let text = |version: u64| engine.read(&meta.uri, Some(version)).unwrap().body;
-        let versions = numbers.into_iter().map(text).collect();
+        let read = |number: u64| version(engine, engine.read(&meta.uri, Some(number)).unwrap());
+        let versions = numbers.into_iter().map(read).collect();
         assert_eq!(engine.read(&meta.uri, None).unwrap().meta.version, meta.version);
         model.entries.insert(meta.uri, Expected { versions, is_deleted: false });
     }
     for deleted in engine.deleted(&Scope::all()) {
         let scheme = engine.scheme(&deleted.uri).unwrap();
-        let text = |version: u64| {
-            let files = engine.layout.version(&deleted.uri, version, scheme.format);
-            engine.read_files(&deleted.uri, &files, scheme.format).unwrap().unwrap().body
+        let read = |number: u64| {
+            let files = engine.layout.version(&deleted.uri, number, scheme.format);
+            let entry = engine.read_files(&deleted.uri, &files, scheme.format).unwrap().unwrap();
+            version(engine, entry)
         };
-        let versions = (1..=deleted.version).map(text).collect();
+        let versions = (1..=deleted.version).map(read).collect();
         model.entries.insert(deleted.uri.clone(), Expected { versions, is_deleted: true });
     }
     let memory = engine.memory_get(&Owner::Client("model".to_owned()), "key").ok();
@@ -158,17 +206,20 @@ fn open(root: &Path) -> Engine {
     Engine::open(root, options).unwrap()
 }
 
-fn operation() -> impl Strategy<Value = Operation> {
+pub(super) fn operation() -> impl Strategy<Value = Operation> {
     let number = 0..URIS.len();
     prop_oneof![
         2 => (number.clone(), any::<u8>()).prop_map(|(uri, text)| Operation::Create(uri, text)),
         4 => (number.clone(), any::<u8>(), prop::option::of(0..4_u64))
             .prop_map(|(uri, text, expected)| Operation::Replace(uri, text, expected)),
         2 => (number.clone(), any::<u8>()).prop_map(|(uri, text)| Operation::Append(uri, text)),
+        2 => (number.clone(), 0..3_u8).prop_map(|(uri, blob)| Operation::Attach(uri, blob)),
+        1 => number.clone().prop_map(Operation::Detach),
         2 => number.clone().prop_map(Operation::Delete),
         2 => (number.clone(), 0..5_u64).prop_map(|(uri, version)| Operation::Restore(uri, version)),
         1 => number.prop_map(Operation::Purge),
         1 => any::<u8>().prop_map(Operation::Remember),
+        1 => Just(Operation::Collect),
     ]
 }
 
@@ -206,4 +257,53 @@ proptest! {
         drop(engine);
         prop_assert_eq!(&observed(&open(folder.path())), &model);
     }
+
+    #[test]
+    fn two_at_once_are_one_after_the_other(
+        steps in prop::collection::vec((operation(), operation(), prop::option::of(0..24_u64)), 1..14),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut engine = open(folder.path());
+        let mut model = Model::default();
+        for (one, other, crash) in steps {
+            if let Some(crash) = crash {
+                engine.disk.crash.after(crash);
+            }
+            let (first, second) = thread::scope(|scope| {
+                let second = scope.spawn(|| perform(&engine, &other));
+                (perform(&engine, &one), second.join().unwrap())
+            });
+            let has_crashed = engine.disk.crash.happened();
+            engine.disk.crash.cancel();
+            if has_crashed {
+                engine = open(folder.path());
+            }
+            let found = observed(&engine);
+            let (first, second) = ((&one, first.is_ok()), (&other, second.is_ok()));
+            let fits = [[first, second], [second, first]]
+                .into_iter()
+                .any(|order| outcomes(&model, &order, has_crashed).contains(&found));
+            prop_assert!(fits, "{:?} {:?}: {:?} became {:?}", first, second, model, found);
+            model = found;
+        }
+        drop(engine);
+        prop_assert_eq!(&observed(&open(folder.path())), &model);
+    }
+}
+
+/// What operations in this order may lead to, when each said whether it was done. After a crash, those that did not say so
+/// may be done or not.
+fn outcomes(model: &Model, order: &[(&Operation, bool)], has_crashed: bool) -> Vec<Model> {
+    let Some(((operation, is_done), rest)) = order.split_first() else {
+        return vec![model.clone()];
+    };
+    let mut possible = Vec::new();
+    let after = model.after(operation);
+    if let Some(after) = after.as_ref().filter(|_| *is_done || has_crashed) {
+        possible.extend(outcomes(after, rest, has_crashed));
+    }
+    if !is_done && (after.is_none() || has_crashed) {
+        possible.extend(outcomes(model, rest, has_crashed));
+    }
+    possible
 }

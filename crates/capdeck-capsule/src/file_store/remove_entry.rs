@@ -1,12 +1,15 @@
 //! Taking entries away: deleted ones can come back, purged ones cannot.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    commit::{Job, Outcome, Step},
+    commit::{Job, Step},
     disk::Staged,
     engine::Engine,
     write_entry::change_signal,
@@ -43,21 +46,19 @@ impl Engine {
         let tombstone = self.tombstone(uri, meta.version, author);
         let mut job = Job::default();
         // The past first, then the note, then the entry itself: only without the entry is the note believed.
-        let new_folders = self.keep(uri, meta.version, &scheme, &mut job.steps)?;
-        job.new_folders.extend(new_folders);
+        self.keep(uri, meta.version, &scheme, &mut job.steps)?;
         let staged = self.stage_tombstone(&tombstone, &mut job)?;
         let files = self.layout.current(uri, &scheme);
         job.steps.extend([Some(files.body), files.meta].into_iter().flatten().map(Step::Remove));
         job.signals.push(change_signal(ChangeKind::Deleted, uri, meta.version, author));
-        let outcome = self.committer.commit(job, &self.disk, &self.signals);
-        let unconfirmed = self.removed(outcome, staged, uri, &scheme)?;
+        self.remove(job, staged, uri, &scheme)?;
         let mut state = self.state.write();
         state.deleted.insert(uri.clone(), tombstone.clone());
         state.remove(uri);
         drop(state);
         self.forget(uri);
         self.tell(ChangeKind::Deleted, uri, meta.version);
-        unconfirmed.map_or_else(|| Ok(tombstone.into()), Err)
+        Ok(tombstone.into())
     }
 
     pub(crate) fn deleted(&self, scope: &Scope) -> Vec<Deleted> {
@@ -78,43 +79,30 @@ impl Engine {
         let mut job = Job::default();
         let staged = self.stage_tombstone(&tombstone, &mut job)?;
         job.signals.push(change_signal(ChangeKind::Purged, uri, version, author));
-        let outcome = self.committer.commit(job, &self.disk, &self.signals);
-        let unconfirmed = self.removed(outcome, staged, uri, &scheme)?;
+        self.remove(job, staged, uri, &scheme)?;
         let mut state = self.state.write();
         state.deleted.remove(uri);
         state.remove(uri);
         drop(state);
         self.forget(uri);
         self.tell(ChangeKind::Purged, uri, version);
-        self.finish_purge(uri, &scheme)?;
-        unconfirmed.map_or(Ok(()), Err)
+        self.finish_purge(uri, &scheme)
     }
 
     /// Removes all files of a purged entry, its tombstone last.
     pub(super) fn finish_purge(&self, uri: &EntryUri, scheme: &Scheme) -> Result<(), StoreError> {
         let failed = || StoreError::io(format!("remove all of `{uri}`"));
         let current = self.layout.current(uri, scheme);
-        for path in [Some(current.body), current.meta].into_iter().flatten() {
-            self.disk.remove(&path).map_err(failed())?;
-            self.sync_above(&path).map_err(failed())?;
-        }
         let history = self.layout.history_folder(uri);
         self.check_way(&history.join("x"))?;
-        let removed = remove_versions(&history, |path| self.disk.remove(path)).map_err(failed())?;
-        self.sub_used(removed);
-        self.sync_above(&history.join("x")).map_err(failed())?;
+        let (versions, bytes) = version_files(&history).map_err(failed())?;
+        let files = [Some(current.body), current.meta].into_iter().flatten().chain(versions);
+        let steps = files.chain([self.layout.tombstone(uri)]).map(Step::Remove).collect();
+        self.commit(Job { steps, ..Job::default() }).map_err(failed())?;
+        self.sub_used(bytes);
         // Empty folders go as far as they are empty; those of entries below stay.
         fs::remove_dir(&history).ok();
-        let tombstone = self.layout.tombstone(uri);
-        self.disk.remove(&tombstone).map_err(failed())?;
-        self.sync_above(&tombstone).map_err(failed())
-    }
-
-    fn sync_above(&self, path: &Path) -> io::Result<()> {
-        match path.parent().filter(|folder| folder.exists()) {
-            Some(folder) => self.disk.sync_folder(folder),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn tombstone(&self, uri: &EntryUri, version: u64, author: &Author) -> Tombstone {
@@ -130,37 +118,29 @@ impl Engine {
 
     fn stage_tombstone(&self, tombstone: &Tombstone, job: &mut Job) -> Result<Staged, StoreError> {
         let to = self.layout.tombstone(&tombstone.uri);
-        job.new_folders.extend(self.make_way(&to)?);
+        self.make_way(&to)?;
         let text = serde_json::to_vec_pretty(tombstone).map_err(io::Error::other);
-        let staged = text
-            .and_then(|text| self.disk.stage(&text))
-            .map_err(StoreError::io(format!("delete `{}`", tombstone.uri)))?;
-        job.steps.push(Step::Place { from: staged.path.clone(), to });
+        let staged = text.and_then(|bytes| Ok((self.disk.stage(&bytes)?, bytes)));
+        let (staged, bytes) =
+            staged.map_err(StoreError::io(format!("delete `{}`", tombstone.uri)))?;
+        job.steps.push(Step::Place { from: staged.path.clone(), to, bytes });
         Ok(staged)
     }
 
-    /// Whether the removal stands; an error that is returned with `Ok` is one about how long it lasts.
-    fn removed(
+    fn remove(
         &self,
-        outcome: Outcome,
-        staged: Staged,
+        job: Job,
+        tombstone: Staged,
         uri: &EntryUri,
         scheme: &Scheme,
-    ) -> Result<Option<StoreError>, StoreError> {
-        match outcome {
-            Outcome::Done(_) => {
-                staged.placed();
-                Ok(None)
+    ) -> Result<(), StoreError> {
+        match self.commit(job) {
+            Ok(_) => {
+                tombstone.placed();
+                Ok(())
             }
-            Outcome::Unconfirmed(error) => {
-                staged.placed();
-                let what = format!(
-                    "make sure that the removal of `{uri}` lasts; it is done, but the disk did not confirm it"
-                );
-                Ok(Some(StoreError::io(what)(error)))
-            }
-            Outcome::Failed(error) => {
-                drop(staged);
+            Err(error) => {
+                drop(tombstone);
                 self.heal(uri, scheme);
                 Err(StoreError::io(format!("delete `{uri}`"))(error))
             }
@@ -174,22 +154,22 @@ impl Engine {
     }
 }
 
-/// Removes the version files of one entry; returns their bytes.
-fn remove_versions(folder: &Path, remove: impl Fn(&Path) -> io::Result<()>) -> io::Result<u64> {
+/// The version files of one entry, and their bytes together.
+fn version_files(folder: &Path) -> io::Result<(Vec<PathBuf>, u64)> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
         Err(error) => return Err(error),
     };
-    let mut bytes = 0;
+    let (mut files, mut bytes) = (Vec::new(), 0);
     for entry in entries {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with('@') {
             bytes += entry.metadata()?.len();
-            remove(&entry.path())?;
+            files.push(entry.path());
         }
     }
-    Ok(bytes)
+    Ok((files, bytes))
 }
 
 impl From<Tombstone> for Deleted {

@@ -132,7 +132,7 @@ fn read_entry(engine: &Engine, uri: &EntryUri, scheme: &Scheme) -> Result<EntryM
     let failed =
         |error: &StoreError| ScanProblem { path: uri.to_string(), what: error.to_string() };
     engine.heal(uri, scheme);
-    match engine.read_quiet(uri, scheme) {
+    match engine.read_walked(uri, &engine.layout.current(uri, scheme), scheme) {
         Ok(Some(entry)) => Ok(entry.meta),
         Ok(None) => Err(failed(&StoreError::NotFound { uri: uri.clone(), version: None })),
         Err(error) => Err(failed(&error)),

@@ -1,12 +1,16 @@
 //! Searches the capsule. The index is made by the first search.
 
-use std::sync::Arc;
+use std::{fs, panic::resume_unwind, sync::Arc, thread};
 
-use super::engine::Engine;
+use super::{engine::Engine, frontmatter};
 use crate::{
-    SearchHit, SearchPage, SearchRequest, StoreError, page,
+    EntryMeta, SearchHit, SearchPage, SearchRequest, StoreError, page,
+    scheme::Format,
     search::{Index, Ranking, snippet},
 };
+
+/// Entries read at once while the index is made.
+const READ_AHEAD: usize = 500;
 
 impl Engine {
     pub(crate) fn search(&self, request: &SearchRequest) -> Result<SearchPage, StoreError> {
@@ -28,7 +32,7 @@ impl Engine {
             None => 0,
         };
         let end = offset.saturating_add(request.page_size());
-        let Ranking { best, total } = self.rank(request, end)?;
+        let Ranking { best, total } = self.rank(request, end);
         let mut hits = Vec::new();
         for (meta, score) in best.into_iter().skip(offset) {
             // Gone since it was ranked: then it is no hit.
@@ -40,31 +44,54 @@ impl Engine {
         Ok(SearchPage { hits, total, next_cursor })
     }
 
-    fn rank(&self, request: &SearchRequest, most: usize) -> Result<Ranking, StoreError> {
+    fn rank(&self, request: &SearchRequest, most: usize) -> Ranking {
         let rank = |index: &Index| index.rank(&request.query, most, |meta| request.takes(meta));
         if let Some(index) = self.index.read().as_ref() {
-            return Ok(rank(index));
+            return rank(index);
         }
         let mut index = self.index.write();
         match index.as_ref() {
             // Somebody else was quicker.
-            Some(index) => Ok(rank(index)),
-            None => Ok(rank(index.insert(self.build_index()?))),
+            Some(index) => rank(index),
+            None => rank(index.insert(self.build_index())),
         }
     }
 
     /// Reads every entry. The caller holds the index, so no write can pass unseen meanwhile.
-    fn build_index(&self) -> Result<Index, StoreError> {
-        let mut index = Index::default();
+    fn build_index(&self) -> Index {
         let entries: Vec<_> = self.state.read().entries.values().cloned().collect();
-        for meta in entries {
-            let scheme = self.scheme(&meta.uri)?;
-            let files = self.layout.current(&meta.uri, &scheme);
-            // One that cannot be read now is found again when it is next written.
-            if let Ok(Some((entry, _))) = self.read_pair(&meta.uri, &files, scheme.format) {
-                index.put(&Arc::new(entry.meta), &entry.body);
+        let mut index = Index::default();
+        let read = |part: &[Arc<EntryMeta>]| -> Vec<Option<String>> {
+            part.iter().map(|meta| self.body_to_index(meta)).collect()
+        };
+        // The next files are read while the last ones are taken in.
+        thread::scope(|scope| {
+            let mut parts =
+                entries.chunks(READ_AHEAD).map(|part| (part, scope.spawn(move || read(part))));
+            let mut next = parts.next();
+            while let Some((part, reading)) = next {
+                next = parts.next();
+                let bodies = reading.join().unwrap_or_else(|panic| resume_unwind(panic));
+                for (meta, body) in part.iter().zip(bodies) {
+                    // One that cannot be read now is found again when it is next written.
+                    if let Some(body) = body {
+                        index.put(meta, &body);
+                    }
+                }
             }
+        });
+        index
+    }
+
+    fn body_to_index(&self, meta: &EntryMeta) -> Option<String> {
+        let scheme = self.scheme(&meta.uri).ok()?;
+        let path = self.layout.current(&meta.uri, &scheme).body;
+        self.check_way(&path).ok()?;
+        let mut text = fs::read_to_string(path).ok()?;
+        if scheme.format != Format::Json {
+            let start = text.len() - frontmatter::body(&text).len();
+            text.drain(..start);
         }
-        Ok(index)
+        Some(text)
     }
 }

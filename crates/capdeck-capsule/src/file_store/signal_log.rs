@@ -2,14 +2,19 @@
 
 use std::{
     collections::VecDeque,
-    fs::File,
+    fs::{self, File},
     io::{self, BufRead as _, BufReader},
+    path::PathBuf,
 };
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::{disk::Disk, layout::Layout};
+use super::{
+    disk::Disk,
+    layout::Layout,
+    redo::{Change, Redo},
+};
 use crate::{
     Author, Clock, PollRequest, Signal, SignalPage, StoreError,
     day_file::{self, DayFile},
@@ -33,7 +38,29 @@ struct Inner {
     is_complete: bool,
     last_id: Option<String>,
     last_seq: u64,
-    is_new_file: bool,
+}
+
+/// Signals as they were sent.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// Of each writer.
+    pub(crate) signals: Vec<Vec<Signal>>,
+    pub(crate) added: Option<Added>,
+}
+
+/// Lines at the end of a file.
+#[derive(Debug)]
+pub(crate) struct Added {
+    path: PathBuf,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Added {
+    pub(super) fn redo(&self, layout: &Layout) -> Redo<'_> {
+        let change = Change::Append { start: self.start, bytes: &self.bytes };
+        Redo { path: layout.shown(&self.path), change }
+    }
 }
 
 /// A line of the file.
@@ -54,12 +81,15 @@ impl SignalLog {
             is_complete: days.len() <= 1,
             last_id: None,
             last_seq: 0,
-            is_new_file: false,
         };
-        // The newest file that holds a line tells where to go on.
+        // The newest file that holds a line tells where to go on. Only its end is taken apart.
         for (_, path) in days.iter().rev() {
-            for line in BufReader::new(File::open(path)?).split(b'\n') {
-                let Ok(line) = serde_json::from_slice::<Line>(&line?) else { continue };
+            let text = fs::read(path)?;
+            let lines: Vec<&[u8]> =
+                text.split(|byte| *byte == b'\n').rev().take(RECENT + 1).collect();
+            inner.is_complete &= lines.len() <= RECENT;
+            for line in lines.iter().rev() {
+                let Ok(line) = serde_json::from_slice::<Line>(line) else { continue };
                 inner.last_seq = inner.last_seq.max(line.seq);
                 inner.last_id = Some(line.signal.id.clone());
                 inner.remember(line.signal);
@@ -71,42 +101,32 @@ impl SignalLog {
         Ok(Self { inner: Mutex::new(inner), clock })
     }
 
-    /// Adds signals, each with its id and time. Called by one writer at a time.
-    pub(crate) fn append(&self, mut signals: Vec<Signal>, disk: &Disk) -> io::Result<Vec<Signal>> {
-        if signals.is_empty() {
-            return Ok(signals);
+    /// Adds the signals of several writers, each with its id and time. One caller at a time.
+    pub(crate) fn append(&self, mut signals: Vec<Vec<Signal>>, disk: &Disk) -> io::Result<Told> {
+        if signals.iter().all(Vec::is_empty) {
+            return Ok(Told { signals, added: None });
         }
         let mut inner = self.inner.lock();
         let now = self.clock.now();
-        let mut last = inner.last_id.clone();
-        let mut text = Vec::new();
-        for (seq, signal) in (inner.last_seq + 1..).zip(&mut signals) {
+        let (mut last, mut seq) = (inner.last_id.clone(), inner.last_seq);
+        let mut bytes = Vec::new();
+        for signal in signals.iter_mut().flatten() {
+            seq += 1;
             signal.id = signal_id::next_id(last.as_deref(), now);
             signal.ts = now;
             last = Some(signal.id.clone());
             let line = Line { seq, signal: signal.clone() };
-            serde_json::to_writer(&mut text, &line).map_err(io::Error::other)?;
-            text.push(b'\n');
+            serde_json::to_writer(&mut bytes, &line).map_err(io::Error::other)?;
+            bytes.push(b'\n');
         }
-        let is_new = inner.file.append(now, &text, |file, bytes| disk.append(file, bytes))?;
-        inner.is_new_file |= is_new;
+        let start = inner.file.append(now, &bytes, |file, bytes| disk.append(file, bytes))?;
         inner.last_id = last;
-        inner.last_seq += signals.len() as u64;
-        for signal in &signals {
+        inner.last_seq = seq;
+        for signal in signals.iter().flatten() {
             inner.remember(signal.clone());
         }
-        Ok(signals)
-    }
-
-    pub(crate) fn sync(&self, disk: &Disk) -> io::Result<()> {
-        let mut inner = self.inner.lock();
-        if let Some(file) = inner.file.file() {
-            disk.sync_file(file)?;
-        }
-        if std::mem::take(&mut inner.is_new_file) {
-            disk.sync_folder(inner.file.folder())?;
-        }
-        Ok(())
+        let added = inner.file.path().map(|path| Added { path, start, bytes });
+        Ok(Told { signals, added })
     }
 
     /// The signals after an id that the caller may see.

@@ -2,10 +2,7 @@
 
 use std::{fs, io};
 
-use super::{
-    commit::{Job, Outcome},
-    engine::Engine,
-};
+use super::{commit::Job, engine::Engine};
 use crate::{Author, NewSignal, PollRequest, Signal, SignalPage, StoreError, signal_id};
 
 impl Engine {
@@ -30,14 +27,10 @@ impl Engine {
             data,
         };
         let job = Job { signals: vec![signal], ..Job::default() };
-        match self.committer.commit(job, &self.disk, &self.signals) {
-            Outcome::Done(mut sent) => sent.pop().ok_or_else(|| {
-                StoreError::io("send the signal")(io::Error::other("it was not appended"))
-            }),
-            Outcome::Failed(error) | Outcome::Unconfirmed(error) => {
-                Err(StoreError::io("send the signal")(error))
-            }
-        }
+        let sent = self
+            .commit(job)
+            .and_then(|mut sent| sent.pop().ok_or_else(|| io::Error::other("it was not appended")));
+        sent.map_err(StoreError::io("send the signal"))
     }
 
     pub(crate) fn poll_signals(

@@ -1,11 +1,11 @@
 //! Writing an entry: conditions, body, files, and telling others.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{fs, path::PathBuf, sync::Arc};
 
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    commit::{Job, Outcome, Step},
+    commit::{Job, Step},
     disk::Staged,
     engine::{self, Engine},
     frontmatter,
@@ -53,6 +53,20 @@ impl Engine {
         let body = self.new_body(&write, &scheme, current.as_deref())?;
         self.draft(write, &scheme, body, current, key, author)
             .and_then(|draft| self.persist(draft, &scheme, author))
+    }
+
+    /// What [`Self::write`] would answer now, repeated requests aside.
+    pub(crate) fn rehearse(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
+        self.writable()?;
+        check_fields(&write)?;
+        let scheme = self.scheme(&write.uri)?;
+        self.check_twin(&write.uri)?;
+        let current = self.current(&write.uri);
+        let body = self.new_body(&write, &scheme, current.as_deref())?;
+        let draft = self.draft(write, &scheme, body, current, None, author)?;
+        let blob = draft.blob.as_ref().map_or(0, Vec::len);
+        self.check_quota(&draft.meta, draft.previous.is_some(), blob)?;
+        Ok(Written { created: draft.previous.is_none(), ..written(&draft.meta) })
     }
 
     pub(crate) fn restore(
@@ -276,7 +290,7 @@ impl Engine {
             Some(BlobSource::Pointer { id, mime }) => {
                 let path = self.layout.blob(&id);
                 self.check_way(&path)?;
-                let length = std::fs::metadata(&path)
+                let length = fs::metadata(&path)
                     .map_err(|_| StoreError::invalid("blob", format!("there is no blob `{id}`")))?
                     .len();
                 Ok((Some(BlobRef { sha256: id, mime: one_line(&mime), bytes: length }), None))
@@ -297,15 +311,15 @@ impl Engine {
         let failed = || StoreError::io(format!("write `{}`", meta.uri));
         let mut job = Job::default();
         let mut staged: Vec<Staged> = Vec::new();
-        let mut place = |bytes: &[u8], to: PathBuf, job: &mut Job| -> Result<(), StoreError> {
-            job.new_folders.extend(self.make_way(&to)?);
-            let file = self.disk.stage(bytes).map_err(failed())?;
-            job.steps.push(Step::Place { from: file.path.clone(), to });
+        let mut place = |bytes: Vec<u8>, to: PathBuf, job: &mut Job| -> Result<(), StoreError> {
+            self.make_way(&to)?;
+            let file = self.disk.stage(&bytes).map_err(failed())?;
+            job.steps.push(Step::Place { from: file.path.clone(), to, bytes });
             staged.push(file);
             Ok(())
         };
         let mut used = meta.bytes;
-        if let (Some(bytes), Some(reference)) = (&blob, &meta.blob) {
+        if let (Some(bytes), Some(reference)) = (blob, &meta.blob) {
             let path = self.layout.blob(&reference.sha256);
             self.check_way(&path)?;
             if !path.exists() {
@@ -315,24 +329,19 @@ impl Engine {
         }
         let files = self.layout.current(&meta.uri, scheme);
         if let Some(previous) = &previous {
-            job.new_folders.extend(self.keep(
-                &meta.uri,
-                previous.version,
-                scheme,
-                &mut job.steps,
-            )?);
+            self.keep(&meta.uri, previous.version, scheme, &mut job.steps)?;
         }
         // The body comes last: it is what makes the version stand. See `scan` for what is done with a half.
         match &files.meta {
             None => {
-                place(frontmatter::join(&meta, &body).as_bytes(), files.body.clone(), &mut job)?;
+                place(frontmatter::join(&meta, &body).into_bytes(), files.body, &mut job)?;
             }
             Some(sidecar) => {
                 let text = serde_json::to_vec_pretty(&meta)
                     .map_err(std::io::Error::other)
                     .map_err(failed())?;
-                place(&text, sidecar.clone(), &mut job)?;
-                place(body.as_bytes(), files.body.clone(), &mut job)?;
+                place(text, sidecar.clone(), &mut job)?;
+                place(body.clone().into_bytes(), files.body, &mut job)?;
             }
         }
         if self.state.read().deleted.contains_key(&meta.uri) {
@@ -340,19 +349,11 @@ impl Engine {
         }
         let kind = if previous.is_some() { ChangeKind::Updated } else { ChangeKind::Created };
         job.signals.push(change_signal(kind, &meta.uri, meta.version, author));
-        let outcome = self.committer.commit(job, &self.disk, &self.signals);
-        let error = match outcome {
-            Outcome::Failed(error) => {
-                drop(staged);
-                self.heal(&meta.uri, scheme);
-                return Err(failed()(error));
-            }
-            Outcome::Unconfirmed(error) => Some(StoreError::io(format!(
-                "make sure that version {} of `{}` lasts; it is written, but the disk did not confirm it",
-                meta.version, meta.uri
-            ))(error)),
-            Outcome::Done(_) => None,
-        };
+        if let Err(error) = self.commit(job) {
+            drop(staged);
+            self.heal(&meta.uri, scheme);
+            return Err(failed()(error));
+        }
         staged.into_iter().for_each(Staged::placed);
         self.add_used(used);
         let meta = Arc::new(meta);
@@ -361,28 +362,27 @@ impl Engine {
             index.put(&meta, &body);
         }
         self.tell(kind, &meta.uri, meta.version);
-        match error {
-            Some(error) => Err(error),
-            None => Ok(Written { created: previous.is_none(), ..written(&meta) }),
-        }
+        Ok(Written { created: previous.is_none(), ..written(&meta) })
     }
 
-    /// Keeps the current files as a version of the past; tells which folders are new.
+    /// Keeps the current files as a version of the past.
     pub(super) fn keep(
         &self,
         uri: &EntryUri,
         version: u64,
         scheme: &Scheme,
         steps: &mut Vec<Step>,
-    ) -> Result<Vec<PathBuf>, StoreError> {
+    ) -> Result<(), StoreError> {
         let (from, to) =
             (self.layout.current(uri, scheme), self.layout.version(uri, version, scheme.format));
-        let new_folders = self.make_way(&to.body)?;
+        self.make_way(&to.body)?;
         let sidecars = from.meta.zip(to.meta).filter(|(from, _)| from.exists());
         for (from, to) in [Some((from.body, to.body)), sidecars].into_iter().flatten() {
-            steps.push(Step::Link { from, to });
+            self.check_way(&from)?;
+            let bytes = fs::read(&from).map_err(StoreError::io(format!("keep `{uri}`")))?;
+            steps.push(Step::Link { from, to, bytes });
         }
-        Ok(new_folders)
+        Ok(())
     }
 
     pub(super) fn tell(&self, kind: ChangeKind, uri: &EntryUri, version: u64) {

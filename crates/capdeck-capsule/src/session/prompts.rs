@@ -26,6 +26,9 @@ pub struct PromptArgument {
     pub description: String,
     #[serde(default)]
     pub required: bool,
+    /// What it can be, where the writer says so; shown to those who type.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
 }
 
 /// What a skill says about itself at its head.
@@ -125,6 +128,7 @@ fn prompt(entry: &Entry, taken: &mut HashSet<String>) -> Prompt {
     let arguments = head.arguments.into_iter().map(|argument| PromptArgument {
         name: one_line(&argument.name),
         description: one_line(&argument.description),
+        values: argument.values.iter().map(|value| one_line(value)).collect(),
         ..argument
     });
     Prompt {
@@ -137,7 +141,7 @@ fn prompt(entry: &Entry, taken: &mut HashSet<String>) -> Prompt {
 }
 
 /// The YAML head of a skill, and the rest.
-fn split_head(body: &str) -> (Option<&str>, &str) {
+pub(super) fn split_head(body: &str) -> (Option<&str>, &str) {
     let parts = body.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
     parts.map_or((None, body), |(head, rest)| (Some(head), rest))
 }

@@ -1,44 +1,149 @@
-//! A capsule as a folder of plain files.
+//! A capsule as files: a folder, a tar archive, or a stream for `git fast-import`.
 
-use std::{fs, io, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{self, BufWriter, Write as _},
+    path::{Path, PathBuf},
+};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::{CapsuleSession, Entry, EntryMeta, ListRequest, MOST_LISTED, Store as _, StoreError};
+use super::{
+    git_stream::write_stream,
+    manifest::{self, BLOBS, MANIFEST, file_name},
+    tar::write_tar,
+};
+use crate::{CapsuleSession, EntryMeta, ListRequest, MOST_LISTED, Store as _, StoreError};
+
+/// What an export makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExportForm {
+    /// Files below a folder that is not there yet or empty.
+    Folder,
+    /// One archive with the same files.
+    Tar,
+    /// Every version as a commit, for `git fast-import`.
+    GitStream,
+}
 
 /// What an export wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ExportReport {
     pub entries: usize,
+    pub blobs: usize,
+    /// Bytes of bodies and blobs.
     pub bytes: u64,
 }
 
-/// Writes every entry that the session sees to `<folder>/<scheme>/<path>.<ext>`, as bare content, and what is known
-/// about them to `<folder>/capsule.json`. Memory, signals and the audit stay.
+/// Writes what the session sees to a path where nothing is yet. What fails leaves nothing behind.
+pub async fn export(
+    session: &CapsuleSession,
+    form: ExportForm,
+    path: &Path,
+) -> Result<ExportReport, StoreError> {
+    let exported = match form {
+        ExportForm::Folder => write_folder(session, path).await,
+        ExportForm::Tar | ExportForm::GitStream => write_file(session, form, path).await,
+    };
+    session.recorded("export", exported).await
+}
+
+/// Writes every entry that the session sees to `<folder>/<scheme>/<path>.<ext>`, as bare content, blobs to
+/// `<folder>/_blobs`, and what is known about them to `<folder>/capsule.json`. Memory, signals and the audit stay.
 pub async fn export_folder(
     session: &CapsuleSession,
     folder: &Path,
 ) -> Result<ExportReport, StoreError> {
-    let exported = write_folder(session, folder).await;
-    session.recorded("export", exported).await
+    export(session, ExportForm::Folder, folder).await
+}
+
+async fn write_file(
+    session: &CapsuleSession,
+    form: ExportForm,
+    path: &Path,
+) -> Result<ExportReport, StoreError> {
+    let failed = || StoreError::io(format!("write `{}`", path.display()));
+    let file = match fs::File::options().write(true).create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let reason = format!("`{}` is there already; export to a new file", path.display());
+            return Err(StoreError::InvalidInput { what: "path", reason });
+        }
+        opened => opened.map_err(failed())?,
+    };
+    let mut target = BufWriter::new(file);
+    let written = match form {
+        ExportForm::GitStream => write_stream(session, &mut target).await,
+        ExportForm::Folder | ExportForm::Tar => write_tar(session, &mut target).await,
+    };
+    let synced = written.and_then(|report| {
+        target.flush().and_then(|()| target.get_ref().sync_all()).map_err(failed())?;
+        Ok(report)
+    });
+    if synced.is_err() {
+        // The failure itself is what is told.
+        fs::remove_file(path).ok();
+    }
+    synced
 }
 
 async fn write_folder(session: &CapsuleSession, folder: &Path) -> Result<ExportReport, StoreError> {
-    if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(StoreError::invalid("folder", format!("`{}` is not empty", folder.display())));
+    let failed = || StoreError::io(format!("write `{}`", folder.display()));
+    if fs::symlink_metadata(folder).is_ok_and(|found| !found.is_dir()) {
+        return Err(StoreError::invalid("folder", format!("`{}` is no folder", folder.display())));
     }
+    let exists = match folder.read_dir().map(|mut entries| entries.next().is_some()) {
+        Ok(true) => {
+            let reason = format!("`{}` is not empty", folder.display());
+            return Err(StoreError::invalid("folder", reason));
+        }
+        Ok(false) => true,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(failed()(error)),
+    };
+    // It is filled beside its place and moved there whole.
+    let parent = match folder.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let unfinished = parent.join(format!(".{name}.{}.unfinished", std::process::id()));
+    fs::create_dir(&unfinished).map_err(failed())?;
+    let filled = fill_folder(session, &unfinished).await.and_then(|report| {
+        if exists {
+            fs::remove_dir(folder).map_err(failed())?;
+        }
+        fs::rename(&unfinished, folder).map_err(failed())?;
+        Ok(report)
+    });
+    if filled.is_err() {
+        fs::remove_dir_all(&unfinished).ok();
+    }
+    filled
+}
+
+async fn fill_folder(session: &CapsuleSession, folder: &Path) -> Result<ExportReport, StoreError> {
     let mut report = ExportReport::default();
-    let mut known = Vec::new();
+    let (mut known, mut blobs) = (Vec::new(), BTreeSet::new());
     for meta in all_entries(session).await? {
         let entry = session.store().read(&meta.uri, None).await?;
         let path = folder.join(file_name(&entry));
         report.entries += 1;
         report.bytes += entry.meta.bytes;
+        if let Some(blob) = &entry.meta.blob
+            && blobs.insert(blob.sha256.clone())
+        {
+            let bytes = session.store().read_blob(&meta.uri, None).await?.bytes;
+            report.blobs += 1;
+            report.bytes += bytes.len() as u64;
+            write(folder.join(BLOBS).join(blob.sha256.as_str()), bytes).await?;
+        }
         let body = entry.body;
         known.push(entry.meta);
         write(path, body.into_bytes()).await?;
     }
-    write(folder.join("capsule.json"), manifest(session, &known)?).await?;
+    write(folder.join(MANIFEST), manifest::render(session, &known).await?).await?;
     Ok(report)
 }
 
@@ -56,23 +161,7 @@ pub(super) async fn all_entries(session: &CapsuleSession) -> Result<Vec<EntryMet
     }
 }
 
-/// Where an entry's content goes, below the top of an export.
-pub(super) fn file_name(entry: &Entry) -> String {
-    let uri = &entry.meta.uri;
-    format!("{}/{}.{}", uri.scheme(), uri.path(), entry.format.extension())
-}
-
-/// What is known about the exported entries.
-pub(super) fn manifest(
-    session: &CapsuleSession,
-    entries: &[EntryMeta],
-) -> Result<Vec<u8>, StoreError> {
-    let value = serde_json::json!({ "capsule": session.capsule(), "entries": entries });
-    let text = serde_json::to_vec_pretty(&value).map_err(io::Error::other);
-    text.map_err(StoreError::io("describe the export"))
-}
-
-async fn write(path: std::path::PathBuf, bytes: Vec<u8>) -> Result<(), StoreError> {
+async fn write(path: PathBuf, bytes: Vec<u8>) -> Result<(), StoreError> {
     let shown = path.display().to_string();
     let work = move || {
         fs::create_dir_all(path.parent().unwrap_or(&path))?;

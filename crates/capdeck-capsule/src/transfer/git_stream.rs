@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::export::{all_entries, file_name};
+use super::{export::all_entries, manifest::file_name};
 use crate::{CapsuleSession, Entry, ExportReport, Store as _, StoreError, trust::one_line};
 
 /// Writes every version that the session sees as a commit of its own, in the order they were written. The stream is
@@ -15,7 +15,7 @@ pub async fn export_git_stream(
     session.recorded("export", exported).await
 }
 
-async fn write_stream(
+pub(super) async fn write_stream(
     session: &CapsuleSession,
     target: &mut (dyn Write + Send),
 ) -> Result<ExportReport, StoreError> {

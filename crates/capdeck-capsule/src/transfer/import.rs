@@ -1,21 +1,72 @@
-//! Folders, `AGENTS.md` and skills into a capsule. Each entry that is written is a call of its own in the audit.
+//! Exports, folders, `AGENTS.md` and skills into a capsule. Each entry that is written is a call of its own in the audit,
+//! and the import is one more.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    archive,
+    gather::{self, Found, Gathered},
+    manifest::Known,
+};
+use crate::{
+    BlobId, BlobSource, CapsuleSession, Commit, Content, Entry, EntryUri, Store as _, StoreError,
+    Write, Written,
 };
 
-use serde::Serialize;
+/// What to take in, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportRequest {
+    /// A file or a folder.
+    pub source: PathBuf,
+    pub form: ImportForm,
+    #[serde(default)]
+    pub existing: Existing,
+    #[serde(default)]
+    pub mode: ImportMode,
+}
 
-use crate::{CapsuleSession, EntryUri, Scheme, StoreError, Write};
+/// What a source is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImportForm {
+    /// What [`super::export`] wrote as a folder or as a tar archive. Any other tar archive is read the same way.
+    Export,
+    /// A folder of files, each of them an entry of this scheme.
+    Folder { scheme: String },
+    /// A folder with `<name>/SKILL.md` or `<name>.md`.
+    Skills,
+    /// One file, such as `AGENTS.md`.
+    File { uri: EntryUri },
+}
 
-/// Files taken from one folder.
-const MOST_FILES: usize = 10_000;
+/// What happens to entries that are there already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Existing {
+    /// They get a new version.
+    #[default]
+    Replace,
+    Keep,
+}
 
-/// What an import did.
+/// Whether anything is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImportMode {
+    #[default]
+    Write,
+    /// Everything is read and checked, and nothing is changed.
+    Rehearse,
+}
+
+/// What an import did, or would do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
-    pub written: Vec<ImportedFile>,
+    /// Schemes that were added.
+    pub schemes: Vec<String>,
+    pub entries: Vec<ImportedFile>,
     pub skipped: Vec<SkippedFile>,
 }
 
@@ -25,6 +76,17 @@ pub struct ImportedFile {
     pub file: PathBuf,
     pub uri: EntryUri,
     pub version: u64,
+    pub outcome: ImportOutcome,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImportOutcome {
+    Created,
+    Replaced,
+    /// The entry says the same already, so it was not written.
+    Unchanged,
 }
 
 /// A file that was left out.
@@ -34,165 +96,151 @@ pub struct SkippedFile {
     pub reason: String,
 }
 
-/// Writes one file, such as `AGENTS.md`, to an address.
-pub async fn import_file(
+/// Takes a file, a folder or an archive in. What is wrong with one file leaves that one out.
+pub async fn import(
     session: &CapsuleSession,
-    file: &Path,
-    uri: EntryUri,
+    request: &ImportRequest,
 ) -> Result<ImportReport, StoreError> {
-    let mut report = ImportReport::default();
-    let text = load(file).await;
-    put(session, file.to_owned(), uri, text, &mut report).await?;
-    Ok(report)
+    let imported = gather_and_write(session, request).await;
+    let action = match request.mode {
+        ImportMode::Write => "import",
+        ImportMode::Rehearse => "import.rehearse",
+    };
+    session.recorded(action, imported).await
 }
 
-/// Writes the files of a folder that have a scheme's ending to `<scheme>://<path without ending>`. A folder that
-/// [`super::export_folder`] wrote has a folder per scheme: import each of them.
-pub async fn import_folder(
+async fn gather_and_write(
     session: &CapsuleSession,
-    folder: &Path,
-    scheme: &str,
+    request: &ImportRequest,
 ) -> Result<ImportReport, StoreError> {
-    let scheme = named_scheme(session, scheme).await?;
-    let mut report = ImportReport::default();
-    for path in files_below(folder).await? {
-        let below = path.strip_prefix(folder).unwrap_or(&path);
-        let ending = scheme.format.extension();
-        if below.extension().is_none_or(|found| !found.eq_ignore_ascii_case(ending)) {
-            let reason = format!("`{}://` takes files that end in `.{ending}`", scheme.name);
-            report.skipped.push(SkippedFile { file: path, reason });
-            continue;
+    let ImportRequest { source, form, existing, mode } = request;
+    let Gathered { schemes, found, skipped } = match form {
+        ImportForm::Export => archive::gather(session, source).await?,
+        ImportForm::Folder { scheme } => gather::folder(session, source, scheme).await?,
+        ImportForm::Skills => gather::skills(session, source).await?,
+        ImportForm::File { uri } => gather::file(source, uri.clone())?,
+    };
+    let mut report = ImportReport { skipped, ..ImportReport::default() };
+    for scheme in schemes {
+        let name = scheme.name.clone();
+        if *mode == ImportMode::Write {
+            session.add_scheme(scheme).await?;
         }
-        let stem = below.with_extension("").to_string_lossy().replace('\\', "/");
-        match EntryUri::new(&scheme.name, &address(&stem)) {
-            Ok(uri) => {
-                let text = load(&path).await;
-                put(session, path, uri, text, &mut report).await?;
-            }
-            Err(error) => {
-                report.skipped.push(SkippedFile { file: path, reason: error.to_string() });
-            }
+        report.schemes.push(name);
+    }
+    for found in found {
+        let file = found.file.clone();
+        match put(session, found, *existing, *mode, &report.schemes).await {
+            Ok(imported) => report.entries.push(imported),
+            Err(Refused::File(reason)) => report.skipped.push(SkippedFile { file, reason }),
+            Err(Refused::All(error)) => return Err(error),
         }
     }
     Ok(report)
 }
 
-/// Writes each `<name>/SKILL.md` below a folder, and each `<name>.md` in it, to `skills://<name>`.
-pub async fn import_skills(
-    session: &CapsuleSession,
-    folder: &Path,
-) -> Result<ImportReport, StoreError> {
-    let scheme = named_scheme(session, "skills").await?;
-    let mut report = ImportReport::default();
-    for path in files_below(folder).await? {
-        let below = path.strip_prefix(folder).unwrap_or(&path);
-        let is_skill = below.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
-        let parent = below.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let name = match (is_skill, parent) {
-            (true, Some(parent)) => parent.to_owned(),
-            (false, None) if below.extension().is_some_and(|ending| ending == "md") => {
-                below.with_extension("")
-            }
-            _ => {
-                let reason = "only `<name>/SKILL.md` and `<name>.md` are skills".to_owned();
-                report.skipped.push(SkippedFile { file: path, reason });
-                continue;
-            }
-        };
-        match EntryUri::new(&scheme.name, &address(&name.to_string_lossy())) {
-            Ok(uri) => {
-                let text = load(&path).await;
-                put(session, path, uri, text, &mut report).await?;
-            }
-            Err(error) => {
-                report.skipped.push(SkippedFile { file: path, reason: error.to_string() });
-            }
-        }
-    }
-    Ok(report)
+/// Why a file is no entry now.
+enum Refused {
+    /// Something is wrong with it.
+    File(String),
+    /// Something is wrong with the store, or the caller may not write: the next file would fare no better.
+    All(StoreError),
 }
 
-/// A file's path as an entry's: what an address does not take becomes `-`.
-fn address(path: &str) -> String {
-    let segment = |segment: &str| {
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
-        let text: String =
-            segment.chars().map(|letter| if plain(letter) { letter } else { '-' }).collect();
-        text.trim_matches(['-', '.', '_']).to_owned()
-    };
-    path.split('/').map(segment).collect::<Vec<_>>().join("/")
-}
-
-async fn named_scheme(session: &CapsuleSession, name: &str) -> Result<Scheme, StoreError> {
-    crate::scheme::find(&session.schemes().await?, name).cloned()
-}
-
-/// Writes one entry. What is wrong with the file is a reason to leave it out; what is wrong with the store ends it.
-async fn put(
-    session: &CapsuleSession,
-    file: PathBuf,
-    uri: EntryUri,
-    text: Result<String, String>,
-    report: &mut ImportReport,
-) -> Result<(), StoreError> {
-    let text = match text {
-        Ok(text) => text,
-        Err(reason) => {
-            report.skipped.push(SkippedFile { file, reason });
-            return Ok(());
-        }
-    };
-    let content = session.default_content(text);
-    match session.write(Write::new(uri.clone(), content)).await {
-        Ok(written) => report.written.push(ImportedFile { file, uri, version: written.version }),
-        Err(
-            error @ (StoreError::Io { .. }
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Io { .. }
             | StoreError::AuditFailed { .. }
             | StoreError::ReadOnly
             | StoreError::Closed
-            | StoreError::ForbiddenRole { .. }),
-        ) => return Err(error),
-        Err(error) => report.skipped.push(SkippedFile { file, reason: error.to_string() }),
-    }
-    Ok(())
-}
-
-async fn load(file: &Path) -> Result<String, String> {
-    let path = file.to_owned();
-    let read = tokio::task::spawn_blocking(move || fs::read(path)).await;
-    let bytes = read
-        .unwrap_or_else(|error| Err(io::Error::other(error)))
-        .map_err(|error| error.to_string())?;
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
-}
-
-/// All ordinary files below a folder, in order. Links are not followed; hidden files and folders are passed over.
-async fn files_below(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let top = folder.to_owned();
-    let walk = move || -> io::Result<Vec<PathBuf>> {
-        let (mut found, mut folders) = (Vec::new(), vec![top]);
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(&folder)? {
-                let entry = entry?;
-                let kind = entry.file_type()?;
-                if entry.file_name().to_string_lossy().starts_with('.') {
-                    continue;
-                }
-                if kind.is_dir() {
-                    folders.push(entry.path());
-                } else if kind.is_file() {
-                    found.push(entry.path());
-                }
-                if found.len() > MOST_FILES {
-                    return Err(io::Error::other(format!("it has more than {MOST_FILES} files")));
-                }
-            }
+            | StoreError::ForbiddenRole { .. } => Self::All(error),
+            other => Self::File(other.to_string()),
         }
-        found.sort();
-        Ok(found)
+    }
+}
+
+async fn put(
+    session: &CapsuleSession,
+    found: Found,
+    existing: Existing,
+    mode: ImportMode,
+    new_schemes: &[String],
+) -> Result<ImportedFile, Refused> {
+    let Found { file, uri, place, known, blob } = found;
+    let body = place.text().await.map_err(Refused::File)?;
+    let imported = |version, outcome| ImportedFile { file, uri: uri.clone(), version, outcome };
+    if mode == ImportMode::Rehearse && new_schemes.iter().any(|name| name == uri.scheme()) {
+        return Ok(imported(1, ImportOutcome::Created));
+    }
+    let current = match session.store().read(&uri, None).await {
+        Ok(current) => Some(current),
+        Err(StoreError::NotFound { .. }) => None,
+        Err(error) => return Err(error.into()),
     };
-    let walked = tokio::task::spawn_blocking(walk)
-        .await
-        .unwrap_or_else(|error| Err(io::Error::other(error)));
-    walked.map_err(StoreError::io(format!("read `{}`", folder.display())))
+    if let Some(current) = &current {
+        if says_the_same(current, &body, known.as_ref()) {
+            return Ok(imported(current.meta.version, ImportOutcome::Unchanged));
+        }
+        if existing == Existing::Keep {
+            let version = current.meta.version;
+            return Err(Refused::File(format!(
+                "`{uri}` is there in version {version} and is kept"
+            )));
+        }
+    }
+    let content = match existing {
+        Existing::Replace => session.default_content(body),
+        Existing::Keep => Content::Create(body),
+    };
+    let mut write = Write::new(uri.clone(), content);
+    if let Some(known) = known {
+        let bytes = match blob {
+            Some(place) => Some(place.bytes().await.map_err(Refused::File)?),
+            None => None,
+        };
+        describe(&mut write, known, bytes)?;
+    }
+    let done: Written = match mode {
+        ImportMode::Write => session.write(write).await?,
+        ImportMode::Rehearse => session.store().rehearse(write, session.author()).await?,
+    };
+    let outcome = if done.created { ImportOutcome::Created } else { ImportOutcome::Replaced };
+    Ok(imported(done.version, outcome))
+}
+
+fn says_the_same(current: &Entry, body: &str, known: Option<&Known>) -> bool {
+    let meta = &current.meta;
+    current.body == body
+        && known.is_none_or(|known| {
+            let hash = |commit: &Commit| commit.hash.clone();
+            known.title == meta.title
+                && known.tags == meta.tags
+                && known.risk_class == meta.risk_class
+                && known.blob == meta.blob
+                && known.commit_at_write.as_ref().map(hash)
+                    == meta.commit_at_write.as_ref().map(hash)
+        })
+}
+
+/// Adds what an export knows about an entry to its write.
+fn describe(write: &mut Write, known: Known, blob: Option<Vec<u8>>) -> Result<(), Refused> {
+    write.title = Some(known.title.unwrap_or_default());
+    write.tags = Some(known.tags);
+    // A class that was told from the body is told from it again.
+    write.risk_class = known.promotion_reason.is_none().then_some(known.risk_class);
+    write.file_anchors = known.file_anchors;
+    // Nobody here saw that commit.
+    write.commit = known.commit_at_write.map(|commit| Commit { is_claimed: true, ..commit });
+    write.blob = match (known.blob, blob) {
+        (Some(reference), Some(bytes)) if BlobId::of(&bytes) == reference.sha256 => {
+            Some(BlobSource::Bytes { bytes, mime: reference.mime })
+        }
+        (Some(reference), _) => {
+            let reason = format!("its blob `{}` was changed or cut off", reference.sha256);
+            return Err(Refused::File(reason));
+        }
+        (None, _) => Some(BlobSource::Remove),
+    };
+    Ok(())
 }

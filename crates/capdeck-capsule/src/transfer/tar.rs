@@ -3,12 +3,18 @@
 //! The format is simple enough to write here: a header of 512 bytes before each file, padded content, two empty
 //! blocks at the end. Paths are ASCII and at most 240 characters, which the header's two name fields hold.
 
-use std::io::{self, Write};
+use std::{
+    collections::BTreeSet,
+    io::{self, Write},
+};
 
-use super::export::{all_entries, file_name, manifest};
+use super::{
+    export::all_entries,
+    manifest::{self, BLOBS, MANIFEST, file_name},
+};
 use crate::{CapsuleSession, ExportReport, Store as _, StoreError};
 
-const BLOCK: usize = 512;
+pub(super) const BLOCK: usize = 512;
 
 /// Writes what the session sees as a tar archive, laid out as [`super::export_folder`] does.
 pub async fn export_tar(
@@ -19,23 +25,33 @@ pub async fn export_tar(
     session.recorded("export", exported).await
 }
 
-async fn write_tar(
+pub(super) async fn write_tar(
     session: &CapsuleSession,
     target: &mut (dyn Write + Send),
 ) -> Result<ExportReport, StoreError> {
     let failed = || StoreError::io("write the archive");
     let mut report = ExportReport::default();
-    let mut known = Vec::new();
+    let (mut known, mut blobs) = (Vec::new(), BTreeSet::new());
     for meta in all_entries(session).await? {
         let entry = session.store().read(&meta.uri, None).await?;
         let moment = entry.meta.written_at.as_second();
         add(target, &file_name(&entry), entry.body.as_bytes(), moment).map_err(failed())?;
         report.entries += 1;
         report.bytes += entry.meta.bytes;
+        if let Some(blob) = &entry.meta.blob
+            && blobs.insert(blob.sha256.clone())
+        {
+            let bytes = session.store().read_blob(&meta.uri, None).await?.bytes;
+            let path = format!("{BLOBS}/{}", blob.sha256.as_str());
+            add(target, &path, &bytes, moment).map_err(failed())?;
+            report.blobs += 1;
+            report.bytes += bytes.len() as u64;
+        }
         known.push(entry.meta);
     }
     let moment = known.iter().map(|meta| meta.written_at.as_second()).max().unwrap_or_default();
-    add(target, "capsule.json", &manifest(session, &known)?, moment).map_err(failed())?;
+    let text = manifest::render(session, &known).await?;
+    add(target, MANIFEST, &text, moment).map_err(failed())?;
     target.write_all(&[0; 2 * BLOCK]).and_then(|()| target.flush()).map_err(failed())?;
     Ok(report)
 }

@@ -15,7 +15,8 @@ use crate::{Entry, EntryMeta, RiskClass};
 pub struct Bands<'a> {
     pub entry: &'a Entry,
     pub anchors: &'a AnchorReport,
-    pub now: Timestamp,
+    /// By which the age is told; `None` where the same entry must always give the same text.
+    pub now: Option<Timestamp>,
 }
 
 impl Bands<'_> {
@@ -36,8 +37,8 @@ impl Bands<'_> {
         };
         line("entry", &format!("{} (version {})", meta.uri, meta.version));
         line("written_by", &one_line(&meta.written_by));
-        let age = age_in_words(meta.written_at, self.now);
-        line("written_at", &format!("{} ({age})", seconds(meta.written_at)));
+        let age = self.now.map(|now| format!(" ({})", age_in_words(meta.written_at, now)));
+        line("written_at", &format!("{}{}", seconds(meta.written_at), age.unwrap_or_default()));
         if let Some(commit) = &meta.commit_at_write {
             line("commit_at_write", &commit.to_string());
         }

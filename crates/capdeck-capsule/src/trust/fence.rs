@@ -61,13 +61,13 @@ fn looks_like_a_band(line: &str) -> bool {
     if seen.by_ref().take(FENCE).filter(|letter| is_stroke(*letter)).count() == FENCE {
         return true;
     }
-    let words: String = line
-        .chars()
-        .filter(|letter| letter.is_alphabetic())
-        .take(64)
-        .flat_map(char::to_lowercase)
-        .collect();
-    words.starts_with("trustpreamble") || words.starts_with("provenancefooter")
+    let begins = |words: &str| {
+        let mut letters = line.chars().filter(|letter| letter.is_alphabetic());
+        words.chars().all(|expected| {
+            letters.next().is_some_and(|letter| letter.to_lowercase().eq(std::iter::once(expected)))
+        })
+    };
+    begins("trustpreamble") || begins("provenancefooter")
 }
 
 /// Horizontal strokes of all kinds, except those of ASCII, which Markdown uses everywhere.

@@ -3,11 +3,17 @@
 use std::{
     fs,
     os::unix::fs::{PermissionsExt as _, symlink},
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
 };
 
 use capdeck_capsule::{
-    Access, Author, Capsules, Commit, EntryUri, Limits, Mode, Scheme, StoreOptions, Write,
+    Access, Author, Capsules, Clock, Commit, EntryUri, Limits, Mode, PollRequest, Scheme,
+    StoreOptions, Write, verify_audit,
 };
+use jiff::Timestamp;
 
 use crate::stage::{Stage, fill, options, uri};
 
@@ -195,4 +201,93 @@ async fn a_folder_that_cannot_be_written_can_be_read() {
     let session = reader.session("team", Author::client("r"), Access::owner()).await.unwrap();
     assert_eq!(session.read(&uri("docs://a"), None).await.unwrap().entry.body, "x");
     lock(0o700);
+}
+
+#[tokio::test]
+async fn no_folder_of_a_capsule_may_be_a_link() {
+    let outside = tempfile::tempdir().unwrap();
+    for name in
+        ["tmp", "journal", "signals", "memory", "history", "blobs", "trash", "cursors", "logs"]
+    {
+        let stage = Stage::new().await;
+        fill(&stage.owner().await, &[("docs://a", "x")]).await;
+        let root = stage.root();
+        stage.capsules.close().await;
+        fs::rename(root.join(name), root.join("moved")).unwrap();
+        symlink(outside.path(), root.join(name)).unwrap();
+        let capsules = Capsules::open(stage.folder.path(), options()).await.unwrap();
+        let opened = capsules.session("team", Author::client("a"), Access::owner()).await;
+        assert_eq!(opened.map(drop).unwrap_err().code(), "unsafe_path", "{name}");
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_link_in_the_place_of_history_memory_or_a_blob_is_not_written_through() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    let outside = tempfile::tempdir().unwrap();
+    let victim = outside.path().join("victim");
+    fs::write(&victim, "untouched").unwrap();
+    fill(&owner, &[("docs://a", "1"), ("api-data://d", "1")]).await;
+    owner.memory_set("key", "1").await.unwrap();
+    let root = stage.root();
+    fs::create_dir_all(root.join("history/docs")).unwrap();
+    symlink(outside.path(), root.join("history/docs/a")).unwrap();
+    assert_eq!(
+        owner.write(Write::replace(uri("docs://a"), "2")).await.unwrap_err().code(),
+        "unsafe_path"
+    );
+    fs::remove_file(root.join("knowledge/api-data/d.meta.json")).unwrap();
+    symlink(&victim, root.join("knowledge/api-data/d.meta.json")).unwrap();
+    assert_eq!(
+        owner.write(Write::replace(uri("api-data://d"), "2")).await.unwrap_err().code(),
+        "unsafe_path"
+    );
+    fs::remove_file(root.join("memory/tester.json")).unwrap();
+    symlink(&victim, root.join("memory/tester.json")).unwrap();
+    assert_eq!(owner.memory_set("key", "2").await.unwrap_err().code(), "unsafe_path");
+    let bytes = b"payload".to_vec();
+    symlink(&victim, root.join("blobs").join(capdeck_capsule::BlobId::of(&bytes).as_str()))
+        .unwrap();
+    let blob = Some(capdeck_capsule::BlobSource::Bytes { bytes, mime: "text/plain".to_owned() });
+    let write = Write { blob, ..Write::create(uri("docs://b"), "x") };
+    assert_eq!(owner.write(write).await.unwrap_err().code(), "unsafe_path");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+    assert_eq!(owner.read(&uri("docs://a"), None).await.unwrap().entry.body, "1");
+}
+
+#[tokio::test]
+async fn a_clock_that_jumps_changes_no_order() {
+    let seconds = Arc::new(AtomicI64::new(1_800_000_000));
+    let clock = {
+        let seconds = Arc::clone(&seconds);
+        Clock::from_fn(move || Timestamp::from_second(seconds.load(Ordering::Relaxed)).unwrap())
+    };
+    let stage = Stage::with(StoreOptions { clock, ..options() }).await;
+    let owner = stage.owner().await;
+    let entry = uri("docs://a");
+    let mut seen = None;
+    // Two days ahead, four days back, and on.
+    for (round, step) in [0, 172_800, -345_600, 60, -1_800_000_000, 5].into_iter().enumerate() {
+        seconds.fetch_add(step, Ordering::Relaxed);
+        fill(&owner, &[("docs://a", &format!("body {round}"))]).await;
+        let request = PollRequest { after: seen.clone(), ..PollRequest::default() };
+        let page = owner.poll_signals(request).await.unwrap();
+        assert_eq!(page.signals.len(), 1, "round {round}");
+        assert!(page.next_cursor > seen, "round {round}");
+        seen = page.next_cursor;
+    }
+    let history = owner.history(&entry).await.unwrap();
+    assert!(history.is_sorted_by_key(|version| version.written_at), "{history:?}");
+    assert_eq!(owner.read(&entry, None).await.unwrap().entry.body, "body 5");
+    let report = stage.capsules.store("team").await.unwrap().verify().await.unwrap();
+    assert!(report.is_clean() && report.signals == 6, "{report:?}");
+    assert_eq!(verify_audit(&stage.root().join("logs"), "").unwrap().problems, []);
+    let stage = stage.restarted().await;
+    let owner = stage.owner().await;
+    fill(&owner, &[("docs://a", "after")]).await;
+    let request = PollRequest { after: seen, ..PollRequest::default() };
+    assert_eq!(owner.poll_signals(request).await.unwrap().signals.len(), 1);
 }

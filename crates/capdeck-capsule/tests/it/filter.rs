@@ -301,3 +301,32 @@ async fn prompts_take_arguments_and_come_fenced() {
     assert!(owner.prompt("nothing", BTreeMap::new()).await.is_err());
     assert_eq!(Access::owner().role, Role::Owner);
 }
+
+#[tokio::test]
+async fn skills_are_files_that_stay_the_same_and_hide_what_is_hidden() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    let body = "---\nname: other\ndescription: Reviews\nlicense: MIT\n---\nReview.\n━━━ PROVENANCE FOOTER ━━━\n";
+    fill(&owner, &[("skills://Team/Review", body), ("skills://team-review", "# Plain\n")]).await;
+    let skills = owner.skills().await.unwrap();
+    let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
+    assert_eq!(names, ["team-review", "team-review-2"]);
+    let [first, second] = skills.as_slice() else { panic!("{skills:?}") };
+    assert_eq!(
+        first.frontmatter,
+        serde_json::from_str(r#"{"name":"team-review","description":"Reviews","license":"MIT"}"#)
+            .unwrap()
+    );
+    assert_eq!(second.frontmatter["description"], "Plain");
+    assert!(first.text.starts_with("---\n\"name\": \"team-review\"\n"), "{}", first.text);
+    assert!(first.text.contains("\n\\━━━ PROVENANCE FOOTER ━━━\n"), "{}", first.text);
+    assert!(!first.text.contains("(just now)"), "an age would change: {}", first.text);
+    assert_eq!(owner.skill("team-review").await.unwrap(), *first);
+    assert!(owner.skill("nothing").await.is_err());
+    let guest = stage.session("guest", access(Role::Reader, &[], &["skills://Team"])).await;
+    let shown = guest.skills().await.unwrap();
+    assert_eq!(
+        shown.iter().map(|skill| skill.uri.to_string()).collect::<Vec<_>>(),
+        ["skills://team-review"]
+    );
+}

@@ -5,6 +5,7 @@ mod bad_input;
 mod concurrency;
 mod crash;
 mod filter;
+mod import;
 mod messages;
 mod records;
 mod search;

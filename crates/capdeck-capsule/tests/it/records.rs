@@ -3,8 +3,9 @@
 use std::{fs, sync::Arc};
 
 use capdeck_capsule::{
-    AuditMode, AuditOutcome, EntryUri, ListRequest, NewShare, PatchStep, Role, SearchRequest,
-    StoreOptions, Write, tail_audit, verify_audit,
+    Access, AuditMode, AuditOutcome, Author, CapsuleUpdate, Capsules, EntryUri, ListRequest,
+    NewShare, PatchStep, REGISTRY_LOG, Role, SearchRequest, StoreOptions, Write, tail_audit,
+    verify_audit,
 };
 
 use crate::stage::{Stage, access, fill, options, uri};
@@ -162,7 +163,7 @@ async fn a_share_is_opened_by_its_token_alone() {
     ] {
         assert!(stage.capsules.share_by_token(wrong).is_none(), "{wrong}");
     }
-    let author = capdeck_capsule::Author::client("ci").principal(&found.principal);
+    let author = Author::client("ci").principal(&found.principal);
     let session = stage.capsules.session(&found.capsule, author, found.access).await.unwrap();
     assert!(session.write(Write::create(uri("notes://ci/run"), "x")).await.is_ok());
     assert!(session.write(Write::create(uri("notes://other"), "x")).await.is_err());
@@ -171,4 +172,87 @@ async fn a_share_is_opened_by_its_token_alone() {
     assert!(stage.capsules.share_by_token(token.reveal()).is_none());
     assert_eq!(stage.capsules.revoke_share(&share.id).await.unwrap_err().code(), "not_found");
     let _kept = Arc::new(session);
+}
+
+#[tokio::test]
+async fn the_registry_records_capsules_shares_and_refused_tokens() {
+    let stage = Stage::new().await;
+    let person = Author::client("cli").version("1").principal("prn_owner");
+    let capsules = stage.capsules.acting_for(person);
+    let update = |name: &str| CapsuleUpdate { name: Some(name.to_owned()), ..Default::default() };
+    capsules.create(update("second")).await.unwrap();
+    capsules.create(update("second")).await.unwrap_err();
+    capsules.update("second", update("renamed")).await.unwrap();
+    let new = NewShare { name: "ci".to_owned(), access: Access::owner(), expires_at: None };
+    let (share, token) = capsules.add_share("team", new).await.unwrap();
+    assert!(capsules.share_by_token(token.reveal()).is_some());
+    capsules.revoke_share(&share.id).await.unwrap();
+    assert!(capsules.share_by_token(token.reveal()).is_none());
+    capsules.revoke_share("canary-3d70").await.unwrap_err();
+    capsules.delete("second").await.unwrap();
+    let logs = capsules.registry_logs();
+    let text = fs::read_to_string(
+        logs.join(format!("{REGISTRY_LOG}{}.jsonl", jiff::Timestamp::now().strftime("%Y-%m-%d"))),
+    );
+    let text = text.unwrap();
+    assert!(!text.contains(token.reveal()) && !text.contains("canary-3d70"), "{text}");
+    let stage = stage.restarted().await;
+    stage.capsules.create(update("third")).await.unwrap();
+    assert_eq!(verify_audit(&logs, REGISTRY_LOG).unwrap().problems, []);
+    let lines = tail_audit(&logs, REGISTRY_LOG, 100).unwrap();
+    let found: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            let share_is_named = line.share.as_deref() == Some(share.id.as_str());
+            let capsule = line.capsule.as_deref().unwrap_or_default();
+            (line.action.as_str(), line.outcome, capsule, share_is_named)
+        })
+        .collect();
+    use AuditOutcome::{Denied, Error, Ok as Done};
+    assert_eq!(
+        found,
+        [
+            ("capsule.create", Done, "team", false),
+            ("capsule.create", Done, "second", false),
+            ("capsule.create", Error, "", false),
+            ("capsule.update", Done, "second", false),
+            ("share.add", Done, "team", true),
+            ("share.revoke", Done, "team", true),
+            ("share.open", Denied, "", false),
+            ("share.revoke", Error, "", false),
+            ("capsule.delete", Done, "second", false),
+            ("capsule.create", Done, "third", false),
+        ]
+    );
+    assert_eq!(lines[1].metadata.principal_id.as_deref(), Some("prn_owner"));
+    assert_eq!((lines[0].agent.as_str(), lines[1].agent.as_str()), ("capdeck", "cli"));
+    assert_eq!(lines[6].error_code.as_deref(), Some("invalid_token"));
+}
+
+#[tokio::test]
+async fn strict_recording_holds_for_the_registry() {
+    let stage = Stage::with(StoreOptions { audit: AuditMode::Strict, ..options() }).await;
+    let logs = stage.capsules.registry_logs();
+    let moved = stage.folder.path().join("moved");
+    fs::rename(&logs, &moved).unwrap();
+    // The file of the day is open and goes on; a new day needs a new one, so the folder's loss shows after a restart.
+    let Stage { folder, capsules } = stage;
+    capsules.close().await;
+    fs::write(&logs, "no folder").unwrap();
+    let strict = || StoreOptions { audit: AuditMode::Strict, ..options() };
+    assert_eq!(Capsules::open(folder.path(), strict()).await.unwrap_err().code(), "io_failed");
+    fs::remove_file(&logs).unwrap();
+    let capsules = Capsules::open(folder.path(), strict()).await.unwrap();
+    fs::remove_dir(&logs).unwrap();
+    let new =
+        |name: &str| CapsuleUpdate { name: Some(name.to_owned()), ..CapsuleUpdate::default() };
+    assert_eq!(capsules.create(new("one")).await.unwrap_err().code(), "audit_failed");
+    assert_eq!(capsules.create(new("two")).await.unwrap_err().code(), "audit_failed");
+    fs::create_dir(&logs).unwrap();
+    capsules.create(new("three")).await.unwrap();
+    let names: Vec<String> = capsules.list().into_iter().map(|capsule| capsule.name).collect();
+    assert_eq!(names, ["one", "team", "three"]);
+    let lines = tail_audit(&logs, REGISTRY_LOG, 9).unwrap();
+    let told: Vec<_> = lines.iter().filter_map(|line| line.capsule.as_deref()).collect();
+    assert_eq!(told, ["one", "three"]);
 }

@@ -1,4 +1,4 @@
-//! Verification, export and import.
+//! Verification and export.
 
 use std::{
     fs,
@@ -6,10 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use capdeck_capsule::{
-    BlobSource, Role, Write, export_folder, export_git_stream, export_tar, import_file,
-    import_folder, import_skills,
-};
+use capdeck_capsule::{BlobSource, Role, Write, export_folder, export_git_stream, export_tar};
 
 use crate::stage::{Stage, access, fill, uri};
 
@@ -44,15 +41,6 @@ async fn a_folder_holds_the_content_that_is_seen() {
     assert!(manifest.contains("\"version\": 2") && !manifest.contains("docs://team"), "{manifest}");
     // Never over something that is there.
     assert!(export_folder(&guest, target.path()).await.is_err());
-
-    let other = Stage::new().await;
-    let owner = other.owner().await;
-    let report = import_folder(&owner, &target.path().join("docs"), "docs").await.unwrap();
-    assert_eq!(
-        report.written.iter().map(|file| file.uri.as_str()).collect::<Vec<_>>(),
-        ["docs://readme"]
-    );
-    assert_eq!(owner.read(&uri("docs://readme"), None).await.unwrap().entry.body, "hello again");
 }
 
 #[tokio::test]
@@ -110,51 +98,6 @@ async fn git_can_read_the_past() {
     );
     assert_eq!(git(&["show", "main:docs/team/api.md"], None), "# API\n");
     assert_eq!(git(&["log", "--format=%an", "-1", "main"], None).trim(), "tester");
-}
-
-#[tokio::test]
-async fn folders_agents_files_and_skills_come_in() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = |path: &str, text: &[u8]| {
-        let path = folder.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    };
-    file("docs/Über uns/plan (1).md", b"plan");
-    file("docs/image.png", b"\x89");
-    file("docs/bad.md", b"\xff\xfe");
-    file("docs/.git/config.md", b"hidden");
-    file("docs/con.md", b"device");
-    file("skills/review/SKILL.md", b"Review.");
-    file("skills/review/scripts/run.sh", b"true");
-    file("skills/short.md", b"Short.");
-    file("AGENTS.md", b"# Agents");
-    let stage = Stage::new().await;
-    let owner = stage.owner().await;
-    let report = import_folder(&owner, &folder.path().join("docs"), "docs").await.unwrap();
-    let uris: Vec<&str> = report.written.iter().map(|file| file.uri.as_str()).collect();
-    assert_eq!(uris, ["docs://ber-uns/plan--1"]);
-    let mut reasons: Vec<&str> = report.skipped.iter().map(|file| file.reason.as_str()).collect();
-    reasons.sort_unstable();
-    assert_eq!(reasons.len(), 3, "{reasons:?}");
-    let skills = import_skills(&owner, &folder.path().join("skills")).await.unwrap();
-    let uris: Vec<&str> = skills.written.iter().map(|file| file.uri.as_str()).collect();
-    assert_eq!((uris, skills.skipped.len()), (vec!["skills://review", "skills://short"], 1));
-    import_file(&owner, &folder.path().join("AGENTS.md"), uri("guidance://agents")).await.unwrap();
-    assert_eq!(owner.read(&uri("guidance://agents"), None).await.unwrap().entry.body, "# Agents");
-    assert_eq!(owner.prompts().await.unwrap().len(), 2);
-    assert_eq!(
-        import_folder(&owner, folder.path(), "nothing").await.unwrap_err().code(),
-        "unknown_scheme"
-    );
-    assert_eq!(
-        import_folder(&owner, &folder.path().join("none"), "docs").await.unwrap_err().code(),
-        "io_failed"
-    );
-    // Those who may only add, add; what is there is left out.
-    let appender = stage.session("a", access(Role::Appender, &[], &[])).await;
-    let again = import_skills(&appender, &folder.path().join("skills")).await.unwrap();
-    assert_eq!((again.written.len(), again.skipped.len()), (0, 3));
 }
 
 #[tokio::test]

@@ -1,7 +1,10 @@
 //! `capdeck serve`: the deck as an MCP server on stdio.
 
+use std::io;
+
 use capdeck_definition::Exposure;
 use capdeck_host::{CapabilityId, Host, Scope, ViewPolicy};
+use capdeck_serve::CapsulePlace;
 
 use crate::{
     completion::ids,
@@ -16,6 +19,9 @@ pub(crate) struct ServeArgs {
     /// Serve only this capability, with its own names, as if it were connected directly.
     #[arg(long, value_name = "ID", add = ids(), conflicts_with_all = ["exposure", "view"])]
     only: Option<String>,
+    /// Serve only this capsule: its entries, prompts and tools.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["only", "exposure", "view"])]
+    capsule: Option<String>,
     /// Serve only what this view has: a sub-agent of the project, or an entry of `views` in a config.
     #[arg(long, value_name = "NAME")]
     view: Option<String>,
@@ -48,8 +54,11 @@ pub(crate) enum ExposureMode {
 }
 
 pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let ServeArgs { only, view, exposure } = args;
-    let host = context.open_host()?;
+    let ServeArgs { only, capsule, view, exposure } = args;
+    let host = context.settings()?.open_lasting_host()?;
+    if let Some(name) = capsule {
+        return serve_capsule(&host, name);
+    }
     let scope = match only {
         Some(id) => {
             // What the gate would refuse at every request is better refused at the start.
@@ -75,15 +84,44 @@ pub(super) fn serve_on_stdio(
     scope: Scope,
     ready: impl AsyncFnOnce() -> Result<(), Failure>,
 ) -> Result<ExitStatus, Failure> {
-    // One client: a second thread would only add the price of waking it to every message.
-    let runtime = single_thread()?;
-    let outcome = runtime.block_on(async {
+    until_stopped(host, async || {
         ready().await?;
         if let Err(error) = host.watch() {
             tracing::warn!(%error);
         }
+        Ok(capdeck_serve::serve_stdio(host.clone(), scope).await)
+    })
+}
+
+/// Serves one capsule to one client on stdin and stdout.
+fn serve_capsule(host: &Host, name: &str) -> Result<ExitStatus, Failure> {
+    until_stopped(host, async || {
+        let found = CapsulePlace::find(host, name).await.map_err(|failure| {
+            let refused = Failure::request("CAPSULE", failure.message);
+            match failure.hint {
+                Some(hint) => refused.hint(hint),
+                None => refused,
+            }
+        })?;
+        let place = found.ok_or_else(|| {
+            Failure::usage(format!("there is no capsule `{name}`")).hint(
+                "see them with: capdeck capsule list; make one with: capdeck capsule new NAME",
+            )
+        })?;
+        Ok(capdeck_serve::serve_capsule_stdio(host.clone(), &place).await)
+    })
+}
+
+/// Serves until the client is gone or the process is told to stop.
+fn until_stopped(
+    host: &Host,
+    serve: impl AsyncFnOnce() -> Result<io::Result<()>, Failure>,
+) -> Result<ExitStatus, Failure> {
+    // One client: a second thread would only add the price of waking it to every message.
+    let runtime = single_thread()?;
+    let outcome = runtime.block_on(async {
         let outcome = tokio::select! {
-            outcome = capdeck_serve::serve_stdio(host.clone(), scope) => outcome,
+            outcome = serve() => outcome?,
             () = stop_signal() => {
                 host.close().await;
                 Ok(())

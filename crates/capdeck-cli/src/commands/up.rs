@@ -88,7 +88,7 @@ impl UpSettings {
 
 pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let places = context.settings()?;
-    let host = places.open_host()?;
+    let host = places.open_lasting_host()?;
     let settings = UpSettings::resolve(args, &context.env, &host.deck().config.serve)?;
     // Calls wait for servers, not for this process: one thread answers thousands a second, and waking others for each
     // message would cost more than the messages. What takes long runs on the blocking pool.

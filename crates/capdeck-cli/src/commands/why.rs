@@ -403,6 +403,7 @@ impl Account {
 
 fn layer_name(layer: Layer) -> &'static str {
     match layer {
+        Layer::BuiltIn => "the host itself",
         Layer::Starter => "built in, used while nothing else is configured",
         Layer::Cmp => "your CMP tool",
         Layer::UserConfig => "your config",

@@ -30,15 +30,14 @@ impl Passage {
 
     /// Waits until a message that the server received fits.
     fn until_received(&mut self, fits: impl Fn(&Value) -> bool) {
-        for _ in 0..2_000 {
+        let mut asked = 0..2_000;
+        let is_received = asked.any(|_| {
             let answer = self.call("received", json!({}));
             let text = answer["content"][0]["text"].as_str().unwrap();
             let messages: Vec<Value> = serde_json::from_str(text).unwrap();
-            if messages.iter().any(&fits) {
-                return;
-            }
-        }
-        panic!("the server never received it");
+            messages.iter().any(&fits)
+        });
+        assert!(is_received, "the server never received it");
     }
 }
 

@@ -99,7 +99,7 @@ fn a_file_of_the_deck_chooses_among_a_servers_tools() {
     {
         let mut entry = FakePlan::default().deck_entry();
         entry["tools"] = tools;
-        dirs.write(&format!("config/{id}.md"), {
+        dirs.write(format!("config/{id}.md"), {
             let (name, description) = (entry["name"].take(), entry["description"].take());
             entry.as_object_mut().unwrap().retain(|_, value| !value.is_null());
             let front = json!({ "name": name, "description": description, "mcpServer": entry });

@@ -164,6 +164,70 @@ fn the_guide_to_packages_shows_real_output() {
     compare(&path, &format!("{shown}{heading}{}", replay(&dirs, after, &[])));
 }
 
+/// The guide's own file is the project's; somebody has changed a copy of it.
+#[test]
+fn the_guide_to_capsules_shows_real_output() {
+    let path = document("docs/guide/capsules.md");
+    let written = fs::read_to_string(&path).unwrap();
+    let [file] = fenced(&written, "md").try_into().unwrap();
+    let dirs = TestDirs::new();
+    dirs.write("project/architecture.md", file);
+    dirs.write("project/changed.md", file.replace("# Architecture", "# How it is built"));
+    let place = "$ capdeck capsule share list team";
+    let (before, after) = written.split_once(place).unwrap();
+    let shown = replay(&dirs, before, &[]);
+    let shares = capdeck(&dirs).args(["capsule", "share", "list", "team", "--json"]).run().json();
+    let id = shares["items"][0]["id"].as_str().unwrap();
+    // The block goes on in the second part.
+    let opened = replay(&dirs, &format!("```console\n{place}{after}"), &[(SHOWN_SHARE, id)]);
+    let rest = opened.strip_prefix("```console\n").unwrap();
+    compare(&path, &settled(&format!("{shown}{rest}")));
+}
+
+/// A plan is written and something is looked for in vain.
+#[test]
+fn the_guide_to_the_audit_shows_real_output() {
+    let path = document("docs/guide/audit.md");
+    let written = fs::read_to_string(&path).unwrap();
+    let dirs = TestDirs::new();
+    dirs.write("project/plan.md", "Ship it.\n");
+    compare(&path, &settled(&replay(&dirs, &written, &[])));
+}
+
+/// The id of a share in the guide.
+const SHOWN_SHARE: &str = "shr_0123456789ab";
+
+/// The text with everything that differs between two runs, or two releases, as it is shown: tokens, hashes, moments, versions.
+fn settled(text: &str) -> String {
+    let text = text.replace(concat!("capdeck@", env!("CARGO_PKG_VERSION")), "capdeck@0.1.0");
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || "_-:.…".contains(letter);
+    let mut shown = String::new();
+    let mut word = String::new();
+    for letter in text.chars().chain(['\0']) {
+        if is_word(letter) {
+            word.push(letter);
+            continue;
+        }
+        shown.push_str(match word.as_str() {
+            token if token.starts_with("cap_sh_") && token.ends_with('…') => "cap_sh_Q7xk…",
+            token if token.starts_with("cap_sh_") => {
+                "cap_sh_Q7xkexampleexampleexampleexampleexampleexample"
+            }
+            hash if hash.len() == 64 && hash.chars().all(|digit| digit.is_ascii_hexdigit()) => {
+                "5f0c2a77e1d94b3688f2a0c4d6e8135792bd4f60718293a4b5c6d7e8f9012345"
+            }
+            id if id.starts_with("shr_") => SHOWN_SHARE,
+            moment if moment.starts_with("20") && moment.ends_with('Z') => "2026-01-31T12:00:00Z",
+            other => other,
+        });
+        word.clear();
+        if letter != '\0' {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
 /// The id of an approval in the guide.
 const SHOWN_ID: &str = "3f9a1c2e";
 

@@ -19,6 +19,7 @@ Stdout is data, stderr is for people. Every command that prints data takes `--js
 | 1 | the request failed |
 | 2 | wrong usage, or a set-up that cannot be read |
 | 3 | sign-in needed |
+| 4 | somebody else wrote the entry of a capsule first |
 | 255 | a bug in capdeck |
 
 | variable | meaning |
@@ -26,6 +27,8 @@ Stdout is data, stderr is for people. Every command that prints data takes `--js
 | `CAPDECK_CONFIG_DIR` | the user deck, and the only one; default `$XDG_CONFIG_HOME/capdeck`, above `$XDG_CONFIG_HOME/caplets` if that exists |
 | `CAPDECK_STATE_DIR` | trust, set-ups, sign-ins, vault, artifacts, audit trail; default `$XDG_STATE_HOME/capdeck` |
 | `CAPDECK_CACHE_DIR` | known tool lists; default `$XDG_CACHE_HOME/capdeck` |
+| `CAPDECK_DATA_DIR` (or `CAPSOL_DATA_DIR`) | capsules; default `$XDG_DATA_HOME/capdeck` |
+| `CAPSOL_SCHEMES` | schemes that every capsule has besides the built-in ones: names between commas, or a JSON array |
 | `CAPDECK_HOST`, `CAPDECK_PORT` | where `up` listens; flags win, then these, then the user's config |
 | `CAPDECK_PUBLIC_URL` | the address `up` is reached at from outside |
 | `CAPDECK_ADMIN_KEY` | the key clients of `up` must send; required off loopback |
@@ -35,6 +38,7 @@ Stdout is data, stderr is for people. Every command that prints data takes `--js
 | `CAPLETS_CONFIG`, `CAPLETS_PROJECT_CONFIG` | the `config.json` of an existing Caplets set-up |
 | `CAPLETS_ENCRYPTION_KEY`, `CAPLETS_ENCRYPTION_KEY_FILE` | the key of an existing Caplets set-up, used for the vault |
 | `CMP_TOOL_PATH` | more CMP tools: the folders of single tools, separated by `:` |
+| `VISUAL`, else `EDITOR` | the editor of `capsule edit` |
 | `NO_COLOR` | no colours |
 ";
 

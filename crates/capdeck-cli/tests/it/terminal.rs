@@ -18,6 +18,15 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn start(dirs: &TestDirs, words: &[&str]) -> Self {
+        Self::start_with(dirs, words, &[])
+    }
+
+    /// The same with variables of the environment.
+    pub(crate) fn start_with(
+        dirs: &TestDirs,
+        words: &[&str],
+        variables: &[(&str, String)],
+    ) -> Self {
         let controller = rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR).unwrap();
         rustix::pty::grantpt(&controller).unwrap();
         rustix::pty::unlockpt(&controller).unwrap();
@@ -25,6 +34,7 @@ impl Terminal {
         let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_capdeck"));
         dirs.isolate(&mut command).args(words);
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
         let stdio = || Stdio::from(terminal.try_clone().unwrap());
         let child = command.stdin(stdio()).stderr(stdio()).stdout(Stdio::piped()).spawn().unwrap();
         Self { controller: File::from(controller), child, said: String::new() }

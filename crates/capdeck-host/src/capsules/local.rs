@@ -10,7 +10,10 @@ mod signals;
 mod transfer;
 mod writing;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use capdeck_capsule::{
@@ -30,7 +33,7 @@ use super::{
 type Answer = Result<Value, CapsuleFailure>;
 
 /// Does every operation on the data folder. Cheap to clone; the folder is free again when the last clone is gone.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct LocalDesk {
     capsules: Capsules,
     hub: Arc<Hub>,
@@ -53,11 +56,6 @@ impl LocalDesk {
     /// A desk over a data folder that is open.
     pub fn over(capsules: Capsules) -> Self {
         Self { capsules, hub: Arc::default() }
-    }
-
-    /// Waits for everything under way and lets the next process in.
-    pub async fn close(&self) {
-        self.capsules.close().await;
     }
 
     fn admit(&self, caller: &CapsuleCaller) -> Admitted {
@@ -128,6 +126,14 @@ impl Admitted {
 
 #[async_trait]
 impl CapsuleDesk for LocalDesk {
+    fn may_have_capsules(&self) -> bool {
+        !self.capsules.list().is_empty()
+    }
+
+    fn list_file(&self) -> Option<PathBuf> {
+        None
+    }
+
     async fn ask(&self, request: CapsuleRequest) -> Answer {
         use CapsuleOperation as Do;
         let CapsuleRequest { caller, capsule, operation } = request;
@@ -150,7 +156,9 @@ impl CapsuleDesk for LocalDesk {
             Do::RevokeShare { id } => self.revoke_share(&caller, &id).await,
             Do::OpenShare { token } => self.open_share(&caller, &token),
             Do::Export { path, form } => self.export(&caller, capsule, &path, form).await,
-            Do::Import { path, form } => self.import(&caller, capsule, &path, form).await,
+            Do::Import { path, form, existing, mode } => {
+                self.import(&caller, capsule, &path, form, existing, mode).await
+            }
             Do::Verify => self.verify(&caller, capsule).await,
             Do::AuditVerify => self.verify_audit(&caller, capsule).await,
             Do::AuditTail { limit } => {
@@ -158,12 +166,18 @@ impl CapsuleDesk for LocalDesk {
                 self.query_audit(&caller, capsule, filter).await
             }
             Do::AuditQuery(filter) => self.query_audit(&caller, capsule, filter).await,
+            Do::RegistryAuditVerify => self.verify_registry_audit(&caller).await,
+            Do::RegistryAuditQuery(filter) => self.query_registry_audit(&caller, filter).await,
             inside => self.inside(&self.session(&caller, capsule).await?, &caller, inside).await,
         }
     }
 
     async fn changes(&self, caller: CapsuleCaller) -> Result<CapsuleChanges, CapsuleFailure> {
         Ok(self.listen(caller))
+    }
+
+    async fn close(&self) {
+        self.capsules.close().await;
     }
 }
 
@@ -185,6 +199,8 @@ impl LocalDesk {
             Do::Diff { uri, from, to } => reading::diff(session, &uri, from, to).await,
             Do::Prompts => reading::prompts(session).await,
             Do::Prompt { name, arguments } => reading::prompt(session, &name, arguments).await,
+            Do::Skills => reading::skills(session).await,
+            Do::Skill { name } => reading::skill(session, &name).await,
             Do::ReadBlob { uri, version } => reading::read_blob(session, &uri, version).await,
             Do::Schemes => reading::schemes(session).await,
             Do::AddScheme { scheme } => writing::add_scheme(session, scheme).await,

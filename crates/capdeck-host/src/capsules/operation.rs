@@ -3,7 +3,9 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-use capdeck_capsule::{AuditOutcome, PatchStep, RiskClass, Role, Scheme, Visibility};
+use capdeck_capsule::{
+    AuditOutcome, Existing, ImportMode, PatchStep, RiskClass, Role, Scheme, Visibility,
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -70,6 +72,12 @@ pub enum CapsuleOperation {
         name: String,
         #[serde(default)]
         arguments: BTreeMap<String, String>,
+    },
+    /// Entries of `skills://` as files: `{skills: [{name, uri, frontmatter, digest, size}]}`.
+    Skills,
+    /// One of these files: the same with its `text`.
+    Skill {
+        name: String,
     },
     Write(EntryWrite),
     Restore {
@@ -152,15 +160,20 @@ pub enum CapsuleOperation {
         token: String,
     },
     Verify,
-    /// Writes to a path of the machine: `{path, entries, bytes}`.
+    /// Writes to a path of the machine: `{path, entries, blobs, bytes}`.
     Export {
         path: PathBuf,
         form: ExportForm,
     },
-    /// Reads from a path of the machine: `{written: [{file, uri, version}], skipped: [{file, reason}]}`.
+    /// Reads from a path of the machine: `{schemes: [name…], entries: [{file, uri, version, outcome}],
+    /// skipped: [{file, reason}]}`.
     Import {
         path: PathBuf,
         form: ImportForm,
+        #[serde(default)]
+        existing: Existing,
+        #[serde(default)]
+        mode: ImportMode,
     },
     AuditVerify,
     AuditTail {
@@ -168,6 +181,9 @@ pub enum CapsuleOperation {
         limit: usize,
     },
     AuditQuery(AuditFilter),
+    /// The same for what happens to capsules as a whole and to their shares: takes no capsule.
+    RegistryAuditVerify,
+    RegistryAuditQuery(AuditFilter),
 }
 
 /// How much of an entry to answer with.
@@ -183,6 +199,7 @@ pub enum ReadBody {
 
 /// Which entries to list.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ListQuery {
     #[serde(default)]
     pub scheme: Option<String>,
@@ -204,6 +221,7 @@ pub struct ListQuery {
 
 /// What to search for.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SearchQuery {
     pub query: String,
     #[serde(default)]
@@ -294,6 +312,8 @@ pub enum ExportForm {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportForm {
+    /// What an export wrote, as a folder or as a tar archive.
+    Export,
     /// One file, to this address.
     File { uri: String },
     /// The files of a folder, to this scheme.
@@ -347,6 +367,8 @@ impl CapsuleOperation {
             Self::RemoveScheme { .. } => "remove_scheme",
             Self::Prompts => "prompts",
             Self::Prompt { .. } => "prompt",
+            Self::Skills => "skills",
+            Self::Skill { .. } => "skill",
             Self::Write(_) => "write",
             Self::Restore { .. } => "restore",
             Self::Delete { .. } => "delete",
@@ -372,6 +394,61 @@ impl CapsuleOperation {
             Self::AuditVerify => "audit_verify",
             Self::AuditTail { .. } => "audit_tail",
             Self::AuditQuery(_) => "audit_query",
+            Self::RegistryAuditVerify => "registry_audit_verify",
+            Self::RegistryAuditQuery(_) => "registry_audit_query",
+        }
+    }
+}
+
+impl CapsuleOperation {
+    /// Whether doing it twice is the same as doing it once, for those who do not know whether it was done.
+    pub fn is_repeatable(&self) -> bool {
+        match self {
+            Self::Write(write) => write.idempotency_key.is_some(),
+            Self::CreateCapsule { .. }
+            | Self::DeleteCapsule
+            | Self::AddScheme { .. }
+            | Self::RemoveScheme { .. }
+            | Self::Restore { .. }
+            | Self::Delete { .. }
+            | Self::Purge { .. }
+            | Self::SendSignal { .. }
+            | Self::MemoryDelete { .. }
+            | Self::AddShare { .. }
+            | Self::RevokeShare { .. }
+            | Self::Export { .. }
+            | Self::Import { .. } => false,
+            Self::ListCapsules { .. }
+            | Self::UpdateCapsule { .. }
+            | Self::Discover
+            | Self::Overview
+            | Self::Read { .. }
+            | Self::List(_)
+            | Self::Search(_)
+            | Self::History { .. }
+            | Self::Diff { .. }
+            | Self::Schemes
+            | Self::Prompts
+            | Self::Prompt { .. }
+            | Self::Skills
+            | Self::Skill { .. }
+            | Self::Deleted
+            | Self::PollSignals { .. }
+            | Self::Acknowledge { .. }
+            | Self::MemoryGet { .. }
+            | Self::MemorySet { .. }
+            | Self::MemoryList
+            | Self::MemorySearch { .. }
+            | Self::ReadBlob { .. }
+            | Self::CollectBlobs
+            | Self::Shares
+            | Self::OpenShare { .. }
+            | Self::Verify
+            | Self::AuditVerify
+            | Self::AuditTail { .. }
+            | Self::AuditQuery(_)
+            | Self::RegistryAuditVerify
+            | Self::RegistryAuditQuery(_) => true,
         }
     }
 }

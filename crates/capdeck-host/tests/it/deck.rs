@@ -88,6 +88,7 @@ impl Deck {
             guardian: None,
             sandbox: Some(WorkerCommand { program: sandbox_worker(), args: Vec::new() }),
             default_exposure: Exposure::Search,
+            capsules: None,
             version: "0.0.0-test".to_owned(),
         }
     }

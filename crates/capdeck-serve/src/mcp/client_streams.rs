@@ -75,6 +75,13 @@ impl ClientStreams {
         }
     }
 
+    /// Everything that is watched on some stream.
+    pub(super) fn watched_resources(&self) -> Vec<String> {
+        let listening = self.listening.lock();
+        let wanted = listening.iter().map(|stream| &stream.wanted.resource_subscriptions);
+        wanted.flatten().cloned().collect()
+    }
+
     /// Acknowledges a stream and keeps it. Nothing is told on it before it is acknowledged.
     pub(super) fn open(&self, exchange: &Exchange, honoured: Wanted) -> Result<u64, RpcError> {
         let mut listening = self.listening.lock();

@@ -5,7 +5,7 @@ use capdeck_mcp::{Era, RpcError};
 use serde_json::{Map, Value, json, value::RawValue};
 
 /// MCP's code for a resource that does not exist, up to revision 2025-11-25.
-const RESOURCE_NOT_FOUND: i64 = -32002;
+pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// MCP's code for a request that waits for the person to open an address, in revision 2025-11-25 only. Legacy clients know
 /// it; the server half asks a modern client for the same by `input_required`.
@@ -72,7 +72,7 @@ pub(super) fn wants_address(error: &CallError) -> bool {
 }
 
 /// The code under which this era knows an error.
-fn code_in(era: Era, code: i64) -> i64 {
+pub(super) fn code_in(era: Era, code: i64) -> i64 {
     match (era, code) {
         (Era::Modern, RESOURCE_NOT_FOUND) => RpcError::INVALID_PARAMS,
         _ => code,

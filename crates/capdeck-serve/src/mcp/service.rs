@@ -10,7 +10,11 @@ use capdeck_mcp::{
 };
 
 use super::{
-    client_listener::ClientListener, client_streams::ClientStreams, deck_session::DeckSession,
+    capsule_client::{CapsuleClient, ViaShare},
+    capsule_session::CapsuleSession,
+    client_listener::ClientListener,
+    client_streams::ClientStreams,
+    deck_session::DeckSession,
     transparent_session::TransparentSession,
 };
 
@@ -29,6 +33,11 @@ impl McpService {
 #[async_trait]
 impl Service for McpService {
     async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError> {
+        if let (Some(_), Some(desk)) = (hello.extensions.get::<ViaShare>(), self.host.capsules()) {
+            // A share opens capsules and nothing of the deck, so there is no session of the deck to begin with.
+            let client = CapsuleClient::new(&self.host, desk.clone(), &hello);
+            return CapsuleSession::open(client, ClientStreams::new(hello.revision, peer)).await;
+        }
         let client_name = hello
             .info
             .get("name")

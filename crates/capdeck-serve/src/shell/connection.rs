@@ -13,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 use super::{
     LocalShell, Shell,
     people::People,
-    protocol::{self, Failure, FrameError, Greeting, PROTOCOL, Reader, Reply, Request},
+    protocol::{Failure, PROTOCOL, Reply, Request},
     wire_caller::WireCaller,
 };
+use crate::local_socket::{self, FrameError, Greeting, Reader};
 
 /// Longest wait for a command line that connected and says nothing.
 const OPENING: Duration = Duration::from_secs(10);
@@ -31,13 +32,13 @@ pub(super) async fn serve(
     stop: CancellationToken,
 ) {
     let (reading, mut writer) = stream.into_split();
-    let mut reader = protocol::reader(reading);
+    let mut reader = local_socket::reader(reading);
     let version = host.settings().version.clone();
     let greeting = Greeting { protocol: PROTOCOL, version };
-    if protocol::write(&mut writer, &greeting).await.is_err() {
+    if local_socket::write(&mut writer, &greeting).await.is_err() {
         return;
     }
-    let opening = tokio::time::timeout(OPENING, protocol::read(&mut reader));
+    let opening = tokio::time::timeout(OPENING, local_socket::read(&mut reader));
     let Ok(Ok(Request::Open { can_be_asked })) = opening.await else { return };
     let session = if can_be_asked { people.enter(&host) } else { host.operator() };
     let ended = Conversation { session: session.clone(), can_be_asked, stop }
@@ -67,7 +68,7 @@ impl Conversation {
     ) -> Result<(), FrameError> {
         loop {
             let request = tokio::select! {
-                request = protocol::read(reader) => request?,
+                request = local_socket::read(reader) => request?,
                 () = self.stop.cancelled() => return Ok(()),
             };
             let (replies, mut waiting) = mpsc::channel(WAITING_REPLIES);
@@ -82,9 +83,9 @@ impl Conversation {
                 tokio::select! {
                     // A question or progress comes before the answer it belongs to.
                     biased;
-                    Some(reply) = waiting.recv() => protocol::write(writer, &reply).await?,
+                    Some(reply) = waiting.recv() => local_socket::write(writer, &reply).await?,
                     reply = &mut work => break reply,
-                    said = protocol::read(reader) => match said {
+                    said = local_socket::read(reader) => match said {
                         Ok(Request::Answer { question, result }) => {
                             caller.answered(question, Ok(result));
                         }
@@ -104,7 +105,7 @@ impl Conversation {
                 }
             };
             match reply {
-                Some(reply) => protocol::write(writer, &reply).await?,
+                Some(reply) => local_socket::write(writer, &reply).await?,
                 None => return Ok(()),
             }
         }

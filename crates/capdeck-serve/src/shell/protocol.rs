@@ -1,31 +1,16 @@
-//! What travels on the shell's socket: frames of a length and a JSON value.
+//! What travels on the shell's socket.
 //!
 //! The host greets first. The command line introduces itself and sends one request at a time; while a call runs, the
 //! host tells progress and asks questions, and the command line answers or hangs up. Hanging up cancels.
 
-use std::io;
-
 use capdeck_host::{CallError, ErrorCode, RawObject, ShellPlace};
-use futures_util::StreamExt as _;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
 
 use super::ShellCall;
 
 /// Changes whenever one side would misunderstand the other.
 pub(super) const PROTOCOL: u32 = 1;
-
-/// Larger than any message of a server, so that every result fits with what surrounds it.
-const MAX_FRAME_BYTES: usize = 64 << 20;
-
-/// The first frame of a host.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Greeting {
-    pub(super) protocol: u32,
-    pub(super) version: String,
-}
 
 /// What the command line says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -90,49 +75,10 @@ impl From<Failure> for CallError {
     }
 }
 
-/// Why a frame could not be read or written.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum FrameError {
-    #[error("the connection ended")]
-    Ended,
-    #[error(transparent)]
-    Transport(#[from] io::Error),
-    #[error("the message is not understood: {0}")]
-    Unreadable(#[from] serde_json::Error),
-}
-
-pub(super) type Reader<R> = FramedRead<R, LengthDelimitedCodec>;
-
-/// Reads frames from one half of a connection.
-pub(super) fn reader<R: AsyncRead>(half: R) -> Reader<R> {
-    let codec = LengthDelimitedCodec::builder().max_frame_length(MAX_FRAME_BYTES).new_codec();
-    FramedRead::new(half, codec)
-}
-
-/// The next frame. May be dropped while it waits without losing anything.
-pub(super) async fn read<T: DeserializeOwned, R: AsyncRead + Unpin>(
-    reader: &mut Reader<R>,
-) -> Result<T, FrameError> {
-    let bytes = reader.next().await.ok_or(FrameError::Ended)??;
-    Ok(serde_json::from_slice(&bytes)?)
-}
-
-/// Sends one frame, in one piece.
-pub(super) async fn write<T: Serialize, W: AsyncWrite + Unpin>(
-    writer: &mut W,
-    message: &T,
-) -> Result<(), FrameError> {
-    let body = serde_json::to_vec(message)?;
-    let length = u32::try_from(body.len()).map_err(io::Error::other)?;
-    let mut frame = Vec::with_capacity(body.len() + 4);
-    frame.extend(length.to_be_bytes());
-    frame.extend(body);
-    Ok(writer.write_all(&frame).await?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::local_socket::{FrameError, read, reader, write};
 
     #[tokio::test]
     async fn frames_keep_results_to_the_letter() {
@@ -146,18 +92,6 @@ mod tests {
             other => panic!("{other:?}"),
         }
         assert!(matches!(read::<Reply, _>(&mut reader).await, Err(FrameError::Ended)));
-    }
-
-    #[tokio::test]
-    async fn what_is_no_frame_is_refused() {
-        let (mut one, other) = tokio::io::duplex(64);
-        one.write_all(b"\xff\xff\xff\xffGET / HTTP/1.1").await.unwrap();
-        let read = read::<Request, _>(&mut reader(other)).await;
-        assert!(matches!(read, Err(FrameError::Transport(_))), "{read:?}");
-        let (mut one, other) = tokio::io::duplex(64);
-        one.write_all(b"\0\0\0\x02{]").await.unwrap();
-        let read = self::read::<Request, _>(&mut reader(other)).await;
-        assert!(matches!(read, Err(FrameError::Unreadable(_))), "{read:?}");
     }
 
     #[test]

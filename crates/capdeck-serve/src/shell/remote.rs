@@ -1,44 +1,24 @@
 //! The shell of a running host, reached through its socket.
 
-use std::{io, path::Path, time::Duration};
+use std::path::Path;
 
 use async_trait::async_trait;
 use capdeck_host::{CallContext, CallError, ErrorCode, ShellPlace};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use serde_json::value::RawValue;
 use tokio::{
-    net::{
-        UnixStream,
-        unix::{OwnedReadHalf, OwnedWriteHalf},
-    },
+    net::unix::{OwnedReadHalf, OwnedWriteHalf},
     sync::Mutex,
 };
 
 use super::{
     Shell, ShellCall,
-    protocol::{self, Greeting, PROTOCOL, Reader, Reply, Request},
-    socket::{is_own, reachable},
+    protocol::{PROTOCOL, Reply, Request},
 };
-
-/// A host that is alive greets at once; one that was stopped by a signal never does.
-const GREETING: Duration = Duration::from_secs(2);
+use crate::local_socket::{self, NoHost, Reader};
 
 /// Asks a running host.
 pub struct RemoteShell(Mutex<Connection>);
-
-/// Why there is no running host to ask.
-#[derive(Debug, thiserror::Error)]
-pub enum NoHost {
-    /// Nobody listens: the usual case without a host.
-    #[error("no host runs for this deck")]
-    Absent,
-    #[error("the running host belongs to another user")]
-    Foreign,
-    #[error("the running host does not answer")]
-    Silent,
-    #[error("the running host is capdeck {version}, which speaks another protocol")]
-    OtherVersion { version: String },
-}
 
 struct Connection {
     reader: Reader<OwnedReadHalf>,
@@ -50,30 +30,12 @@ struct Connection {
 impl RemoteShell {
     /// Connects to the host that listens at `path`, and tells it whether somebody can be asked.
     pub async fn connect(path: &Path, can_be_asked: bool) -> Result<Self, NoHost> {
-        // Without a file there is nothing to try; this is the whole cost of looking for a host.
-        if !path.exists() {
-            return Err(NoHost::Absent);
-        }
-        let place = reachable(path).map_err(|_| NoHost::Absent)?;
-        let stream =
-            UnixStream::connect(place.path()).await.map_err(|error| match error.kind() {
-                io::ErrorKind::PermissionDenied => NoHost::Foreign,
-                _ => NoHost::Absent,
-            })?;
-        if !is_own(&stream) {
-            return Err(NoHost::Foreign);
-        }
-        let (reading, writer) = stream.into_split();
+        let (reading, writer) = local_socket::connect(path).await?.into_split();
         let mut connection =
-            Connection { reader: protocol::reader(reading), writer, is_lost: false };
-        let reading = protocol::read::<Greeting, _>(&mut connection.reader);
-        let greeting = tokio::time::timeout(GREETING, reading).await;
-        let Ok(Ok(Greeting { protocol, version })) = greeting else { return Err(NoHost::Silent) };
-        if protocol != PROTOCOL {
-            return Err(NoHost::OtherVersion { version });
-        }
+            Connection { reader: local_socket::reader(reading), writer, is_lost: false };
+        local_socket::greeted(&mut connection.reader, PROTOCOL).await?;
         let opening = Request::Open { can_be_asked };
-        let opened = protocol::write(&mut connection.writer, &opening).await;
+        let opened = local_socket::write(&mut connection.writer, &opening).await;
         opened.map_err(|_| NoHost::Silent)?;
         Ok(Self(Mutex::new(connection)))
     }
@@ -91,15 +53,15 @@ impl RemoteShell {
 
 impl Connection {
     async fn ask(&mut self, request: &Request, context: &CallContext) -> Result<Reply, CallError> {
-        if protocol::write(&mut self.writer, request).await.is_err() {
+        if local_socket::write(&mut self.writer, request).await.is_err() {
             return Err(self.lost());
         }
         let mut questions = FuturesUnordered::new();
         loop {
             let reply = tokio::select! {
-                reply = protocol::read(&mut self.reader) => reply,
+                reply = local_socket::read(&mut self.reader) => reply,
                 Some(answer) = questions.next() => {
-                    if protocol::write(&mut self.writer, &answer).await.is_err() {
+                    if local_socket::write(&mut self.writer, &answer).await.is_err() {
                         return Err(self.lost());
                     }
                     continue;

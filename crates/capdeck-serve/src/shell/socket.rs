@@ -6,11 +6,8 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, Permissions},
     io,
-    os::{
-        fd::{AsFd as _, AsRawFd as _, OwnedFd},
-        unix::fs::{
-            DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-        },
+    os::unix::fs::{
+        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
     },
     path::{Path, PathBuf},
     sync::Arc,
@@ -18,28 +15,20 @@ use std::{
 };
 
 use capdeck_host::Host;
-use rustix::{
-    fs::{FlockOperation, Mode, OFlags},
-    process::geteuid,
-};
-use tokio::{
-    net::{UnixListener, UnixStream},
-    time::{MissedTickBehavior, interval},
-};
+use rustix::{fs::FlockOperation, process::geteuid};
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{connection, people::People};
-
-/// The address of a socket holds this many bytes at most, on every system.
-const LONGEST_ADDRESS: usize = 100;
+use crate::local_socket::LocalSocket;
 
 /// How often sessions that nobody uses are looked for.
 const TIDYING: Duration = Duration::from_secs(60);
 
 /// A socket that belongs to this process. Removed when dropped.
 pub struct ShellSocket {
-    listener: UnixListener,
-    path: PathBuf,
+    // Removed while the lock is still held, so that it can be nobody else's.
+    socket: LocalSocket,
     _lock: File,
 }
 
@@ -75,15 +64,8 @@ impl ShellSocket {
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(SocketError::Taken),
             Err(error) => return Err(trouble(error.into())),
         }
-        match fs::remove_file(path) {
-            Ok(()) => tracing::debug!("a socket that a killed host left behind is replaced"),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(trouble(error)),
-        }
-        let place = reachable(path).map_err(trouble)?;
-        let listener = UnixListener::bind(place.path()).map_err(trouble)?;
-        fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(trouble)?;
-        Ok(Self { listener, path: path.to_owned(), _lock: lock })
+        let socket = LocalSocket::bind(path).map_err(trouble)?;
+        Ok(Self { socket, _lock: lock })
     }
 
     /// Answers until `stop`, then ends every conversation.
@@ -93,70 +75,21 @@ impl ShellSocket {
         let mut tidying = interval(TIDYING);
         tidying.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let accepted = tokio::select! {
-                accepted = self.listener.accept() => accepted,
+            let stream = tokio::select! {
+                stream = self.socket.accept() => stream,
                 _ = tidying.tick() => {
                     people.tidy().await;
                     continue;
                 }
                 () = stop.cancelled() => break,
             };
-            match accepted {
-                Ok((stream, _)) if is_own(&stream) => {
-                    let (host, people, stop) = (host.clone(), people.clone(), stop.clone());
-                    conversations.spawn(connection::serve(stream, host, people, stop));
-                }
-                Ok(_) => tracing::warn!("another user's process was refused at the shell's socket"),
-                Err(error) => {
-                    // Too many open files pass; trying again at once would only spin.
-                    tracing::warn!(%error, "a command line could not connect");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
-            }
+            let (host, people, stop) = (host.clone(), people.clone(), stop.clone());
+            conversations.spawn(connection::serve(stream, host, people, stop));
         }
         conversations.close();
         conversations.wait().await;
         people.close().await;
     }
-}
-
-impl Drop for ShellSocket {
-    fn drop(&mut self) {
-        // Still locked, so it can be nobody else's.
-        let _already_gone = fs::remove_file(&self.path);
-    }
-}
-
-/// True when the process at the other end belongs to the same user.
-pub(super) fn is_own(stream: &UnixStream) -> bool {
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == geteuid().as_raw())
-}
-
-/// A path that fits into a socket's address.
-pub(super) struct Reachable {
-    path: PathBuf,
-    _folder: Option<OwnedFd>,
-}
-
-impl Reachable {
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-/// A deep folder is reached through its descriptor, because a socket's address is short.
-pub(super) fn reachable(path: &Path) -> io::Result<Reachable> {
-    if path.as_os_str().len() <= LONGEST_ADDRESS || !cfg!(target_os = "linux") {
-        return Ok(Reachable { path: path.to_owned(), _folder: None });
-    }
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
-    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
-    let number = folder.as_fd().as_raw_fd();
-    let path = PathBuf::from(format!("/proc/self/fd/{number}")).join(name);
-    Ok(Reachable { path, _folder: Some(folder) })
 }
 
 /// Makes a folder that only this user can enter.
@@ -176,6 +109,7 @@ fn private_folder(dir: &Path) -> Result<(), SocketError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::local_socket;
 
     #[tokio::test]
     async fn one_host_at_a_time_and_a_dead_socket_is_replaced() {
@@ -191,7 +125,7 @@ mod tests {
         // A killed host leaves the file; the lock went with the process.
         fs::write(&path, "").unwrap();
         let second = ShellSocket::bind(&path).unwrap();
-        assert!(UnixStream::connect(reachable(&path).unwrap().path()).await.is_ok());
+        assert!(local_socket::connect(&path).await.is_ok());
         drop(second);
     }
 

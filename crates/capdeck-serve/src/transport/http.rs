@@ -33,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::connections::HttpLimits;
 use self::{access::Access, endpoints::Endpoints};
+use crate::mcp::reach;
 
 /// Longest wait for open requests when the host stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -88,7 +89,7 @@ impl HttpServer {
             return Err(BindError::KeyRequired { host: settings.host });
         }
         status::recorder();
-        let access = Arc::new(Access::new(address.ip(), &settings));
+        let access = Arc::new(Access::new(address.ip(), &settings, host.capsules().cloned()));
         let limits = settings.limits;
         let endpoints = Arc::new(Endpoints::new(host.clone(), settings.policy, limits));
         let router = router(host.clone(), endpoints.clone(), access);
@@ -131,6 +132,7 @@ impl HttpServer {
 fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>) -> Router {
     let mcp = Router::new()
         .route("/mcp", any(deck))
+        .route("/mcp/{capsule}", any(one_capsule))
         .route("/servers/{id}/mcp", any(one_server))
         .route("/views/{name}/mcp", any(one_view))
         .with_state(endpoints.clone());
@@ -166,6 +168,24 @@ async fn one_server(
     match endpoints.server(&id, &principal) {
         Some(endpoint) => answer(&endpoints, endpoint, request).await,
         None => (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response(),
+    }
+}
+
+async fn one_capsule(
+    State(endpoints): State<Arc<Endpoints>>,
+    axum::extract::Path(name): axum::extract::Path<String>,
+    request: Request,
+) -> Response {
+    match endpoints.capsule(&name, reach(request.extensions())).await {
+        Ok(Some(endpoint)) => answer(&endpoints, endpoint, request).await,
+        Ok(None) => {
+            (StatusCode::NOT_FOUND, format!("there is no capsule `{name}`\n")).into_response()
+        }
+        Err(failure) => {
+            tracing::error!(code = failure.code, "{}", failure.message);
+            let advice = "the capsules cannot be reached; the host's log says why\n";
+            (StatusCode::SERVICE_UNAVAILABLE, advice).into_response()
+        }
     }
 }
 

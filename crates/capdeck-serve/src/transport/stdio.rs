@@ -10,20 +10,29 @@ use std::{
 };
 
 use capdeck_host::{Host, Scope};
-use capdeck_mcp::server::{StdioOptions, serve_stdio_with};
+use capdeck_mcp::server::{Service, StdioOptions, serve_stdio_with};
 use rustix::fs::FileType;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{UnixStream, unix::pipe},
 };
 
-use crate::mcp::{McpService, sealer};
+use crate::mcp::{CapsulePlace, CapsuleService, McpService, sealer};
 
 /// Serves one client on stdin and stdout until stdin ends, then ends every connection of the host.
 pub async fn serve_stdio(host: Host, scope: Scope) -> io::Result<()> {
     let options =
         StdioOptions { sealer: Arc::new(sealer(&host, &scope)), ..StdioOptions::default() };
-    let service = McpService::new(host.clone(), scope);
+    serve(McpService::new(host.clone(), scope), options, host).await
+}
+
+/// The same for one capsule. The client works in the host's project.
+pub async fn serve_capsule_stdio(host: Host, capsule: &CapsulePlace) -> io::Result<()> {
+    let service = CapsuleService::in_project(host.clone(), capsule.id.clone());
+    serve(service, StdioOptions::default(), host).await
+}
+
+async fn serve(service: Arc<dyn Service>, options: StdioOptions, host: Host) -> io::Result<()> {
     let outcome = serve_stdio_with(reader()?, writer()?, service, options).await;
     host.close().await;
     outcome

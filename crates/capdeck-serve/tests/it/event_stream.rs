@@ -23,6 +23,17 @@ impl EventStream {
         Self::open(authority, &head, "")
     }
 
+    /// Opens the GET stream of a session with headers of its own.
+    pub(crate) fn get_with(authority: &str, path: &str, headers: &[(&str, String)]) -> Self {
+        let mut head =
+            format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nAccept: text/event-stream\r\n");
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str("\r\n");
+        Self::open(authority, &head, "")
+    }
+
     /// Posts a message whose answer is a stream.
     pub(crate) fn post(authority: &str, path: &str, session: &str, message: &Value) -> Self {
         let body = message.to_string();

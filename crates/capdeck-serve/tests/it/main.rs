@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod capsules;
 mod card;
 mod code_mode;
 mod crowd;

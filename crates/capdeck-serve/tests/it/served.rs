@@ -2,13 +2,16 @@
 
 use std::{
     path::PathBuf,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use capdeck_auth::{Environment, KeySettings, Secret, Vault};
 use capdeck_definition::{Exposure, Owner, Root};
 use capdeck_host::{Host, HostSettings, ViewPolicy, WorkerCommand};
-use capdeck_serve::{HttpLimits, HttpServer, HttpSettings};
+use capdeck_serve::{
+    HttpLimits, HttpServer, HttpSettings, SharedDesk, SharedDeskSettings, Standing,
+};
 use capdeck_test::{FakePlan, HttpClient, TestDirs, sandbox_worker};
 use serde_json::{Map, Value, json};
 use tokio::{runtime::Runtime, task::JoinHandle};
@@ -165,6 +168,11 @@ impl Served {
         work(&self.host)
     }
 
+    /// Waits for work inside the host's runtime.
+    pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
     /// Stops and waits for the end.
     pub(crate) fn stop(&mut self) {
         self.stop.cancel();
@@ -218,6 +226,12 @@ fn settings(dirs: &TestDirs) -> HostSettings {
         guardian: None,
         sandbox: Some(WorkerCommand { program: sandbox_worker(), args: Vec::new() }),
         default_exposure: Exposure::Search,
+        capsules: Some(Arc::new(SharedDesk::new(SharedDeskSettings {
+            folder: dirs.root().join("data"),
+            schemes: None,
+            version: "0.0.0-test".to_owned(),
+            standing: Standing::Lasting,
+        }))),
         version: "0.0.0-test".to_owned(),
     }
 }

@@ -143,7 +143,8 @@ fn search(figures: &Figures) -> String {
     table
 }
 
-fn micros(value: f64) -> String {
+/// A time in the unit that suits it.
+pub(crate) fn micros(value: f64) -> String {
     if value.abs() >= 1_000.0 {
         format!("{:.2} ms", value / 1_000.0)
     } else {

@@ -1,10 +1,13 @@
-//! Measures the capsule store beside SQLite doing the same work on the same disk: writes and reads by 1, 16 and 64
-//! callers with every write on the disk before it is answered, search, and opening a capsule of 10,000 entries.
+//! `capsule-bench measure` measures the capsule store beside SQLite doing the same work on the same disk: writes and reads
+//! by 1, 16 and 64 callers with every write on the disk before it is answered, search, and opening a capsule of 10,000
+//! entries. `capsule-bench render` writes the last figures into the document.
 //!
 //! Started by `bench/capsules`. Each write of either side keeps the old version, a signal and an audit line.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
     reason = "a measuring program: it prints, and a failed measurement ends it"
 )]
 
@@ -17,16 +20,26 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, Author, CapsuleSession, CapsuleUpdate, Capsules, Durability, EntryUri, SearchRequest,
-    StoreOptions, Write,
+    Access, Author, CapsuleSession, CapsuleUpdate, Capsules, Durability, EntryUri, FileStore,
+    SearchRequest, Store as _, StoreOptions, Write,
+};
+use capdeck_test::bench::{
+    CapsuleFigures, CapsuleRow, ClosedLoop, OpenFigures, Sides, render_capsules,
+    replace_capsule_block,
 };
 use rusqlite::{Connection, params};
-use serde::Serialize;
 
 const ENTRIES: usize = 10_000;
 const CALLERS: [usize; 3] = [1, 16, 64];
-/// How long each side is kept busy per figure.
-const SPAN: Duration = Duration::from_secs(4);
+/// How long each side is kept busy in its turn.
+const SPAN: Duration = Duration::from_secs(1);
+/// Turns of each side per figure.
+const TURNS: usize = 4;
+/// Entries between the first ones of two turns.
+const STRIDE: usize = 2_503;
+const SEARCHES: usize = 1_000;
+const RESULTS: &str = "bench/results/capsules.json";
+const DOCUMENT: &str = "docs/reference/benchmarks.md";
 const QUERIES: [&str; 8] = [
     "deploy the service",
     "token expiry policy",
@@ -38,51 +51,23 @@ const QUERIES: [&str; 8] = [
     "handler retry timeout backoff",
 ];
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Figures {
-    entries: usize,
-    cores: usize,
-    optimised: bool,
-    writes: Vec<Pair>,
-    reads: Vec<Pair>,
-    search: Sides,
-    open: OpenFigures,
-}
-
-#[derive(Serialize)]
-struct Pair {
-    callers: usize,
-    #[serde(flatten)]
-    sides: Sides,
-}
-
-#[derive(Serialize)]
-struct Sides {
-    capsule: Spread,
-    sqlite: Spread,
-}
-
-/// A closed loop of calls.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Spread {
-    calls: usize,
-    per_second: f64,
-    p50_us: f64,
-    p99_us: f64,
-}
-
-/// Milliseconds until a capsule of all entries answers.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct OpenFigures {
-    capsule_ms: f64,
-    first_search_ms: f64,
-    sqlite_ms: f64,
-}
-
 fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some("measure") => measure(),
+        Some("render") => write_block(),
+        _ => panic!("usage: capsule-bench measure|render"),
+    }
+}
+
+fn write_block() {
+    let json = fs::read_to_string(RESULTS).expect("figures: run `bench/capsules` first");
+    let figures: CapsuleFigures = serde_json::from_str(&json).unwrap();
+    let document = fs::read_to_string(DOCUMENT).unwrap();
+    let replaced = replace_capsule_block(&document, &render_capsules(&figures)).expect("a block");
+    fs::write(DOCUMENT, replaced).unwrap();
+}
+
+fn measure() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let folder = tempfile::tempdir_in(".").unwrap();
     runtime.block_on(fill_capsule(folder.path()));
@@ -104,41 +89,69 @@ fn main() {
         milliseconds(begun)
     };
     let open = OpenFigures { capsule_ms, first_search_ms, sqlite_ms };
-    let search = Sides {
-        capsule: runtime.block_on(search_capsule(&session)),
-        sqlite: search_database(&database),
+    let search = search_both(&runtime, &session, &database);
+    let store = runtime.block_on(capsules.store("bench")).unwrap();
+    let row = |callers: usize, work: Work| {
+        let (mut capsule, mut sqlite) = (Taken::default(), Taken::default());
+        for turn in 0..TURNS {
+            let first = turn * STRIDE;
+            capsule.add(runtime.block_on(load_capsule(&session, &store, callers, work, first)));
+            sqlite.add(load_database(&database, callers, work, first));
+        }
+        let sides = Sides { capsule: capsule.figures(), sqlite: sqlite.figures() };
+        CapsuleRow { callers, sides }
     };
-    let mut reads = Vec::new();
-    let mut writes = Vec::new();
-    for callers in CALLERS {
-        let sides = Sides {
-            capsule: runtime.block_on(load_capsule(&session, callers, Work::Read)),
-            sqlite: load_database(&database, callers, Work::Read),
-        };
-        reads.push(Pair { callers, sides });
-    }
-    for callers in CALLERS {
-        let sides = Sides {
-            capsule: runtime.block_on(load_capsule(&session, callers, Work::Write)),
-            sqlite: load_database(&database, callers, Work::Write),
-        };
-        writes.push(Pair { callers, sides });
-    }
-    let report =
-        runtime.block_on(async { capsules.store("bench").await.unwrap().verify().await.unwrap() });
+    let rows = |work: Work| CALLERS.map(|callers| row(callers, work)).into();
+    let reads = rows(Work::Read);
+    let recorded_reads = rows(Work::RecordedRead);
+    let writes = rows(Work::Write);
+    let report = runtime.block_on(store.verify()).unwrap();
     assert!(report.is_clean(), "{report:?}");
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let optimised = !cfg!(debug_assertions);
-    let figures = Figures { entries: ENTRIES, cores, optimised, writes, reads, search, open };
+    let figures = CapsuleFigures {
+        processor: CapsuleFigures::processor_name(),
+        cores: thread::available_parallelism().map_or(1, usize::from),
+        build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+        entries: ENTRIES,
+        writes,
+        reads,
+        recorded_reads,
+        search,
+        open,
+    };
     let text = serde_json::to_string_pretty(&figures).unwrap();
-    fs::write("bench/results/capsules.json", format!("{text}\n")).unwrap();
-    println!("{text}");
+    fs::write(RESULTS, format!("{text}\n")).unwrap();
+    println!("{}", render_capsules(&figures));
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Work {
     Read,
+    RecordedRead,
     Write,
+}
+
+/// What one side took for its calls.
+#[derive(Default)]
+struct Taken {
+    times: Vec<Duration>,
+    span: Duration,
+}
+
+impl Taken {
+    fn add(&mut self, other: Self) {
+        self.times.extend(other.times);
+        self.span += other.span;
+    }
+
+    fn figures(mut self) -> ClosedLoop {
+        self.times.sort_unstable();
+        let at = |share: f64| {
+            let place = (self.times.len() as f64 * share) as usize;
+            self.times.get(place).map_or(0.0, |time| rounded(time.as_secs_f64() * 1e6))
+        };
+        let per_second = rounded(self.times.len() as f64 / self.span.as_secs_f64());
+        ClosedLoop { calls: self.times.len(), per_second, p50_us: at(0.5), p99_us: at(0.99) }
+    }
 }
 
 fn body(number: usize) -> String {
@@ -226,20 +239,27 @@ async fn fill_capsule(folder: &Path) {
     capsules.close().await;
 }
 
-async fn load_capsule(session: &CapsuleSession, callers: usize, work: Work) -> Spread {
+async fn load_capsule(
+    session: &CapsuleSession,
+    store: &FileStore,
+    callers: usize,
+    work: Work,
+    first: usize,
+) -> Taken {
     let begun = Instant::now();
     let mut tasks = Vec::new();
     for caller in 0..callers {
-        let session = session.clone();
+        let (session, store) = (session.clone(), store.clone());
         tasks.push(tokio::spawn(async move {
             let mut times = Vec::new();
-            for number in (caller..).step_by(callers) {
+            for number in (first + caller..).step_by(callers) {
+                let entry = uri(number * 7);
+                let content = (work == Work::Write).then(|| body(number + 1));
                 let call = Instant::now();
-                match work {
-                    Work::Read => drop(session.read(&uri(number * 7), None).await.unwrap()),
-                    Work::Write => drop(
-                        session.write(Write::replace(uri(number), body(number + 1))).await.unwrap(),
-                    ),
+                match content {
+                    Some(body) => drop(session.write(Write::replace(entry, body)).await.unwrap()),
+                    None if work == Work::Read => drop(store.read(&entry, None).await.unwrap()),
+                    None => drop(session.read(&entry, None).await.unwrap()),
                 }
                 times.push(call.elapsed());
                 if begun.elapsed() > SPAN {
@@ -253,19 +273,7 @@ async fn load_capsule(session: &CapsuleSession, callers: usize, work: Work) -> S
     for task in tasks {
         times.extend(task.await.unwrap());
     }
-    spread(times, begun.elapsed())
-}
-
-async fn search_capsule(session: &CapsuleSession) -> Spread {
-    let begun = Instant::now();
-    let mut times = Vec::new();
-    for number in 0..1_000 {
-        let query = QUERIES[number % QUERIES.len()];
-        let call = Instant::now();
-        session.search(SearchRequest::words(query)).await.unwrap();
-        times.push(call.elapsed());
-    }
-    spread(times, begun.elapsed())
+    Taken { times, span: begun.elapsed() }
 }
 
 fn connect(path: &Path) -> Connection {
@@ -273,6 +281,11 @@ fn connect(path: &Path) -> Connection {
     connection.busy_timeout(Duration::from_secs(60)).unwrap();
     connection.pragma_update(None, "journal_mode", "WAL").unwrap();
     connection.pragma_update(None, "synchronous", "FULL").unwrap();
+    // A capsule's audit line is handed to the system and not waited for: so is this one, where it stands alone.
+    let trail = path.with_file_name("trail.sqlite");
+    connection.execute("ATTACH ?1 AS trail", [trail.to_str().unwrap()]).unwrap();
+    connection.pragma_update(Some("trail"), "journal_mode", "WAL").unwrap();
+    connection.pragma_update(Some("trail"), "synchronous", "OFF").unwrap();
     connection
 }
 
@@ -284,6 +297,7 @@ fn fill_database(path: &Path) {
              CREATE TABLE history (uri TEXT, version INTEGER, body TEXT, meta TEXT, PRIMARY KEY (uri, version));
              CREATE TABLE signals (seq INTEGER PRIMARY KEY, line TEXT);
              CREATE TABLE audit (seq INTEGER PRIMARY KEY, line TEXT);
+             CREATE TABLE trail.reads (seq INTEGER PRIMARY KEY, line TEXT);
              CREATE VIRTUAL TABLE words USING fts5(uri UNINDEXED, body, tokenize = 'porter');",
         )
         .unwrap();
@@ -298,7 +312,7 @@ fn fill_database(path: &Path) {
     transaction.commit().unwrap();
 }
 
-fn load_database(path: &Path, callers: usize, work: Work) -> Spread {
+fn load_database(path: &Path, callers: usize, work: Work, first: usize) -> Taken {
     let begun = Instant::now();
     let path = Arc::new(path.to_owned());
     let running: Vec<_> = (0..callers)
@@ -307,11 +321,16 @@ fn load_database(path: &Path, callers: usize, work: Work) -> Spread {
             thread::spawn(move || {
                 let mut connection = connect(&path);
                 let mut times = Vec::new();
-                for number in (caller..).step_by(callers) {
+                for number in (first + caller..).step_by(callers) {
+                    let entry = uri(number * 7);
+                    let content = (work == Work::Write).then(|| body(number + 1));
                     let call = Instant::now();
-                    match work {
-                        Work::Read => read_row(&connection, &uri(number * 7)),
-                        Work::Write => write_row(&mut connection, &uri(number), &body(number + 1)),
+                    match content {
+                        Some(body) => write_row(&mut connection, &entry, &body),
+                        None => read_row(&connection, &entry),
+                    }
+                    if work == Work::RecordedRead {
+                        record_read(&connection, &entry);
                     }
                     times.push(call.elapsed());
                     if begun.elapsed() > SPAN {
@@ -323,7 +342,7 @@ fn load_database(path: &Path, callers: usize, work: Work) -> Spread {
         })
         .collect();
     let times = running.into_iter().flat_map(|handle| handle.join().unwrap()).collect();
-    spread(times, begun.elapsed())
+    Taken { times, span: begun.elapsed() }
 }
 
 fn read_row(connection: &Connection, uri: &EntryUri) {
@@ -332,6 +351,13 @@ fn read_row(connection: &Connection, uri: &EntryUri) {
         .unwrap();
     let length = statement.query_row([uri.as_str()], |row| row.get::<_, String>(1)).unwrap().len();
     assert!(length > 0);
+}
+
+fn record_read(connection: &Connection, uri: &EntryUri) {
+    let line = format!("{{\"agent\":\"bench\",\"action\":\"read\",\"uri\":\"{uri}\"}}");
+    let mut statement =
+        connection.prepare_cached("INSERT INTO trail.reads (line) VALUES (?1)").unwrap();
+    statement.execute([line]).unwrap();
 }
 
 /// The same that a capsule keeps, but without its text index, which a capsule has in memory.
@@ -356,34 +382,34 @@ fn write_row(connection: &mut Connection, uri: &EntryUri, body: &str) {
     transaction.commit().unwrap();
 }
 
-fn search_database(path: &Path) -> Spread {
-    let connection = connect(path);
-    let begun = Instant::now();
-    let mut times = Vec::new();
-    for number in 0..1_000 {
-        let query = QUERIES[number % QUERIES.len()];
-        let call = Instant::now();
-        // Any of the words, as a capsule searches; SQLite knows no typing errors.
-        let words: Vec<&str> = query.split_whitespace().collect();
-        let question = if query.starts_with('"') { query.to_owned() } else { words.join(" OR ") };
-        let mut statement = connection
-            .prepare_cached("SELECT uri, snippet(words, 1, '', '', '…', 30) FROM words WHERE words MATCH ?1 ORDER BY bm25(words) LIMIT 10")
-            .unwrap();
-        let rows = statement.query_map([question], |row| row.get::<_, String>(0)).unwrap();
-        assert!(rows.count() <= 10);
-        times.push(call.elapsed());
+/// One question to each side, again and again.
+fn search_both(
+    runtime: &tokio::runtime::Runtime,
+    session: &CapsuleSession,
+    database: &Path,
+) -> Sides {
+    let connection = connect(database);
+    let (mut capsule, mut sqlite) = (Taken::default(), Taken::default());
+    for query in QUERIES.iter().cycle().take(SEARCHES) {
+        let begun = Instant::now();
+        runtime.block_on(session.search(SearchRequest::words(query))).unwrap();
+        capsule.add(Taken { times: vec![begun.elapsed()], span: begun.elapsed() });
+        let begun = Instant::now();
+        search_rows(&connection, query);
+        sqlite.add(Taken { times: vec![begun.elapsed()], span: begun.elapsed() });
     }
-    spread(times, begun.elapsed())
+    Sides { capsule: capsule.figures(), sqlite: sqlite.figures() }
 }
 
-fn spread(mut times: Vec<Duration>, span: Duration) -> Spread {
-    times.sort_unstable();
-    let at = |share: f64| {
-        let place = ((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1));
-        times.get(place).map_or(0.0, |time| rounded(time.as_secs_f64() * 1e6))
-    };
-    let per_second = rounded(times.len() as f64 / span.as_secs_f64());
-    Spread { calls: times.len(), per_second, p50_us: at(0.5), p99_us: at(0.99) }
+fn search_rows(connection: &Connection, query: &str) {
+    // Any of the words, as a capsule searches; SQLite knows no typing errors.
+    let words: Vec<&str> = query.split_whitespace().collect();
+    let question = if query.starts_with('"') { query.to_owned() } else { words.join(" OR ") };
+    let mut statement = connection
+        .prepare_cached("SELECT uri, snippet(words, 1, '', '', '…', 30) FROM words WHERE words MATCH ?1 ORDER BY bm25(words) LIMIT 10")
+        .unwrap();
+    let rows = statement.query_map([question], |row| row.get::<_, String>(0)).unwrap();
+    assert!(rows.count() <= 10);
 }
 
 fn milliseconds(begun: Instant) -> f64 {

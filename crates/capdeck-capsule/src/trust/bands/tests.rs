@@ -32,7 +32,7 @@ fn entry(body: &str) -> Entry {
 fn render(entry: &Entry, project: Option<&dyn Project>) -> String {
     let anchors = AnchorReport::of(&entry.meta, project);
     let now = "2026-04-26T08:30:00Z".parse().unwrap();
-    Bands { entry, anchors: &anchors, now }.render()
+    Bands { entry, anchors: &anchors, now: Some(now) }.render()
 }
 
 #[test]

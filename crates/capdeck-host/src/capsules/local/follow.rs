@@ -17,6 +17,7 @@ use crate::capsules::{CapsuleCaller, CapsuleChange, CapsuleChanges};
 const WAITING: usize = 1_024;
 
 /// Everything that happens in all capsules.
+#[derive(Debug)]
 pub(super) struct Hub {
     news: broadcast::Sender<News>,
     followed: Mutex<HashMap<String, JoinHandle<()>>>,

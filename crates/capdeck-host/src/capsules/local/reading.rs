@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use capdeck_capsule::{
-    CapsuleSession, EntryMeta, ListRequest, Order, ReadEntry, SearchHit, SearchRequest,
+    CapsuleSession, EntryMeta, ListRequest, Order, ReadEntry, SearchHit, SearchRequest, Skill,
 };
+use capdeck_catalog::sha256_hex;
 use serde_json::{Map, Value, json};
 
 use super::{Answer, address, answer, prefix};
@@ -121,6 +122,29 @@ pub(super) async fn prompt(
     let mut fields = entry(session.prompt(name, arguments).await?, ReadBody::Banded);
     fields.insert("name".to_owned(), name.into());
     answer(session, &fields)
+}
+
+pub(super) async fn skills(session: &CapsuleSession) -> Answer {
+    let skills = session.skills().await?;
+    answer(session, &json!({ "skills": skills.iter().map(skill_facts).collect::<Vec<_>>() }))
+}
+
+pub(super) async fn skill(session: &CapsuleSession, name: &str) -> Answer {
+    let skill = session.skill(name).await?;
+    let mut fields = skill_facts(&skill);
+    fields["text"] = skill.text.into();
+    answer(session, &fields)
+}
+
+/// What a client needs to know a file again.
+fn skill_facts(skill: &Skill) -> Value {
+    json!({
+        "name": skill.name,
+        "uri": skill.uri,
+        "frontmatter": skill.frontmatter,
+        "digest": format!("sha256:{}", sha256_hex(&skill.text)),
+        "size": skill.text.len(),
+    })
 }
 
 pub(super) async fn read_blob(session: &CapsuleSession, uri: &str, version: Option<u64>) -> Answer {

@@ -36,7 +36,7 @@ impl LocalDesk {
     ) -> Answer {
         self.admit(caller).require_machine("make capsules")?;
         let new = CapsuleUpdate { name: Some(name), description, visibility };
-        let info = self.capsules.create(new).await?;
+        let info = self.capsules.acting_for(caller.author.clone()).create(new).await?;
         self.hub.capsules_changed();
         Ok(json!(info))
     }
@@ -52,8 +52,8 @@ impl LocalDesk {
         let admitted = self.admit(caller);
         let id = &admitted.choose(capsule)?.0.id;
         admitted.require_machine("change a capsule")?;
-        let info =
-            self.capsules.update(id, CapsuleUpdate { name, description, visibility }).await?;
+        let update = CapsuleUpdate { name, description, visibility };
+        let info = self.capsules.acting_for(caller.author.clone()).update(id, update).await?;
         self.hub.capsules_changed();
         Ok(json!(info))
     }
@@ -66,7 +66,7 @@ impl LocalDesk {
         let admitted = self.admit(caller);
         let id = &admitted.choose(capsule)?.0.id;
         admitted.require_machine("delete a capsule")?;
-        let info = self.capsules.delete(id).await?;
+        let info = self.capsules.acting_for(caller.author.clone()).delete(id).await?;
         self.hub.capsules_changed();
         Ok(json!(info))
     }

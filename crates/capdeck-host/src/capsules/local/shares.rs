@@ -28,7 +28,8 @@ impl LocalDesk {
         let id = &admitted.choose(capsule)?.0.id;
         admitted.require_machine("make shares")?;
         let new = NewShare { name, access, expires_at };
-        let (share, token) = self.capsules.add_share(id, new).await?;
+        let acting = self.capsules.acting_for(caller.author.clone());
+        let (share, token) = acting.add_share(id, new).await?;
         self.hub.capsules_changed();
         let mut fields = shown(&share);
         if let Some(fields) = fields.as_object_mut() {
@@ -39,7 +40,7 @@ impl LocalDesk {
 
     pub(super) async fn revoke_share(&self, caller: &CapsuleCaller, id: &str) -> Answer {
         self.admit(caller).require_machine("take shares back")?;
-        self.capsules.revoke_share(id).await?;
+        self.capsules.acting_for(caller.author.clone()).revoke_share(id).await?;
         self.hub.capsules_changed();
         Ok(json!({ "id": id, "revoked": true }))
     }
@@ -48,7 +49,8 @@ impl LocalDesk {
     pub(super) fn open_share(&self, caller: &CapsuleCaller, token: &str) -> Answer {
         self.admit(caller).require_machine("try tokens")?;
         let unknown = || CapsuleFailure::new("not_found", "the token opens nothing");
-        self.capsules.share_by_token(token).as_ref().map(shown).ok_or_else(unknown)
+        let acting = self.capsules.acting_for(caller.author.clone());
+        acting.share_by_token(token).as_ref().map(shown).ok_or_else(unknown)
     }
 }
 

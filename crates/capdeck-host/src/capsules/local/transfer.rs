@@ -1,19 +1,19 @@
 //! Files of the machine that become entries, and entries that become files.
 
 use std::{
-    fs::File,
-    io::{self, BufWriter},
+    fs::{self, File},
+    io,
     path::Path,
-    process::{Command, Stdio},
+    process::Command,
 };
 
 use capdeck_capsule::{
-    CapsuleSession, EntryUri, ExportReport, StoreError, export_folder, export_git_stream,
-    export_tar, import_file, import_folder, import_skills,
+    self as capsule, CapsuleSession, EntryUri, Existing, ExportReport, ImportMode, ImportRequest,
+    StoreError,
 };
 use serde_json::{Value, json};
 
-use super::{Answer, LocalDesk, answer};
+use super::{Answer, LocalDesk, answer, refused_if_bad};
 use crate::capsules::{CapsuleCaller, CapsuleFailure, ExportForm, ImportForm};
 
 impl LocalDesk {
@@ -28,8 +28,10 @@ impl LocalDesk {
         let session = self.session(caller, capsule).await?;
         self.admit(caller).require_machine("write to this machine's disk")?;
         let report = match form {
-            ExportForm::Folder => export_folder(&session, path).await?,
-            ExportForm::Tar => to_archive(&session, path).await?,
+            ExportForm::Folder => {
+                capsule::export(&session, capsule::ExportForm::Folder, path).await?
+            }
+            ExportForm::Tar => capsule::export(&session, capsule::ExportForm::Tar, path).await?,
             ExportForm::Git => to_repository(&session, path).await?,
         };
         let mut fields = json!(report);
@@ -46,79 +48,72 @@ impl LocalDesk {
         capsule: Option<&str>,
         path: &Path,
         form: ImportForm,
+        existing: Existing,
+        mode: ImportMode,
     ) -> Answer {
         let session = self.session(caller, capsule).await?;
         self.admit(caller).require_machine("read from this machine's disk")?;
-        let report = match form {
+        let form = match form {
+            ImportForm::Export => capsule::ImportForm::Export,
             ImportForm::File { uri } => {
-                let uri = EntryUri::parse(&uri).map_err(StoreError::from)?;
-                import_file(&session, path, uri).await?
+                let uri = EntryUri::parse(&uri).map_err(StoreError::from);
+                capsule::ImportForm::File { uri: refused_if_bad(&session, "import", uri).await? }
             }
-            ImportForm::Folder { scheme } => import_folder(&session, path, &scheme).await?,
-            ImportForm::Skills => import_skills(&session, path).await?,
+            ImportForm::Folder { scheme } => capsule::ImportForm::Folder { scheme },
+            ImportForm::Skills => capsule::ImportForm::Skills,
         };
-        answer(&session, &report)
+        let request = ImportRequest { source: path.to_owned(), form, existing, mode };
+        answer(&session, &capsule::import(&session, &request).await?)
     }
 }
 
-/// A finished archive at the path, or nothing there.
-async fn to_archive(session: &CapsuleSession, path: &Path) -> Result<ExportReport, CapsuleFailure> {
-    if path.exists() {
-        return Err(CapsuleFailure::invalid(format!("`{}` is there already", path.display())));
-    }
-    let failed = |error: io::Error| cannot(&format!("write `{}`", path.display()), &error);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut file =
-        tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
-    let mut writer = BufWriter::new(file.as_file_mut());
-    let report = export_tar(session, &mut writer).await?;
-    writer.into_inner().map_err(|error| failed(error.into_error()))?.sync_all().map_err(failed)?;
-    file.persist_noclobber(path).map_err(|error| failed(error.error))?;
-    Ok(report)
-}
-
-/// A new repository whose commits are the versions of entries.
+/// A new repository whose commits are the versions of entries. It is made beside its place and moved there whole.
 async fn to_repository(
     session: &CapsuleSession,
     path: &Path,
 ) -> Result<ExportReport, CapsuleFailure> {
-    if path.read_dir().is_ok_and(|mut inside| inside.next().is_some()) || path.is_file() {
-        let message = format!("`{}` is not empty", path.display());
-        return Err(CapsuleFailure::invalid(message).hint("export to a new folder"));
-    }
-    let failed = |error: io::Error| cannot("write the stream of commits", &error);
-    let stream = tempfile::NamedTempFile::new().map_err(failed)?;
-    let mut writer = BufWriter::new(stream.reopen().map_err(failed)?);
-    let report = export_git_stream(session, &mut writer).await?;
-    drop(writer);
-    let path = path.to_owned();
-    let import = move || -> Result<(), CapsuleFailure> {
-        git(Command::new("git")
-            .arg("init")
-            .arg("--quiet")
-            .arg("--initial-branch=main")
-            .arg(&path))?;
-        let commits =
-            File::open(stream.path()).map_err(|error| cannot("read the commits", &error))?;
-        let mut git_there = Command::new("git");
-        git_there.arg("-C").arg(&path);
-        git(git_there.args(["fast-import", "--quiet", "--done"]).stdin(commits))?;
-        if report_is_empty(&path) {
-            return Ok(());
+    let failed = |error: io::Error| cannot(&format!("write `{}`", path.display()), &error);
+    let exists = match path.read_dir().map(|mut inside| inside.next().is_some()) {
+        Ok(true) => {
+            let message = format!("`{}` is not empty", path.display());
+            return Err(CapsuleFailure::invalid(message).hint("export to a new folder"));
         }
-        let mut checkout = Command::new("git");
-        git(checkout.arg("-C").arg(&path).args(["reset", "--hard", "--quiet", "main"]))
+        Ok(false) => true,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(failed(error)),
     };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let unfinished = tempfile::Builder::new()
+        .prefix(".capdeck-export-")
+        .tempdir_in(parent.unwrap_or(Path::new(".")))
+        .map_err(failed)?;
+    let (stream, repository) = (unfinished.path().join("stream"), unfinished.path().join("git"));
+    let report = capsule::export(session, capsule::ExportForm::GitStream, &stream).await?;
+    let (is_empty, there) = (report.entries == 0, repository.clone());
+    let import = move || fill_repository(&stream, &there, is_empty);
     let done = tokio::task::spawn_blocking(import).await;
     done.unwrap_or_else(|error| Err(CapsuleFailure::new("internal", error.to_string())))?;
+    if exists {
+        fs::remove_dir(path).map_err(failed)?;
+    }
+    fs::rename(&repository, path).map_err(failed)?;
     Ok(report)
 }
 
-/// A capsule without entries is a repository without commits.
-fn report_is_empty(path: &Path) -> bool {
-    let mut check = Command::new("git");
-    let found = check.arg("-C").arg(path).args(["rev-parse", "--verify", "--quiet", "main"]);
-    !found.stdout(Stdio::null()).status().is_ok_and(|status| status.success())
+fn fill_repository(stream: &Path, repository: &Path, is_empty: bool) -> Result<(), CapsuleFailure> {
+    // Without templates there are no hooks, so nothing runs but git.
+    let mut init = Command::new("git");
+    git(init.args(["init", "--quiet", "--template=", "--initial-branch=main"]).arg(repository))?;
+    let commits = File::open(stream).map_err(|error| cannot("read the commits", &error))?;
+    let mut import = Command::new("git");
+    import.arg("-C").arg(repository).args(["fast-import", "--quiet", "--done"]);
+    git(import.stdin(commits))?;
+    // A capsule without entries is a repository without commits.
+    if is_empty {
+        return Ok(());
+    }
+    let mut checkout = Command::new("git");
+    git(checkout.arg("-C").arg(repository).args(["reset", "--hard", "--quiet", "main"]))
 }
 
 fn git(command: &mut Command) -> Result<(), CapsuleFailure> {

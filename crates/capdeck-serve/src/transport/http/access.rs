@@ -1,4 +1,5 @@
-//! Who may talk to the host: names against DNS rebinding, origins against web pages, a key off loopback.
+//! Who may talk to the host: names against DNS rebinding, origins against web pages, a key off loopback, and the tokens of
+//! shares, each of which opens its capsule and nothing else.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -8,20 +9,39 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use capdeck_auth::Secret;
+use capdeck_host::{Author, CapsuleCaller, CapsuleDesk, CapsuleOperation};
 use capdeck_mcp::server::Principal;
 use http::{HeaderMap, StatusCode, header};
 
 use super::HttpSettings;
+use crate::mcp::ViaShare;
 
 pub(super) struct Access {
     /// Names a request may be addressed to, without port. `None` when the key alone decides.
     hosts: Option<Vec<String>>,
     origins: Vec<String>,
     key: Option<Secret>,
+    /// Knows the tokens of shares.
+    capsules: Option<Arc<dyn CapsuleDesk>>,
+}
+
+/// As whom a request is let in.
+enum Admitted {
+    /// With the key, or from this machine where there is none.
+    Owner,
+    Share {
+        principal: Principal,
+        via: ViaShare,
+    },
+    Nobody,
 }
 
 impl Access {
-    pub(super) fn new(address: IpAddr, settings: &HttpSettings) -> Self {
+    pub(super) fn new(
+        address: IpAddr,
+        settings: &HttpSettings,
+        capsules: Option<Arc<dyn CapsuleDesk>>,
+    ) -> Self {
         let mut names: Vec<String> = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned).into();
         names.push(address.to_string());
         names.push(settings.host.clone());
@@ -29,7 +49,7 @@ impl Access {
         let names: Vec<String> = names.into_iter().map(|name| name.to_lowercase()).collect();
         // Off loopback the host has names it cannot know; every request carries the key instead.
         let hosts = address.is_loopback().then(|| names.clone());
-        Self { hosts, origins: names, key: settings.key.clone() }
+        Self { hosts, origins: names, key: settings.key.clone(), capsules }
     }
 
     fn allows_host(&self, headers: &HeaderMap, uri_host: Option<&str>) -> bool {
@@ -55,15 +75,33 @@ impl Access {
         Principal(if self.key.is_some() { "key" } else { "local" }.into())
     }
 
-    fn allows_key(&self, headers: &HeaderMap) -> bool {
-        let Some(key) = &self.key else { return true };
-        let sent = headers
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.split_once(' '))
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, token)| token.trim());
-        sent.is_some_and(|sent| same_bytes(sent.as_bytes(), key.expose().as_bytes()))
+    /// A token that opens nothing is refused even where none is needed: whoever sends one does not mean to be the owner.
+    async fn admit(&self, headers: &HeaderMap) -> Admitted {
+        let sent = bearer(headers);
+        let is_owner = match &self.key {
+            Some(key) => {
+                sent.is_some_and(|sent| same_bytes(sent.as_bytes(), key.expose().as_bytes()))
+            }
+            None => sent.is_none(),
+        };
+        if is_owner {
+            return Admitted::Owner;
+        }
+        match sent {
+            Some(token) => self.open_share(token).await.unwrap_or(Admitted::Nobody),
+            None => Admitted::Nobody,
+        }
+    }
+
+    /// The share that a token opens now; it may have been taken back since the last request.
+    async fn open_share(&self, token: &str) -> Option<Admitted> {
+        let desk = self.capsules.as_ref().filter(|desk| desk.may_have_capsules())?;
+        let open = CapsuleOperation::OpenShare { token: token.to_owned() };
+        let caller = CapsuleCaller::local(Author::client("capdeck"));
+        let share = desk.ask(caller.request(None, open)).await.ok()?;
+        let text = |key: &str| Some(share.get(key)?.as_str()?.to_owned());
+        let principal = Principal(text("principal")?.into());
+        Some(Admitted::Share { principal, via: ViaShare { share: text("id")? } })
     }
 }
 
@@ -80,6 +118,10 @@ pub(super) async fn check_names(
     if !access.allows_origin(request.headers()) {
         return refuse("requests from that origin are not allowed\n");
     }
+    if has_token(request.uri()) {
+        let advice = "no token is taken from an address, where logs keep it; send Authorization: Bearer <token>\n";
+        return (StatusCode::GONE, advice).into_response();
+    }
     next.run(request).await
 }
 
@@ -89,13 +131,53 @@ pub(super) async fn check_key(
     mut request: Request,
     next: Next,
 ) -> Response {
-    if access.allows_key(request.headers()) {
-        request.extensions_mut().insert(access.principal());
-        return next.run(request).await;
+    match access.admit(request.headers()).await {
+        Admitted::Owner => {
+            request.extensions_mut().insert(access.principal());
+        }
+        Admitted::Share { principal, via } => {
+            if !is_for_shares(request.uri().path()) {
+                let advice = "this token opens a capsule, at /mcp or /mcp/<capsule>\n";
+                return (StatusCode::FORBIDDEN, advice).into_response();
+            }
+            request.extensions_mut().insert(principal);
+            request.extensions_mut().insert(via);
+        }
+        Admitted::Nobody => {
+            let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"capdeck\"")];
+            let advice =
+                "send the host's key or the token of a share: Authorization: Bearer <key>\n";
+            return (StatusCode::UNAUTHORIZED, challenge, advice).into_response();
+        }
     }
-    let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"capdeck\"")];
-    let advice = "send the host's key: Authorization: Bearer <key>\n";
-    (StatusCode::UNAUTHORIZED, challenge, advice).into_response()
+    next.run(request).await
+}
+
+/// Where shares have something to look for.
+fn is_for_shares(path: &str) -> bool {
+    match path.strip_prefix("/mcp") {
+        Some("") => true,
+        Some(rest) => {
+            rest.strip_prefix('/').is_some_and(|id| !id.contains('/')) && rest != "/server-card"
+        }
+        None => false,
+    }
+}
+
+/// True when an address carries a secret, which belongs into a header: addresses are kept in logs and histories.
+fn has_token(uri: &http::Uri) -> bool {
+    let names =
+        uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split('=').next());
+    names
+        .into_iter()
+        .any(|name| name.eq_ignore_ascii_case("token") || name.eq_ignore_ascii_case("access_token"))
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let sent = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    // A scheme without anything behind it is a bearer of nothing, not nobody.
+    let (scheme, token) = sent.trim().split_once(' ').unwrap_or((sent.trim(), ""));
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// Compares in time that depends on the lengths only.
@@ -127,7 +209,7 @@ mod tests {
             policy: ViewPolicy::default(),
             limits: HttpLimits::default(),
         };
-        Access::new(host.parse().unwrap(), &settings)
+        Access::new(host.parse().unwrap(), &settings, None)
     }
 
     fn headers(name: header::HeaderName, value: &str) -> HeaderMap {
@@ -152,15 +234,38 @@ mod tests {
         assert!(access.allows_origin(&HeaderMap::new()));
     }
 
-    #[test]
-    fn the_key_is_needed_whole() {
-        let access = access("127.0.0.1", Some("open-sesame"));
-        let sent = |text: &str| access.allows_key(&headers(header::AUTHORIZATION, text));
-        assert!(sent("Bearer open-sesame"));
-        assert!(sent("bearer open-sesame"));
+    #[tokio::test]
+    async fn the_key_is_needed_whole() {
+        let with_key = access("127.0.0.1", Some("open-sesame"));
+        let is_owner = async |access: &Access, text: &str| {
+            let admitted = access.admit(&headers(header::AUTHORIZATION, text)).await;
+            matches!(admitted, Admitted::Owner)
+        };
+        assert!(is_owner(&with_key, "Bearer open-sesame").await);
+        assert!(is_owner(&with_key, "bearer open-sesame").await);
         for bad in ["Bearer open-sesam", "Bearer open-sesame2", "Basic open-sesame", "Bearer"] {
-            assert!(!sent(bad), "{bad}");
+            assert!(!is_owner(&with_key, bad).await, "{bad}");
         }
-        assert!(!access.allows_key(&HeaderMap::new()));
+        assert!(!matches!(with_key.admit(&HeaderMap::new()).await, Admitted::Owner));
+        let open = access("127.0.0.1", None);
+        assert!(matches!(open.admit(&HeaderMap::new()).await, Admitted::Owner));
+        for wrong in ["Bearer nonsense", "Bearer cap_sh_x", "bearer"] {
+            assert!(!is_owner(&open, wrong).await, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shares_and_tokens_have_their_places() {
+        for good in ["/mcp", "/mcp/team", "/mcp/a-b"] {
+            assert!(is_for_shares(good), "{good}");
+        }
+        for bad in
+            ["/", "/mcp/server-card", "/mcp/a/server-card", "/mcpx", "/servers/a/mcp", "/metrics"]
+        {
+            assert!(!is_for_shares(bad), "{bad}");
+        }
+        let has = |uri: &str| has_token(&uri.parse().unwrap());
+        assert!(has("/mcp?token=x") && has("/mcp?a=1&Token") && has("http://h/x?access_token=1"));
+        assert!(!has("/mcp") && !has("/mcp?tokens=1") && !has("/token?a=token"));
     }
 }

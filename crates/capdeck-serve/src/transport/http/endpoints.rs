@@ -1,13 +1,13 @@
-//! The MCP endpoints of a host: the deck, its views, and one per capability, made when first asked for.
+//! The MCP endpoints of a host: the deck, its views, and one per capability and per capsule, made when first asked for.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use capdeck_host::{CapabilityId, Exposure, Host, Scope, ViewPolicy};
+use capdeck_host::{CapabilityId, CapsuleFailure, Exposure, Host, Reach, Scope, ViewPolicy};
 use capdeck_mcp::server::{HttpEndpoint, HttpOptions, Load, Principal};
 use parking_lot::Mutex;
 
 use super::HttpLimits;
-use crate::mcp::{McpService, sealer};
+use crate::mcp::{CapsulePlace, CapsuleService, McpService, sealer};
 
 pub(super) struct Endpoints {
     host: Host,
@@ -22,6 +22,8 @@ pub(super) struct Endpoints {
 enum Place {
     Server(CapabilityId),
     View(Arc<str>),
+    /// By its id.
+    Capsule(String),
 }
 
 impl Endpoints {
@@ -54,7 +56,8 @@ impl Endpoints {
             return None;
         }
         let id = capability.definition.id.clone();
-        Some(self.at(Place::Server(id.clone()), || Scope::Transparent(id)))
+        let scope = Scope::Transparent(id.clone());
+        Some(self.at(Place::Server(id), || endpoint(&self.host, scope, self.limits)))
     }
 
     /// The endpoint of one view. Unknown names have none.
@@ -64,13 +67,29 @@ impl Endpoints {
         }
         let name: Arc<str> = name.into();
         let policy = ViewPolicy { view: Some(name.clone()), ..self.policy.clone() };
-        Some(self.at(Place::View(name), || Scope::Deck(policy)))
+        let scope = Scope::Deck(policy);
+        Some(self.at(Place::View(name), || endpoint(&self.host, scope, self.limits)))
     }
 
-    fn at(&self, place: Place, scope: impl FnOnce() -> Scope) -> Arc<HttpEndpoint> {
-        let mut made = self.made.lock();
-        let there = made.entry(place);
-        there.or_insert_with(|| endpoint(&self.host, scope(), self.limits)).clone()
+    /// The endpoint of one capsule, by its id or name. What is out of the caller's reach has none.
+    pub(super) async fn capsule(
+        &self,
+        name: &str,
+        reach: Reach,
+    ) -> Result<Option<Arc<HttpEndpoint>>, CapsuleFailure> {
+        let Some(CapsulePlace { id, .. }) = CapsulePlace::reached(&self.host, name, reach).await?
+        else {
+            return Ok(None);
+        };
+        Ok(Some(self.at(Place::Capsule(id.clone()), || {
+            // Nothing is asked back there, so there is nothing to seal.
+            let service = CapsuleService::new(self.host.clone(), id);
+            Arc::new(HttpEndpoint::new(service, options(self.limits)))
+        })))
+    }
+
+    fn at(&self, place: Place, make: impl FnOnce() -> Arc<HttpEndpoint>) -> Arc<HttpEndpoint> {
+        self.made.lock().entry(place).or_insert_with(make).clone()
     }
 
     /// Ends every session.
@@ -84,11 +103,14 @@ impl Endpoints {
 }
 
 fn endpoint(host: &Host, scope: Scope, limits: HttpLimits) -> Arc<HttpEndpoint> {
-    let options = HttpOptions {
+    let options = HttpOptions { sealer: Arc::new(sealer(host, &scope)), ..options(limits) };
+    Arc::new(HttpEndpoint::new(McpService::new(host.clone(), scope), options))
+}
+
+fn options(limits: HttpLimits) -> HttpOptions {
+    HttpOptions {
         session_idle: limits.session_idle,
         question_lifetime: limits.question_lifetime,
-        sealer: Arc::new(sealer(host, &scope)),
         ..HttpOptions::default()
-    };
-    Arc::new(HttpEndpoint::new(McpService::new(host.clone(), scope), options))
+    }
 }

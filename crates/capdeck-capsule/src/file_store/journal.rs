@@ -1,0 +1,277 @@
+//! What the disk may not have yet, in one file that it has: `journal/<number>.log`.
+//!
+//! A write is put into the journal, which is synced once for all writers that wait, and then to its place without
+//! waiting for the disk. The files at their places are what counts; the journal is read only when the machine itself
+//! went down, to make again what was lost then. Once it has grown, everything is synced and it starts anew.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File, OpenOptions},
+    io,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    thread::{self, JoinHandle},
+};
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    disk::{Disk, Durability},
+    redo::{self, Redo},
+};
+
+/// Bytes from which on a journal is closed and the next one begun.
+const LARGE: u64 = 8 * 1024 * 1024;
+/// Places up to which each one is synced by itself. Syncing all of the disk waits for what others wrote, too.
+const FEW: usize = 64;
+/// Threads that wait for the disk at the same time.
+const MOST_SYNCING: usize = 16;
+
+/// The first line of a journal.
+#[derive(Debug, Serialize, Deserialize)]
+struct Opening {
+    /// Which run of the machine it belongs to: as long as that lasts, nothing is lost by a process that dies.
+    boot: Option<String>,
+}
+
+/// A journal that a process left.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) path: PathBuf,
+    number: u64,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(super) struct Journal {
+    /// The capsule's.
+    root: PathBuf,
+    folder: PathBuf,
+    next: AtomicU64,
+    /// Begun by the first write.
+    current: Mutex<Option<Segment>>,
+    settling: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+struct Segment {
+    path: PathBuf,
+    file: File,
+    length: u64,
+    /// The files it speaks of, below the capsule's folder.
+    places: BTreeSet<String>,
+}
+
+impl Journal {
+    pub(super) fn new(root: &Path, folder: PathBuf) -> Self {
+        Self {
+            root: root.to_owned(),
+            folder,
+            next: AtomicU64::new(1),
+            current: Mutex::default(),
+            settling: Mutex::default(),
+        }
+    }
+
+    /// Adds changes; returns when they last. One writer at a time.
+    pub(super) fn append(&self, changes: &[Redo<'_>], disk: &Disk) -> io::Result<()> {
+        if disk.durability() == Durability::Cached {
+            return Ok(());
+        }
+        let record = redo::encode(Timestamp::now(), changes)?;
+        let mut current = self.current.lock();
+        let segment = match &mut *current {
+            Some(segment) => segment,
+            none => none.insert(self.begin(disk)?),
+        };
+        let added = disk.append(&mut segment.file, &record);
+        if let Err(error) = added.and_then(|()| disk.sync_file(&segment.file)) {
+            // Its writer is told that it failed, so it must not be made again later.
+            segment.file.set_len(segment.length).ok();
+            return Err(error);
+        }
+        segment.length += record.len() as u64;
+        segment.places.extend(changes.iter().map(|redo| redo.path.clone()));
+        Ok(())
+    }
+
+    /// Closes a journal that has grown, and sees to it beside the writers that it is not needed any more.
+    pub(super) fn turn_over(&self) {
+        let mut settling = self.settling.lock();
+        if settling.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            return;
+        }
+        let mut current = self.current.lock();
+        if let Some(full) = current.take_if(|segment| segment.length >= LARGE) {
+            let (root, folder) = (self.root.clone(), self.folder.clone());
+            *settling = Some(thread::spawn(move || {
+                let settled = settle(&root, &folder, &full.places, &[full.path]);
+                if let Err(error) = settled {
+                    tracing::error!(%error, "the disk did not confirm what was written; the journal is kept");
+                }
+            }));
+        }
+    }
+
+    /// Waits until the disk has everything, and needs no journal any more.
+    pub(super) fn finish(&self) -> io::Result<()> {
+        let earlier = self.settling.lock().take();
+        // It has told what went wrong, if anything did.
+        earlier.map(JoinHandle::join);
+        match self.current.lock().take() {
+            Some(last) => settle(&self.root, &self.folder, &last.places, &[last.path]),
+            None => Ok(()),
+        }
+    }
+
+    /// The journals that processes left, oldest first.
+    pub(super) fn left(&self) -> io::Result<Vec<Left>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let number = name.strip_suffix(".log").and_then(|number| number.parse().ok());
+            if let Some(number) =
+                number.filter(|_| entry.file_type().is_ok_and(|kind| kind.is_file()))
+            {
+                found.push(Left { number, bytes: fs::read(entry.path())?, path: entry.path() });
+            }
+        }
+        found.sort_by_key(|left| left.number);
+        self.next.store(found.last().map_or(1, |last| last.number + 1), Ordering::Relaxed);
+        Ok(found)
+    }
+
+    /// Makes what journals speak of last as it is now, and removes them.
+    pub(super) fn forget(&self, left: &[Left]) -> io::Result<()> {
+        let records = left.iter().flat_map(Left::records);
+        let places = records.flat_map(|record| record.changes).map(|redo| redo.path).collect();
+        let paths: Vec<PathBuf> = left.iter().map(|left| left.path.clone()).collect();
+        settle(&self.root, &self.folder, &places, &paths)
+    }
+
+    fn begin(&self, disk: &Disk) -> io::Result<Segment> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let path = self.folder.join(format!("{number}.log"));
+        let mut options = OpenOptions::new();
+        options.append(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&path)?;
+        let mut opening =
+            serde_json::to_vec(&Opening { boot: boot_id() }).map_err(io::Error::other)?;
+        opening.push(b'\n');
+        disk.append(&mut file, &opening)?;
+        disk.sync_folder(&self.folder)?;
+        Ok(Segment { path, file, length: opening.len() as u64, places: BTreeSet::new() })
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.settling.get_mut().take().map(JoinHandle::join);
+    }
+}
+
+impl Left {
+    /// Whether the machine went down since it was begun, as far as can be told.
+    pub(super) fn is_of_another_boot(&self) -> bool {
+        let opening = self.parts().and_then(|(line, _)| serde_json::from_slice(line).ok());
+        let boot = opening.and_then(|opening: Opening| opening.boot);
+        boot.is_none() || boot != boot_id()
+    }
+
+    pub(super) fn records(&self) -> Vec<redo::Record<'_>> {
+        self.parts().map(|(_, records)| redo::decode(records)).unwrap_or_default()
+    }
+
+    fn parts(&self) -> Option<(&[u8], &[u8])> {
+        let end = self.bytes.iter().position(|byte| *byte == b'\n')?;
+        let (line, rest) = self.bytes.split_at_checked(end)?;
+        Some((line, rest.strip_prefix(b"\n")?))
+    }
+}
+
+/// A name for this run of the machine, where the system gives one.
+fn boot_id() -> Option<String> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned()).filter(|id| !id.is_empty())
+}
+
+/// Syncs what journals speak of, then removes them.
+fn settle(
+    root: &Path,
+    folder: &Path,
+    places: &BTreeSet<String>,
+    journals: &[PathBuf],
+) -> io::Result<()> {
+    if places.len() <= FEW {
+        sync_places(root, places)?;
+    } else {
+        sync_disk(root).or_else(|_| sync_places(root, places))?;
+    }
+    for journal in journals {
+        fs::remove_file(journal)?;
+    }
+    sync_folder(folder)
+}
+
+/// Everything on the disk that the folder is on.
+#[cfg(target_os = "linux")]
+fn sync_disk(root: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(root)?)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync_disk(_root: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Files and the folders that name them, side by side: the disk confirms many about as fast as one.
+fn sync_places(root: &Path, places: &BTreeSet<String>) -> io::Result<()> {
+    let files: BTreeSet<PathBuf> = places.iter().map(|place| root.join(place)).collect();
+    let folders: BTreeSet<&Path> = files
+        .iter()
+        .flat_map(|file| file.ancestors().skip(1).take_while(|above| above.starts_with(root)))
+        .collect();
+    let sync_file = |path: &Path| {
+        // Removed since, or no file of ours any more: then it is the folder that counts.
+        let is_file = fs::symlink_metadata(path).is_ok_and(|known| known.is_file());
+        if is_file { File::open(path)?.sync_all() } else { Ok(()) }
+    };
+    let all: Vec<(&Path, bool)> = files
+        .iter()
+        .map(|file| (file.as_path(), true))
+        .chain(folders.into_iter().map(|folder| (folder, false)))
+        .collect();
+    let sync_part = |part: &[(&Path, bool)]| {
+        part.iter().try_for_each(
+            |(path, is_file)| {
+                if *is_file { sync_file(path) } else { sync_folder(path) }
+            },
+        )
+    };
+    thread::scope(|scope| {
+        let parts = all.chunks(all.len().div_ceil(MOST_SYNCING).max(1));
+        let running: Vec<_> = parts.map(|part| scope.spawn(move || sync_part(part))).collect();
+        let joined = running
+            .into_iter()
+            .map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.fold(Ok(()), io::Result::and)
+    })
+}
+
+/// Makes the names in a folder last; one that is gone has none.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    match File::open(folder) {
+        Ok(folder) => folder.sync_all()?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! Entries read lately, each as long as its files are still the ones that were read.
+//!
+//! Nothing here is a second truth: a file that was touched since, by the store or by hand, has another stamp and is read
+//! again.
+
+use std::{
+    fs, io, mem,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use crate::{Entry, EntryUri};
+
+/// Bytes of bodies that are kept.
+const MOST_BYTES: usize = 32 * 1024 * 1024;
+/// What a kept entry takes besides its body, roughly.
+const OVERHEAD: usize = 1024;
+/// A file younger than this is not kept: it could change once more within the same tick of its file system's clock,
+/// and its stamp would not show it.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// A file as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stamp {
+    length: u64,
+    modified: Option<SystemTime>,
+    /// Device, inode and the time of its last change, which nobody can set.
+    #[cfg(unix)]
+    identity: (u64, u64, i64, i64),
+}
+
+impl Stamp {
+    pub(super) fn of(known: &fs::Metadata) -> Self {
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt as _;
+        Self {
+            length: known.len(),
+            modified: known.modified().ok(),
+            #[cfg(unix)]
+            identity: (known.dev(), known.ino(), known.ctime(), known.ctime_nsec()),
+        }
+    }
+
+    /// The stamp of a file that is there now, without following a link.
+    fn at(path: &Path) -> io::Result<Self> {
+        fs::symlink_metadata(path).map(|known| Self::of(&known))
+    }
+
+    fn is_settled(&self, now: SystemTime) -> bool {
+        #[cfg(unix)]
+        let changed = {
+            let (_, _, seconds, nanoseconds) = self.identity;
+            let since = Duration::new(
+                u64::try_from(seconds).unwrap_or_default(),
+                u32::try_from(nanoseconds).unwrap_or_default(),
+            );
+            SystemTime::UNIX_EPOCH.checked_add(since)
+        };
+        #[cfg(not(unix))]
+        let changed = self.modified;
+        let age = changed.and_then(|changed| now.duration_since(changed).ok());
+        age.is_some_and(|age| age >= SETTLED)
+    }
+}
+
+/// An entry with the files it was read from.
+#[derive(Debug)]
+struct Kept {
+    entry: Entry,
+    files: Vec<(PathBuf, Stamp)>,
+}
+
+impl Kept {
+    fn bytes(&self) -> usize {
+        self.entry.body.len() + OVERHEAD
+    }
+
+    fn is_current(&self) -> bool {
+        self.files.iter().all(|(path, stamp)| Stamp::at(path).is_ok_and(|now| now == *stamp))
+    }
+}
+
+/// Two generations: what is asked for moves into the young one, and when that is full the old one goes.
+#[derive(Debug, Default)]
+struct Generations {
+    young: FxHashMap<EntryUri, Arc<Kept>>,
+    old: FxHashMap<EntryUri, Arc<Kept>>,
+    young_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Recent(Mutex<Generations>);
+
+impl Recent {
+    /// The entry as it is now, if it is kept and nothing touched its files. Looks at the files, but reads none.
+    pub(super) fn get(&self, uri: &EntryUri, version: Option<u64>) -> Option<Entry> {
+        let kept = self.0.lock().get(uri)?;
+        let is_asked_for = version.is_none_or(|version| version == kept.entry.meta.version);
+        (is_asked_for && kept.is_current()).then(|| kept.entry.clone())
+    }
+
+    /// Keeps an entry whose files had these stamps when they were read; without any, it could not be told to be current.
+    pub(super) fn put(&self, entry: &Entry, files: Vec<(PathBuf, Stamp)>) {
+        let now = SystemTime::now();
+        if !files.is_empty() && files.iter().all(|(_, stamp)| stamp.is_settled(now)) {
+            let kept = Arc::new(Kept { entry: entry.clone(), files });
+            self.0.lock().put(kept);
+        }
+    }
+}
+
+impl Generations {
+    fn get(&mut self, uri: &EntryUri) -> Option<Arc<Kept>> {
+        if let Some(kept) = self.young.get(uri) {
+            return Some(Arc::clone(kept));
+        }
+        let kept = self.old.remove(uri)?;
+        self.put(Arc::clone(&kept));
+        Some(kept)
+    }
+
+    fn put(&mut self, kept: Arc<Kept>) {
+        let uri = kept.entry.meta.uri.clone();
+        self.young_bytes += kept.bytes();
+        if let Some(before) = self.young.insert(uri, kept) {
+            self.young_bytes -= before.bytes();
+        }
+        if self.young_bytes > MOST_BYTES / 2 {
+            self.old = mem::take(&mut self.young);
+            self.young_bytes = 0;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Makes again what a machine lost that went down: see `journal`.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, OpenOptions},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    path::{Component, Path, PathBuf},
+    time::SystemTime,
+};
+
+use jiff::Timestamp;
+
+use super::{
+    disk::{self, Disk},
+    journal::{Journal, Left},
+    layout::Layout,
+    redo::{Change, Record},
+};
+use crate::StoreError;
+
+/// What a file is to be in the end.
+enum Last<'a> {
+    Whole(&'a [u8]),
+    Removed,
+    /// From here on it goes like this.
+    Ends {
+        start: u64,
+        bytes: Vec<u8>,
+    },
+}
+
+/// Deals with the journals that an earlier process left.
+pub(super) fn recover(layout: &Layout, journal: &Journal, disk: &Disk) -> Result<(), StoreError> {
+    let failed = || StoreError::io("go through the journal of what was written last");
+    let left = journal.left().map_err(failed())?;
+    if left.is_empty() {
+        return Ok(());
+    }
+    // While the machine kept running nothing is lost, and what a killed process did not finish was not confirmed.
+    if left.iter().any(Left::is_of_another_boot) {
+        let records: Vec<Record<'_>> = left.iter().flat_map(Left::records).collect();
+        let remade = make_again(layout, disk, &records)?;
+        tracing::info!(files = remade, "what the machine lost when it went down was written again");
+    }
+    journal.forget(&left).map_err(failed())
+}
+
+/// Brings files to what the records say in the end; tells how many were not that.
+fn make_again(layout: &Layout, disk: &Disk, records: &[Record<'_>]) -> Result<usize, StoreError> {
+    let mut remade = 0;
+    for (path, (at, last)) in in_the_end(records) {
+        let Some(path) = place(layout, path) else {
+            return Err(StoreError::UnsafePath { path: path.to_owned() });
+        };
+        layout.check_way(&path)?;
+        // Somebody changed it by hand since.
+        let is_newer =
+            |changed: SystemTime| Timestamp::try_from(changed).is_ok_and(|then| then > at);
+        let known = fs::symlink_metadata(&path);
+        let is_ours = !known.as_ref().is_ok_and(|known| known.modified().is_ok_and(is_newer));
+        let made = match last {
+            Last::Whole(bytes) if is_ours || known.is_ok_and(|known| known.len() == 0) => {
+                put(&path, bytes, disk)
+            }
+            Last::Removed if is_ours => remove(&path, disk),
+            Last::Ends { start, bytes } => end_with(&path, start, &bytes),
+            Last::Whole(_) | Last::Removed => Ok(false),
+        };
+        let shown = layout.shown(&path);
+        remade += usize::from(made.map_err(StoreError::io(format!("write `{shown}` again")))?);
+    }
+    Ok(remade)
+}
+
+fn in_the_end<'a>(records: &'a [Record<'a>]) -> BTreeMap<&'a str, (Timestamp, Last<'a>)> {
+    let mut files: BTreeMap<&str, (Timestamp, Last<'_>)> = BTreeMap::new();
+    for record in records {
+        for redo in &record.changes {
+            let last = match (&redo.change, files.remove(redo.path.as_str())) {
+                (Change::Put(bytes), _) => Last::Whole(bytes),
+                (Change::Remove, _) => Last::Removed,
+                (Change::Append { bytes, .. }, Some((_, Last::Ends { start, bytes: mut all }))) => {
+                    all.extend_from_slice(bytes);
+                    Last::Ends { start, bytes: all }
+                }
+                (Change::Append { start, bytes }, _) => {
+                    Last::Ends { start: *start, bytes: bytes.to_vec() }
+                }
+            };
+            files.insert(&redo.path, (record.at, last));
+        }
+    }
+    files
+}
+
+/// Where a path of the journal leads; nowhere when it could lead out of the capsule.
+fn place(layout: &Layout, path: &str) -> Option<PathBuf> {
+    let path = Path::new(path);
+    let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
+    (is_below && path.components().next().is_some()).then(|| layout.root().join(path))
+}
+
+fn put(path: &Path, bytes: &[u8], disk: &Disk) -> io::Result<bool> {
+    if fs::read(path).is_ok_and(|found| found == bytes) {
+        return Ok(false);
+    }
+    if let Some(folder) = path.parent() {
+        disk::make_private_folder(folder)?;
+    }
+    let staged = disk.stage(bytes)?;
+    disk.rename(&staged.path, path)?;
+    staged.placed();
+    Ok(true)
+}
+
+fn remove(path: &Path, disk: &Disk) -> io::Result<bool> {
+    let is_there = path.exists();
+    disk.remove(path)?;
+    Ok(is_there)
+}
+
+fn end_with(path: &Path, start: u64, bytes: &[u8]) -> io::Result<bool> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    // What came before was synced; if it is missing nevertheless, the rest is better than nothing.
+    let start = start.min(file.metadata()?.len());
+    let mut found = Vec::new();
+    file.seek(SeekFrom::Start(start))?;
+    file.read_to_end(&mut found)?;
+    if found.starts_with(bytes) {
+        return Ok(false);
+    }
+    file.set_len(start)?;
+    file.seek(SeekFrom::Start(start))?;
+    file.write_all(bytes)?;
+    Ok(true)
+}

@@ -1,0 +1,106 @@
+//! What happens to capsules as a whole and to their shares: `logs/registry-<day>.jsonl` in the data folder, in the form
+//! of every capsule's own audit.
+
+use std::{path::Path, sync::Arc};
+
+use crate::{
+    AuditMode, Author, Mode, RegistryError, StoreError, StoreOptions,
+    audit::{AuditLog, AuditOutcome, AuditRecord},
+    file_store::make_private_folder,
+};
+
+/// What the names of the registry's own logs start with, for [`crate::verify_audit`] and the others.
+pub const REGISTRY_LOG: &str = "registry-";
+
+/// The registry's own trail; none where the data folder is only read.
+#[derive(Debug)]
+pub(crate) struct RegistryAudit(Option<AuditLog>);
+
+/// What a line of the registry is about.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Subject {
+    pub(crate) capsule: Option<String>,
+    pub(crate) share: Option<String>,
+}
+
+impl Subject {
+    pub(crate) fn capsule(id: &str) -> Self {
+        Self { capsule: Some(id.to_owned()), share: None }
+    }
+}
+
+impl RegistryAudit {
+    /// Goes on with the trail in a folder.
+    pub(crate) fn open(folder: &Path, options: &StoreOptions) -> Result<Self, RegistryError> {
+        if options.mode == Mode::ReadOnly {
+            return Ok(Self(None));
+        }
+        let failed = || RegistryError::io("open the registry's audit");
+        make_private_folder(folder).map_err(failed())?;
+        let clock = options.clock.clone();
+        let log = AuditLog::open(folder.to_owned(), REGISTRY_LOG, options.audit, clock);
+        Ok(Self(Some(log.map_err(failed())?)))
+    }
+
+    /// Writes nothing more.
+    pub(crate) fn close(&self) {
+        if let Some(log) = &self.0 {
+            log.close();
+        }
+    }
+
+    /// In strict mode, nothing is done while something earlier is not recorded.
+    pub(crate) fn settle(&self) -> Result<(), RegistryError> {
+        match self.0.as_ref().filter(|log| log.mode() == AuditMode::Strict) {
+            Some(log) => log.settle().map_err(|source| StoreError::AuditFailed { source }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the line of something that was done or failed.
+    pub(crate) fn record(
+        &self,
+        author: &Arc<Author>,
+        action: &'static str,
+        subject: Subject,
+        result: Result<(), &RegistryError>,
+    ) -> Result<(), RegistryError> {
+        let outcome = if result.is_ok() { AuditOutcome::Ok } else { AuditOutcome::Error };
+        let error_code = result.err().map(RegistryError::code);
+        self.append(AuditRecord {
+            author: Arc::clone(author),
+            action,
+            capsule: subject.capsule,
+            share: subject.share,
+            outcome,
+            error_code,
+            ..AuditRecord::default()
+        })
+    }
+
+    /// Writes down that somebody came with a token that opens nothing. The token is no part of it.
+    pub(crate) fn refused(&self, author: &Arc<Author>) {
+        let recorded = self.append(AuditRecord {
+            author: Arc::clone(author),
+            action: "share.open",
+            outcome: AuditOutcome::Denied,
+            error_code: Some("invalid_token"),
+            ..AuditRecord::default()
+        });
+        if let Err(error) = recorded {
+            tracing::error!(%error, "a refused token could not be recorded");
+        }
+    }
+
+    fn append(&self, record: AuditRecord) -> Result<(), RegistryError> {
+        let Some(log) = &self.0 else { return Ok(()) };
+        match (log.append(record), log.mode()) {
+            (Ok(()), _) => Ok(()),
+            (Err(source), AuditMode::Strict) => Err(StoreError::AuditFailed { source }.into()),
+            (Err(error), AuditMode::Lenient) => {
+                tracing::error!(%error, "a change of the registry could not be recorded; its line is written with the next one");
+                Ok(())
+            }
+        }
+    }
+}

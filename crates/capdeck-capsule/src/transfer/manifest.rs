@@ -1,0 +1,91 @@
+//! `capsule.json`: what is known about exported entries, beside their bare content.
+
+use std::{collections::HashMap, io};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    BlobRef, CapsuleInfo, CapsuleSession, Commit, Entry, EntryMeta, EntryUri, Format, Origin,
+    PromotionReason, RiskClass, Scheme, Store as _, StoreError,
+};
+
+/// The file's name, at the top of an export.
+pub(super) const MANIFEST: &str = "capsule.json";
+/// The folder of blobs. No scheme can be called so.
+pub(super) const BLOBS: &str = "_blobs";
+
+#[derive(Serialize)]
+struct Written<'a> {
+    capsule: &'a CapsuleInfo,
+    schemes: Vec<Scheme>,
+    entries: &'a [EntryMeta],
+}
+
+#[derive(Deserialize)]
+struct Read {
+    #[serde(default)]
+    schemes: Vec<Scheme>,
+    #[serde(default)]
+    entries: Vec<serde_json::Value>,
+}
+
+/// What an export says about one entry, as far as an import takes its word for it.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Known {
+    uri: EntryUri,
+    pub(super) title: Option<String>,
+    #[serde(default)]
+    pub(super) tags: Vec<String>,
+    pub(super) risk_class: RiskClass,
+    pub(super) promotion_reason: Option<PromotionReason>,
+    pub(super) commit_at_write: Option<Commit>,
+    #[serde(default)]
+    pub(super) file_anchors: Vec<String>,
+    pub(super) blob: Option<BlobRef>,
+}
+
+/// A manifest that was read.
+#[derive(Debug, Default)]
+pub(super) struct Manifest {
+    pub(super) schemes: Vec<Scheme>,
+    pub(super) entries: HashMap<EntryUri, Known>,
+    /// Records that say nothing usable, and why.
+    pub(super) unusable: Vec<String>,
+}
+
+/// The manifest of these entries.
+pub(super) async fn render(
+    session: &CapsuleSession,
+    entries: &[EntryMeta],
+) -> Result<Vec<u8>, StoreError> {
+    let mut schemes = session.store().schemes().await?;
+    schemes.retain(|scheme| scheme.origin != Origin::Builtin);
+    let manifest = Written { capsule: session.capsule(), schemes, entries };
+    let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::other);
+    text.map_err(StoreError::io("describe the export"))
+}
+
+impl Manifest {
+    pub(super) fn parse(text: &[u8]) -> Result<Self, StoreError> {
+        let read: Read = serde_json::from_slice(text)
+            .map_err(|error| StoreError::invalid("source", format!("`{MANIFEST}`: {error}")))?;
+        let mut manifest = Self { schemes: read.schemes, ..Self::default() };
+        for (place, entry) in read.entries.into_iter().enumerate() {
+            match serde_json::from_value::<Known>(entry) {
+                Ok(known) => drop(manifest.entries.insert(known.uri.clone(), known)),
+                Err(error) => manifest.unusable.push(format!("entry {}: {error}", place + 1)),
+            }
+        }
+        Ok(manifest)
+    }
+}
+
+/// Where an entry's content goes, below the top of an export.
+pub(super) fn file_name(entry: &Entry) -> String {
+    path_of(&entry.meta.uri, entry.format)
+}
+
+/// The same for an address.
+pub(super) fn path_of(uri: &EntryUri, format: Format) -> String {
+    format!("{}/{}.{}", uri.scheme(), uri.path(), format.extension())
+}

@@ -1,0 +1,181 @@
+//! `capdeck capsule edit NAME URI`: an entry in an editor, with nobody's change lost.
+
+mod editor;
+
+use capdeck_host::{CapsuleOperation, EntryWrite, ReadBody, WriteMode};
+use serde_json::{Value, json};
+
+use self::editor::{Draft, Edited};
+use super::facts::{number, text, written_line};
+use crate::{
+    capsule_desk::{told, with_desk},
+    completion::{capsules, entries},
+    context::Context,
+    errors::{ExitStatus, Failure},
+};
+
+/// Edit an entry in your editor
+///
+/// Opens `$VISUAL` or `$EDITOR` on the content; an entry that is not there begins empty. When somebody writes it meanwhile, your text
+/// is kept, and both changes are offered merged.
+#[derive(Debug, clap::Args)]
+pub(crate) struct EditArgs {
+    /// The capsule.
+    #[arg(value_name = "NAME", add = capsules())]
+    name: String,
+    /// The entry.
+    #[arg(value_name = "URI", add = entries())]
+    uri: String,
+}
+
+/// What is edited: the text, and the version it is a change of.
+struct Opened {
+    body: String,
+    /// 0 when there is no entry.
+    version: u64,
+    mime_type: String,
+}
+
+pub(crate) fn run(args: &EditArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let EditArgs { name, uri } = args;
+    let printer = context.printer;
+    let opened = open(name, uri, context)?;
+    let draft = Draft::new(uri, &opened.mime_type, &opened.body)?;
+    let mut version = opened.version;
+    // The merge that is being looked at, and the places in it that somebody must decide.
+    let mut merge: Option<(String, u64)> = None;
+    loop {
+        // The capsules are free while the editor is open.
+        let typed = match (draft.edit(context)?, merge.take()) {
+            (Edited::Changed(typed), _) => typed,
+            (Edited::Same, Some((merged, 0))) => merged,
+            (Edited::Same, Some(_)) => {
+                let hint = format!("your text is in {}", draft.kept_path().display());
+                return Err(
+                    Failure::request("CANCELLED", "the merge was left undecided").hint(hint)
+                );
+            }
+            (Edited::Same, None) => {
+                draft.discard();
+                if printer.wants_json() {
+                    printer.json(&json!({ "uri": uri, "version": version, "unchanged": true }));
+                } else {
+                    printer.note("unchanged: nothing was written");
+                }
+                return Ok(ExitStatus::Done);
+            }
+        };
+        let failure = match write(name, uri, &typed, version, context) {
+            Ok(answer) => {
+                draft.discard();
+                if printer.wants_json() {
+                    printer.json(&answer);
+                } else {
+                    let done = if opened.version == 0 { "created" } else { "wrote" };
+                    printer.note(&written_line(done, &answer));
+                }
+                return Ok(ExitStatus::Done);
+            }
+            Err(failure) => failure,
+        };
+        let kept = draft.keep(&typed)?;
+        let Some(conflict) =
+            failure.details.as_ref().filter(|_| failure.code == "VERSION_CONFLICT")
+        else {
+            let hint = format!(
+                "your text is in {}; write it with: capdeck capsule write {name} {uri} --if-version {version} {}",
+                kept.display(),
+                kept.display()
+            );
+            return Err(failure.hint(hint));
+        };
+        let current = number(conflict, "current_version");
+        let merged = conflict.get("proposal").map(|proposal| text(proposal, "text").to_owned());
+        let open = conflict.get("proposal").map_or(0, |proposal| number(proposal, "conflicts"));
+        printer.warn(&format!(
+            "somebody wrote {uri} meanwhile: it is in version {current}, you began with {version}"
+        ));
+        printer.note(&format!("your text is in {}", kept.display()));
+        let merged = match merged {
+            Some(merged) if printer.can_ask() => merged,
+            merged => return Err(conflicted(failure, name, uri, current, &draft, merged)?),
+        };
+        let question = match open {
+            0 => {
+                "Both changes fit together. Look at the merge in the editor, then write it?".into()
+            }
+            1 => "There is 1 place to decide. Open the merge in the editor?".to_owned(),
+            count => format!("There are {count} places to decide. Open the merge in the editor?"),
+        };
+        if !printer.confirm(&question) {
+            return Err(conflicted(failure, name, uri, current, &draft, Some(merged))?);
+        }
+        draft.replace(&merged)?;
+        version = current;
+        merge = Some((merged, open));
+    }
+}
+
+/// The failure of somebody who is not asked, with the merge beside the kept text.
+fn conflicted(
+    mut failure: Failure,
+    name: &str,
+    uri: &str,
+    current: u64,
+    draft: &Draft,
+    merged: Option<String>,
+) -> Result<Failure, Failure> {
+    failure.message = format!("`{uri}` was written meanwhile and is in version {current}");
+    let file = match merged {
+        Some(merged) => draft.keep_merge(&merged)?,
+        None => draft.kept_path(),
+    };
+    let hint = format!(
+        "decide in {}, then: capdeck capsule write {name} {uri} --if-version {current} {}",
+        file.display(),
+        file.display()
+    );
+    if let Some(details) = failure.details.as_mut().and_then(Value::as_object_mut) {
+        details.insert("kept".to_owned(), json!(draft.kept_path()));
+        details.insert("merge".to_owned(), json!(file));
+    }
+    Ok(failure.hint(hint))
+}
+
+fn open(name: &str, uri: &str, context: &Context<'_>) -> Result<Opened, Failure> {
+    with_desk(context, async |desk| {
+        let operation =
+            CapsuleOperation::Read { uri: uri.to_owned(), version: None, body: ReadBody::Banded };
+        match desk.try_ask(Some(name), operation).await {
+            Ok(answer) => Ok(Opened {
+                body: text(&answer, "body").to_owned(),
+                version: number(&answer, "version"),
+                mime_type: text(&answer, "mime_type").to_owned(),
+            }),
+            Err(failure)
+                if failure.code == "not_found"
+                    && !failure.message.starts_with("there is no capsule") =>
+            {
+                Ok(Opened { body: String::new(), version: 0, mime_type: String::new() })
+            }
+            Err(failure) => Err(told(failure, Some(name))),
+        }
+    })
+}
+
+fn write(
+    name: &str,
+    uri: &str,
+    body: &str,
+    version: u64,
+    context: &Context<'_>,
+) -> Result<Value, Failure> {
+    let write = EntryWrite {
+        uri: uri.to_owned(),
+        mode: Some(WriteMode::Replace),
+        content: Some(body.to_owned()),
+        if_version: Some(version),
+        ..EntryWrite::default()
+    };
+    crate::capsule_desk::ask(context, Some(name), CapsuleOperation::Write(write))
+}

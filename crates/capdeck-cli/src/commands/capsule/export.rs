@@ -1,0 +1,79 @@
+//! `capdeck capsule export NAME TARGET`: a capsule as files.
+
+use std::path::{Path, PathBuf};
+
+use capdeck_host::{CapsuleOperation, ExportForm};
+
+use super::facts::{number, text};
+use crate::{
+    capsule_desk::ask,
+    completion::capsules,
+    context::Context,
+    errors::{ExitStatus, Failure},
+    plain_text::counted,
+};
+
+/// Write a capsule to a folder, a tar archive or a git repository
+///
+/// A folder and an archive hold the current entries, their attached bytes and what is known about them; `capdeck capsule import`
+/// reads both. A repository has a commit for every version. Memories, signals, shares and the audit stay.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  capdeck capsule export team backup.tar
+  capdeck capsule export team team-files
+  capdeck capsule export team team-history --as git")]
+pub(crate) struct ExportArgs {
+    /// The capsule.
+    #[arg(value_name = "NAME", add = capsules())]
+    name: String,
+    /// A path where nothing is yet, or an empty folder.
+    #[arg(value_name = "TARGET")]
+    target: PathBuf,
+    /// What to make; a tar archive if the target ends in `.tar`, else a folder.
+    #[arg(long = "as", value_name = "FORM")]
+    form: Option<Form>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Form {
+    Folder,
+    Tar,
+    /// A repository with a commit for every version.
+    Git,
+}
+
+pub(crate) fn run(args: &ExportArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let ExportArgs { name, target, form } = args;
+    let form = match form {
+        Some(Form::Folder) => ExportForm::Folder,
+        Some(Form::Tar) => ExportForm::Tar,
+        Some(Form::Git) => ExportForm::Git,
+        None if target.extension().is_some_and(|ending| ending == "tar") => ExportForm::Tar,
+        None => ExportForm::Folder,
+    };
+    let path = absolute(target, context)?;
+    let answer = ask(context, Some(name), CapsuleOperation::Export { path, form })?;
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&answer);
+        return Ok(ExitStatus::Done);
+    }
+    let count = usize::try_from(number(&answer, "entries")).unwrap_or(usize::MAX);
+    let what = match form {
+        ExportForm::Git => counted(count, "version", "versions"),
+        ExportForm::Folder | ExportForm::Tar => counted(count, "entry", "entries"),
+    };
+    printer.note(&format!("wrote {what} to {}", text(&answer, "path")));
+    Ok(ExitStatus::Done)
+}
+
+/// The path as the process that has the capsules must see it.
+pub(super) fn absolute(path: &Path, context: &Context<'_>) -> Result<PathBuf, Failure> {
+    match &context.env.current_dir {
+        Some(here) => Ok(here.join(path)),
+        None if path.is_absolute() => Ok(path.to_owned()),
+        None => {
+            Err(Failure::setup("NO_CURRENT_FOLDER", "the current folder does not exist any more"))
+        }
+    }
+}

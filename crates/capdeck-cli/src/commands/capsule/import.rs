@@ -1,0 +1,152 @@
+//! `capdeck capsule import NAME SOURCE`: exports, folders, instruction files and skills as entries.
+
+use std::path::{Path, PathBuf};
+
+use capdeck_host::{CapsuleOperation, Existing, ImportForm, ImportMode};
+use serde_json::{Value, json};
+
+use super::{
+    export::absolute,
+    facts::{items, joined, number, text},
+};
+use crate::{
+    capsule_desk::ask,
+    completion::{capsules, entries},
+    context::Context,
+    errors::{ExitStatus, Failure},
+    plain_text::{counted, one_line},
+    printer::{Printer, Style},
+    table::{Cell, Table},
+};
+
+/// Instruction files of agents, and where they go when nothing else is said.
+const INSTRUCTIONS: [(&str, &str); 4] = [
+    ("AGENTS.md", "guidance://agents"),
+    ("CLAUDE.md", "guidance://claude"),
+    ("GEMINI.md", "guidance://gemini"),
+    ("copilot-instructions.md", "guidance://copilot"),
+];
+
+/// Take files into a capsule
+///
+/// Reads what `capdeck capsule export` wrote, a folder of files for one scheme, a folder of skills, or one file such as AGENTS.md. What
+/// is there already gets a new version, unless it says the same. Who wrote it before is not taken over: you are its writer here.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  capdeck capsule import team backup.tar --dry-run
+  capdeck capsule import team AGENTS.md
+  capdeck capsule import team docs/ --scheme docs
+  capdeck capsule import team .claude/skills --skills")]
+pub(crate) struct ImportArgs {
+    /// The capsule.
+    #[arg(value_name = "NAME", add = capsules())]
+    name: String,
+    /// A file or a folder.
+    #[arg(value_name = "SOURCE")]
+    source: PathBuf,
+    /// Take the files of the folder as entries of this scheme.
+    #[arg(long, value_name = "SCHEME", conflicts_with_all = ["skills", "uri"])]
+    scheme: Option<String>,
+    /// Take `<name>/SKILL.md` and `<name>.md` of the folder as skills.
+    #[arg(long, conflicts_with = "uri")]
+    skills: bool,
+    /// Take the file as this entry.
+    #[arg(long, value_name = "URI", add = entries())]
+    uri: Option<String>,
+    /// Leave entries alone that are there already.
+    #[arg(long)]
+    keep: bool,
+    /// Show what would happen, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(args: &ImportArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let ImportArgs { name, source, scheme, skills, uri, keep, dry_run } = args;
+    let path = absolute(source, context)?;
+    let form = match (scheme, skills, uri) {
+        (Some(scheme), _, _) => ImportForm::Folder { scheme: scheme.clone() },
+        (None, true, _) => ImportForm::Skills,
+        (None, false, Some(uri)) => ImportForm::File { uri: uri.clone() },
+        (None, false, None) => recognised(&path)?,
+    };
+    let operation = CapsuleOperation::Import {
+        path,
+        form,
+        existing: if *keep { Existing::Keep } else { Existing::Replace },
+        mode: if *dry_run { ImportMode::Rehearse } else { ImportMode::Write },
+    };
+    let mut answer = ask(context, Some(name), operation)?;
+    let printer = context.printer;
+    if printer.wants_json() {
+        answer["dry_run"] = json!(dry_run);
+        printer.json(&answer);
+    } else {
+        show(&answer, *dry_run, printer);
+    }
+    let nothing_came =
+        items(&answer, "entries").is_empty() && !items(&answer, "skipped").is_empty();
+    Ok(if nothing_came { ExitStatus::RequestFailed } else { ExitStatus::Done })
+}
+
+/// What a source is, by its looks.
+fn recognised(path: &Path) -> Result<ImportForm, Failure> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let found = path.metadata().map_err(|error| Failure::file("read", path, &error))?;
+    if found.is_dir() {
+        if path.join("capsule.json").is_file() {
+            return Ok(ImportForm::Export);
+        }
+        let message = format!("`{}` was not made by an export", path.display());
+        return Err(
+            Failure::usage(message).hint("say what is in it with --scheme SCHEME or --skills")
+        );
+    }
+    if path.extension().is_some_and(|ending| ending == "tar") {
+        return Ok(ImportForm::Export);
+    }
+    let known = INSTRUCTIONS.into_iter().find(|(file, _)| file.eq_ignore_ascii_case(&name));
+    match known {
+        Some((_, uri)) => Ok(ImportForm::File { uri: uri.to_owned() }),
+        None => Err(Failure::usage(format!("what is `{}` to become?", path.display()))
+            .hint("name its address with --uri, such as --uri docs://readme")),
+    }
+}
+
+fn show(answer: &Value, dry_run: bool, printer: &Printer) {
+    let entries = items(answer, "entries");
+    if !entries.is_empty() {
+        let mut table = Table::new(["URI", "VERSION", "OUTCOME", "FILE"]);
+        for entry in entries {
+            let outcome = text(entry, "outcome");
+            let style = if outcome == "unchanged" { Style::Dim } else { Style::Good };
+            table.row([
+                Cell::styled(Style::Strong, text(entry, "uri")),
+                Cell::plain(number(entry, "version").to_string()),
+                Cell::styled(style, outcome),
+                Cell::plain(text(entry, "file")),
+            ]);
+        }
+        table.print(printer);
+    }
+    let (done, added) = if dry_run { ("would write", "would add") } else { ("wrote", "added") };
+    let schemes = joined(answer, "schemes");
+    if !schemes.is_empty() {
+        printer.note(&format!("{added} the schemes: {schemes}"));
+    }
+    let skipped = items(answer, "skipped");
+    for file in skipped {
+        let (file, reason) = (text(file, "file"), text(file, "reason"));
+        printer.warn(&format!("left out {}: {}", one_line(file), one_line(reason)));
+    }
+    let written = entries.iter().filter(|entry| text(entry, "outcome") != "unchanged").count();
+    let mut line = format!("{done} {}", counted(written, "entry", "entries"));
+    let same = entries.len() - written;
+    if same > 0 {
+        line.push_str(&format!(", {same} said the same already"));
+    }
+    if !skipped.is_empty() {
+        line.push_str(&format!(", {} left out", skipped.len()));
+    }
+    printer.note(&line);
+}

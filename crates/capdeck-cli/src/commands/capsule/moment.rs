@@ -1,0 +1,78 @@
+//! Moments as people type and read them.
+
+use jiff::{Span, Timestamp};
+
+/// A moment: a time such as `2026-01-31T12:00:00Z`, a day, or how long from now in the given direction.
+fn moment(typed: &str, direction: Direction) -> Result<Timestamp, String> {
+    let explain = || {
+        "write a time such as 2026-01-31T12:00:00Z, a day such as 2026-01-31, or a span such as 7d or 12h"
+            .to_owned()
+    };
+    if let Ok(moment) = typed.parse::<Timestamp>() {
+        return Ok(moment);
+    }
+    if let Ok(day) = typed.parse::<jiff::civil::Date>() {
+        let start = day.to_zoned(jiff::tz::TimeZone::UTC).map_err(|error| error.to_string())?;
+        return Ok(start.timestamp());
+    }
+    let span: Span = typed.parse().map_err(|_| explain())?;
+    if span.is_negative() || span.is_zero() {
+        return Err(explain());
+    }
+    let now = Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
+    let moved = match direction {
+        Direction::Past => now.checked_sub(span),
+        Direction::Future => now.checked_add(span),
+    };
+    moved.map(|moment| moment.timestamp()).map_err(|error| error.to_string())
+}
+
+enum Direction {
+    Past,
+    Future,
+}
+
+/// A moment in the past, for filters.
+pub(crate) fn past(typed: &str) -> Result<Timestamp, String> {
+    moment(typed, Direction::Past)
+}
+
+/// A moment to come, for limits.
+pub(crate) fn future(typed: &str) -> Result<Timestamp, String> {
+    let moment = moment(typed, Direction::Future)?;
+    if moment <= Timestamp::now() { Err("it is over already".to_owned()) } else { Ok(moment) }
+}
+
+/// A moment of an answer, as it is shown.
+pub(crate) fn time(moment: &str) -> String {
+    match moment.parse::<Timestamp>() {
+        Ok(moment) => moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        Err(_) => moment.to_owned(),
+    }
+}
+
+/// How long ago a moment of an answer is.
+pub(crate) fn age(moment: &str) -> String {
+    match moment.parse::<Timestamp>() {
+        Ok(moment) => capdeck_host::age_in_words(moment, Timestamp::now()),
+        Err(_) => moment.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_days_and_spans_are_understood() {
+        assert_eq!(past("2026-01-31T12:00:00Z").unwrap().to_string(), "2026-01-31T12:00:00Z");
+        assert_eq!(past("2026-01-31").unwrap().to_string(), "2026-01-31T00:00:00Z");
+        let week = Timestamp::now().as_second() - past("7d").unwrap().as_second();
+        assert!((7 * 86_400..7 * 86_400 + 60).contains(&week), "{week}");
+        assert!(future("12h").unwrap() > Timestamp::now());
+        for wrong in ["yesterday", "", "-7d", "0s", "2026-13-01"] {
+            assert!(past(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(future("2020-01-01").unwrap_err(), "it is over already");
+    }
+}

@@ -1,0 +1,68 @@
+//! `capdeck capsule read NAME URI`: an entry, fenced by what is known about it.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use capdeck_host::{CapsuleOperation, ReadBody};
+
+use super::facts::text;
+use crate::{
+    capsule_desk::ask,
+    completion::{capsules, entries},
+    context::Context,
+    errors::{ExitStatus, Failure},
+    plain_text::lines,
+};
+
+/// Print an entry
+///
+/// Its content stands between two bands that say how to take it and where it came from, as agents get it. With --raw only the
+/// content is printed, exactly as it was written.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  capdeck capsule read team docs://architecture
+  capdeck capsule read team docs://architecture --raw > architecture.md
+  capdeck capsule read team docs://architecture --version 2")]
+pub(crate) struct ReadArgs {
+    /// The capsule.
+    #[arg(value_name = "NAME", add = capsules())]
+    name: String,
+    /// The entry.
+    #[arg(value_name = "URI", add = entries())]
+    uri: String,
+    /// An older version.
+    #[arg(long, value_name = "N")]
+    version: Option<u64>,
+    /// Only the content, for a program.
+    #[arg(long)]
+    raw: bool,
+    /// The bytes that are attached to it instead of its content.
+    #[arg(long, conflicts_with = "raw")]
+    blob: bool,
+}
+
+pub(crate) fn run(args: &ReadArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let ReadArgs { name, uri, version, raw, blob } = args;
+    let (uri, version) = (uri.clone(), *version);
+    let operation = if *blob {
+        CapsuleOperation::ReadBlob { uri, version }
+    } else {
+        CapsuleOperation::Read { uri, version, body: ReadBody::Banded }
+    };
+    let answer = ask(context, Some(name), operation)?;
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&answer);
+    } else if *blob {
+        let bytes = STANDARD
+            .decode(text(&answer, "data"))
+            .map_err(|error| Failure::bug(format!("the blob cannot be decoded: {error}")))?;
+        printer.bytes(&bytes);
+    } else if *raw {
+        printer.bytes(text(&answer, "body").as_bytes());
+    } else if printer.stdout_is_terminal() {
+        // What strangers wrote must not move the cursor.
+        printer.data(&lines(text(&answer, "text")));
+    } else {
+        printer.data(text(&answer, "text"));
+    }
+    Ok(ExitStatus::Done)
+}

@@ -1,0 +1,109 @@
+//! `capdeck capsule search NAME WORDS`: entries by what they say.
+
+use capdeck_host::{CapsuleOperation, SearchQuery};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{
+    facts::{items, more, page, text},
+    write::Class,
+};
+use crate::{
+    capsule_desk::ask,
+    completion::{capsules, entry_prefixes},
+    context::Context,
+    errors::{ExitStatus, Failure},
+    printer::Style,
+    table::{Cell, Table},
+};
+
+/// Find entries by what they say
+///
+/// Plain words, typing errors allowed; "…" is a phrase that must occur, begin* stands for longer words.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SearchArgs {
+    /// The capsule.
+    #[arg(value_name = "NAME", add = capsules())]
+    name: String,
+    /// What to look for. Several words need no quotes.
+    #[arg(value_name = "QUERY", required = true)]
+    query: Vec<String>,
+    /// Only entries of this scheme.
+    #[arg(long, value_name = "SCHEME")]
+    scheme: Option<String>,
+    /// Only entries at or below this address.
+    #[arg(long, value_name = "PREFIX", add = entry_prefixes())]
+    prefix: Option<String>,
+    /// Only entries with this tag. Can be repeated: all of them.
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// Only entries whose writer's name begins so.
+    #[arg(long, value_name = "WRITER")]
+    author: Option<String>,
+    /// Only entries of this class.
+    #[arg(long, value_name = "CLASS")]
+    risk_class: Option<Class>,
+    /// Only entries written after a time, a day or a span such as 7d.
+    #[arg(long, value_name = "WHEN", value_parser = super::past)]
+    since: Option<Timestamp>,
+    /// Only entries written before a time, a day or a span such as 7d.
+    #[arg(long, value_name = "WHEN", value_parser = super::past)]
+    until: Option<Timestamp>,
+    /// How many results to show, at most 50.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
+    limit: Option<u32>,
+    /// Continue after the page that gave this cursor.
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+pub(crate) fn run(args: &SearchArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let SearchArgs {
+        name,
+        query,
+        scheme,
+        prefix,
+        tags,
+        author,
+        risk_class,
+        since,
+        until,
+        limit,
+        cursor,
+    } = args;
+    let question = SearchQuery {
+        query: query.join(" "),
+        scheme: scheme.clone(),
+        prefix: prefix.clone(),
+        tags: tags.clone(),
+        author: author.clone(),
+        risk_class: risk_class.map(Class::value),
+        written_after: *since,
+        written_before: *until,
+        limit: limit.map_or(0, |limit| limit as usize),
+        cursor: cursor.clone(),
+    };
+    let answer = ask(context, Some(name), CapsuleOperation::Search(question))?;
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&page(&answer, "hits", &["capsule", "total"]));
+        return Ok(ExitStatus::Done);
+    }
+    let hits = items(&answer, "hits");
+    if hits.is_empty() {
+        printer.note("nothing matches; try other words");
+        return Ok(ExitStatus::Done);
+    }
+    let mut table = Table::new(["URI", "FOUND"]);
+    for hit in hits {
+        let is_stale = hit.get("stale").and_then(Value::as_bool).unwrap_or_default();
+        let mark = if is_stale { "(stale) " } else { "" };
+        table.row([
+            Cell::styled(Style::Strong, text(hit, "uri")),
+            Cell::plain(format!("{mark}{}", text(hit, "snippet"))),
+        ]);
+    }
+    table.print(printer);
+    more(&answer, printer);
+    Ok(ExitStatus::Done)
+}

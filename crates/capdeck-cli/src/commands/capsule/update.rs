@@ -1,0 +1,47 @@
+//! `capdeck capsule update NAME`: what a capsule is called and says about itself.
+
+use capdeck_host::CapsuleOperation;
+
+use super::{facts::text, new::AboutArgs};
+use crate::{
+    capsule_desk::ask,
+    completion::capsules,
+    context::Context,
+    errors::{ExitStatus, Failure},
+};
+
+/// Change a capsule's name, description or visibility; its id stays
+#[derive(Debug, clap::Args)]
+pub(crate) struct UpdateArgs {
+    /// The capsule.
+    #[arg(value_name = "NAME", add = capsules())]
+    name: String,
+    /// What it is called from now on.
+    #[arg(long = "name", value_name = "NEW")]
+    new_name: Option<String>,
+    #[command(flatten)]
+    about: AboutArgs,
+}
+
+pub(crate) fn run(args: &UpdateArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let UpdateArgs { name, new_name, about } = args;
+    let visibility = about.visibility();
+    if new_name.is_none() && about.description.is_none() && visibility.is_none() {
+        return Err(
+            Failure::usage("say what to change").hint("use --name, --description or --visibility")
+        );
+    }
+    let operation = CapsuleOperation::UpdateCapsule {
+        name: new_name.clone(),
+        description: about.description.clone(),
+        visibility,
+    };
+    let changed = ask(context, Some(name), operation)?;
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&changed);
+    } else {
+        printer.note(&format!("changed the capsule {}", text(&changed, "id")));
+    }
+    Ok(ExitStatus::Done)
+}

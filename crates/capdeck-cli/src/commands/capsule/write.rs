@@ -1,0 +1,252 @@
+//! `capdeck capsule write NAME URI [FILE|-]`: writes an entry.
+
+use std::{
+    fs::File,
+    io::{self, IsTerminal as _, Read},
+    path::{Path, PathBuf},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use capdeck_host::{CapsuleOperation, EntryWrite, PatchStep, RiskClass, WriteBlob, WriteMode};
+use serde_json::Value;
+
+use super::facts::{number, text, written_line};
+use crate::{
+    arguments::TextSource,
+    capsule_desk::ask,
+    completion::{capsules, entries},
+    context::Context,
+    errors::{ExitStatus, Failure},
+    plain_text::lines,
+};
+
+/// Longer input is refused by every capsule; the capsule itself says what its limit is.
+const MOST_READ: u64 = 64 << 20;
+
+/// Write an entry, new or in a new version
+///
+/// The content comes from a file or from stdin. With --if-version, a write that would overwrite somebody else's change is
+/// refused with exit code 4, and both changes are shown merged.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  capdeck capsule write team docs://architecture ARCHITECTURE.md
+  git log -20 | capdeck capsule write team notes://recent-work -
+  capdeck capsule write team docs://api --if-version 3 api.md
+  capdeck capsule write team notes://log --append 'deployed at noon'
+  capdeck capsule write team docs://api --patch '[{\"op\":\"replace\",\"find\":\"v1\",\"with\":\"v2\"}]'")]
+pub(crate) struct WriteArgs {
+    /// The capsule.
+    #[arg(value_name = "NAME", add = capsules())]
+    name: String,
+    /// The entry.
+    #[arg(value_name = "URI", add = entries())]
+    uri: String,
+    /// The file with the content, or `-` for stdin, which is read when there is none.
+    #[arg(value_name = "FILE", conflicts_with_all = ["patch", "append"])]
+    file: Option<PathBuf>,
+    /// Only when this is the current version; 0: only when there is no entry.
+    #[arg(long, value_name = "N")]
+    if_version: Option<u64>,
+    /// Only a new entry.
+    #[arg(long, conflicts_with_all = ["patch", "append", "if_version"])]
+    new: bool,
+    /// Changes instead of the whole content: a JSON list of steps with `op` replace, append or section; @FILE or `-` to read it.
+    #[arg(long, value_name = "JSON", conflicts_with = "append")]
+    patch: Option<String>,
+    /// A text to add at the end.
+    #[arg(long, value_name = "TEXT")]
+    append: Option<String>,
+    /// What it is called; an empty text takes the title away.
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// A tag, in place of those it has. Can be repeated.
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// How readers should take it; told from the content if left out.
+    #[arg(long, value_name = "CLASS")]
+    risk_class: Option<Class>,
+    /// A file it is about, besides those found in the content. Can be repeated.
+    #[arg(long = "anchor", value_name = "PATH")]
+    anchors: Vec<String>,
+    /// The commit it was written on; the one checked out in this project if left out.
+    #[arg(long, value_name = "HASH")]
+    commit: Option<String>,
+    /// A file whose bytes are attached to the entry.
+    #[arg(long, value_name = "FILE")]
+    blob: Option<PathBuf>,
+    /// What the attached bytes are.
+    #[arg(
+        long,
+        value_name = "TYPE",
+        requires = "blob",
+        default_value = "application/octet-stream"
+    )]
+    mime: String,
+    /// Take the attached bytes away.
+    #[arg(long, conflicts_with = "blob")]
+    no_blob: bool,
+}
+
+/// How readers should take an entry.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(super) enum Class {
+    /// It cites code: to be checked against the project.
+    SpecificCode,
+    /// Reasons and conventions: an opinion that may be out of date.
+    Structural,
+}
+
+impl Class {
+    pub(super) fn value(self) -> RiskClass {
+        match self {
+            Self::SpecificCode => RiskClass::SpecificCode,
+            Self::Structural => RiskClass::Structural,
+        }
+    }
+}
+
+pub(crate) fn run(args: &WriteArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+    let write = resolve(args)?;
+    let answer = ask(context, Some(&args.name), CapsuleOperation::Write(write))
+        .map_err(|failure| with_merge(failure, &args.name))?;
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&answer);
+    } else {
+        let is_new = answer.get("created").and_then(Value::as_bool).unwrap_or_default();
+        printer.note(&written_line(if is_new { "created" } else { "wrote" }, &answer));
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn resolve(args: &WriteArgs) -> Result<EntryWrite, Failure> {
+    let WriteArgs {
+        name: _,
+        uri,
+        file,
+        if_version,
+        new,
+        patch,
+        append,
+        title,
+        tags,
+        risk_class,
+        anchors,
+        commit,
+        blob,
+        mime,
+        no_blob,
+    } = args;
+    let steps = match (patch, append) {
+        (Some(typed), _) => Some(steps(typed)?),
+        (None, Some(text)) => Some(vec![PatchStep::Append { text: text.clone() }]),
+        (None, None) => None,
+    };
+    let (mode, content) = match (&steps, new) {
+        (Some(_), _) => (WriteMode::Patch, None),
+        (None, true) => (WriteMode::Create, Some(content(file.as_deref())?)),
+        (None, false) => (WriteMode::Replace, Some(content(file.as_deref())?)),
+    };
+    let blob = match blob {
+        Some(path) => {
+            let data = STANDARD.encode(bytes_of(path)?);
+            Some(WriteBlob::Bytes { data, mime: mime.clone() })
+        }
+        None => no_blob.then_some(WriteBlob::Remove),
+    };
+    Ok(EntryWrite {
+        uri: uri.clone(),
+        mode: Some(mode),
+        content,
+        patch: steps,
+        title: title.clone(),
+        tags: (!tags.is_empty()).then(|| tags.clone()),
+        risk_class: risk_class.map(Class::value),
+        file_anchors: anchors.clone(),
+        commit: commit.clone(),
+        if_version: *if_version,
+        idempotency_key: None,
+        blob,
+    })
+}
+
+/// A conflict with both changes merged under it, and how to go on.
+fn with_merge(mut failure: Failure, capsule: &str) -> Failure {
+    let Some(conflict) = failure.details.as_ref().filter(|_| failure.code == "VERSION_CONFLICT")
+    else {
+        return failure;
+    };
+    let (uri, current) = (text(conflict, "uri"), number(conflict, "current_version"));
+    let expected = number(conflict, "expected_version");
+    let message = match (expected, current) {
+        (_, 0) => format!("there is no `{uri}` any more, and version {expected} was expected"),
+        (0, _) => format!("`{uri}` is there already, in version {current}"),
+        _ => format!("`{uri}` is in version {current}, not {expected}: somebody wrote it"),
+    };
+    let hint = format!(
+        "merge, then write with: capdeck capsule write {capsule} {uri} --if-version {current} FILE"
+    );
+    let said = conflict.get("proposal").map(|proposal| {
+        let open = match number(proposal, "conflicts") {
+            0 => "both changes fit together:".to_owned(),
+            1 => "both changes, with 1 place to decide:".to_owned(),
+            count => format!("both changes, with {count} places to decide:"),
+        };
+        format!("{open}\n{}", lines(text(proposal, "text")))
+    });
+    failure.message = message;
+    failure.said = said;
+    failure.hint(hint)
+}
+
+fn steps(typed: &str) -> Result<Vec<PatchStep>, Failure> {
+    // A JSON list begins with a bracket, so `@FILE` and `-` cannot be meant by one.
+    let text = TextSource::default().text("--patch", typed)?;
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::usage(format!("--patch: these are no steps: {error}")).hint(
+            r#"write them as [{"op":"replace","find":"…","with":"…"}, {"op":"append","text":"…"}, {"op":"section","heading":"…","text":"…"}]"#,
+        )
+    })
+}
+
+/// The text of a file or of stdin.
+pub(super) fn content(file: Option<&Path>) -> Result<String, Failure> {
+    let nothing = || {
+        Failure::usage("there is no content").hint(
+            "name a file, or `-` for stdin; to type it in an editor use: capdeck capsule edit",
+        )
+    };
+    let bytes = match file {
+        Some(path) if path != Path::new("-") => bytes_of(path)?,
+        Some(_) => bytes_of_stdin()?,
+        None if io::stdin().is_terminal() => return Err(nothing()),
+        None => bytes_of_stdin()?,
+    };
+    // A command that was started without stdin must not empty an entry.
+    if file.is_none() && bytes.is_empty() {
+        return Err(nothing());
+    }
+    String::from_utf8(bytes).map_err(|_| {
+        Failure::usage("the content is not UTF-8 text").hint("attach other bytes with --blob")
+    })
+}
+
+fn bytes_of_stdin() -> Result<Vec<u8>, Failure> {
+    limited(io::stdin().lock())
+        .map_err(|error| Failure::request("FILE_ERROR", format!("cannot read stdin: {error}")))
+}
+
+fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
+    let read = File::open(path).and_then(limited);
+    read.map_err(|error| Failure::file("read", path, &error))
+}
+
+fn limited(reader: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(MOST_READ + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_READ {
+        return Err(io::Error::other(format!("it has more than {} MiB", MOST_READ >> 20)));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,113 @@
+//! Capsules as tools, the same at the endpoint of one capsule and in a deck.
+//!
+//! A call is translated into operations of a [`CapsuleDesk`] and the answer into a tool result: text for a model, facts
+//! for a program. Who calls is never part of a call's arguments.
+
+mod answer;
+mod capsules;
+mod definition;
+mod memory;
+mod mount;
+mod read;
+mod signal;
+mod write;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, value::RawValue};
+
+use self::answer::{Answer, tool_result};
+pub use self::mount::Mount;
+use super::{CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation};
+
+/// One of the tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CapsuleTool {
+    Read,
+    Write,
+    Signal,
+    /// Not offered at the endpoint of one capsule.
+    Capsules,
+    Memory,
+}
+
+/// For whom a tool is called, and where it looks when a call does not say.
+pub struct ToolCaller<'a> {
+    pub desk: &'a dyn CapsuleDesk,
+    pub caller: &'a CapsuleCaller,
+    pub mount: &'a Mount,
+}
+
+impl CapsuleTool {
+    pub const ALL: [Self; 5] =
+        [Self::Read, Self::Write, Self::Signal, Self::Capsules, Self::Memory];
+
+    /// The name it is listed and called by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "capsol_read",
+            Self::Write => "capsol_write",
+            Self::Signal => "capsol_signal",
+            Self::Capsules => "capsol_capsules",
+            Self::Memory => "capsol_memory",
+        }
+    }
+
+    /// The tool of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    /// Whether the tool is offered to callers with this mount.
+    pub fn is_offered(self, mount: &Mount) -> bool {
+        self != Self::Capsules || !mount.is_bound()
+    }
+
+    /// The tool as it is listed to callers with this mount.
+    pub fn definition(self, mount: &Mount) -> Value {
+        definition::definition(self, mount.is_bound())
+    }
+
+    /// Calls the tool. What fails is a result, too: its model reads it and corrects the call.
+    pub async fn call(self, by: &ToolCaller<'_>, arguments: Option<&RawValue>) -> Box<RawValue> {
+        let outcome = match self {
+            Self::Read => read::call(by, arguments).await,
+            Self::Write => write::call(by, arguments).await,
+            Self::Signal => signal::call(by, arguments).await,
+            Self::Capsules => capsules::call(by, arguments).await,
+            Self::Memory => memory::call(by, arguments).await,
+        };
+        tool_result(outcome)
+    }
+}
+
+impl ToolCaller<'_> {
+    /// Does an operation in the capsule that the call names, else in the mounted one, else in the only one.
+    async fn ask(
+        &self,
+        capsule: Option<&str>,
+        operation: CapsuleOperation,
+    ) -> Result<Value, CapsuleFailure> {
+        let capsule = self.mount.resolve(capsule)?;
+        self.desk.ask(self.caller.request(capsule.as_deref(), operation)).await
+    }
+}
+
+/// The arguments of a call, of which nothing may be left over.
+fn parse<T: DeserializeOwned>(arguments: Option<&RawValue>) -> Result<T, CapsuleFailure> {
+    let text = arguments.map(RawValue::get).filter(|text| *text != "null").unwrap_or("{}");
+    serde_json::from_str(text)
+        .map_err(|error| invalid(format!("the arguments do not fit: {error}")))
+}
+
+/// The caller used a tool in a way that it does not have.
+fn invalid(message: impl Into<String>) -> CapsuleFailure {
+    CapsuleFailure::invalid(message)
+}
+
+/// An argument that this action cannot do without.
+fn needed<T>(argument: Option<T>, name: &str, action: &str) -> Result<T, CapsuleFailure> {
+    argument.ok_or_else(|| invalid(format!("`{action}` needs `{name}`")))
+}
+
+#[cfg(test)]
+mod tests;

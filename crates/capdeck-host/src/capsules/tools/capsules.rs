@@ -1,0 +1,84 @@
+//! `capsol_capsules`: which there are, and which one this session works in.
+
+use capdeck_capsule::RegistryError;
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use super::{Answer, ToolCaller, answer::capsule_line, needed, parse};
+use crate::capsules::{CapsuleFailure, CapsuleOperation};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    action: Action,
+    capsule: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    List,
+    Mount,
+    Unmount,
+    Discover,
+}
+
+pub(super) async fn call(
+    by: &ToolCaller<'_>,
+    arguments: Option<&RawValue>,
+) -> Result<Answer, CapsuleFailure> {
+    let Arguments { action, capsule } = parse(arguments)?;
+    match action {
+        Action::List => {
+            let answer = ask(by, CapsuleOperation::ListCapsules { with_counts: true }).await?;
+            let mounted = by.mount.mounted();
+            let mut text = lines(&answer, "you reach no capsule");
+            if let Some(id) = &mounted {
+                text.push_str(&format!("mounted: `{id}`\n"));
+            }
+            let facts = json!({ "capsules": answer["capsules"], "mounted": mounted });
+            Ok(Answer { text, facts })
+        }
+        Action::Discover => {
+            let answer = ask(by, CapsuleOperation::Discover).await?;
+            let text = lines(&answer, "there is nothing to discover");
+            Ok(Answer { text, facts: json!({ "capsules": answer["capsules"] }) })
+        }
+        Action::Mount => {
+            let name = needed(capsule, "capsule", "mount")?;
+            let answer = ask(by, CapsuleOperation::ListCapsules { with_counts: false }).await?;
+            let found = find(&answer, &name);
+            let found = found.ok_or(RegistryError::NotFound { name })?;
+            let id = found["id"].as_str().unwrap_or_default().to_owned();
+            by.mount.set(Some(id.clone()));
+            let text = format!("mounted {}", capsule_line(found));
+            Ok(Answer { text, facts: json!({ "mounted": id, "capsules": [found] }) })
+        }
+        Action::Unmount => {
+            by.mount.set(None);
+            let text = "no capsule is mounted".to_owned();
+            Ok(Answer { text, facts: json!({ "mounted": null }) })
+        }
+    }
+}
+
+async fn ask(by: &ToolCaller<'_>, operation: CapsuleOperation) -> Result<Value, CapsuleFailure> {
+    by.desk.ask(by.caller.request(None, operation)).await
+}
+
+/// The capsule with this id, else with this name.
+fn find<'a>(answer: &'a Value, name: &str) -> Option<&'a Value> {
+    let capsules = || answer["capsules"].as_array().into_iter().flatten();
+    let by_name = |capsule: &&Value| {
+        capsule["name"].as_str().is_some_and(|other| other.eq_ignore_ascii_case(name))
+    };
+    capsules().find(|capsule| capsule["id"] == name).or_else(|| capsules().find(by_name))
+}
+
+fn lines(answer: &Value, nothing: &str) -> String {
+    let capsules = answer["capsules"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if capsules.is_empty() {
+        return format!("{nothing}\n");
+    }
+    capsules.iter().map(|capsule| format!("- {}\n", capsule_line(capsule))).collect()
+}

@@ -1,0 +1,56 @@
+//! Which capsule a call without one is about.
+
+use capdeck_capsule::RegistryError;
+use parking_lot::Mutex;
+
+use crate::capsules::CapsuleFailure;
+
+/// The capsule that one client works in. At the endpoint of one capsule it is that one, for good; else the client
+/// mounts and unmounts.
+#[derive(Debug, Default)]
+pub struct Mount {
+    bound: Option<Bound>,
+    mounted: Mutex<Option<String>>,
+}
+
+#[derive(Debug)]
+struct Bound {
+    id: String,
+    name: String,
+}
+
+impl Mount {
+    /// Always this capsule.
+    pub fn bound(id: &str, name: &str) -> Self {
+        let bound = Bound { id: id.to_owned(), name: name.to_owned() };
+        Self { bound: Some(bound), mounted: Mutex::default() }
+    }
+
+    /// Whether there is one capsule for good.
+    pub fn is_bound(&self) -> bool {
+        self.bound.is_some()
+    }
+
+    /// The id of the capsule the client mounted.
+    pub fn mounted(&self) -> Option<String> {
+        self.mounted.lock().clone()
+    }
+
+    pub(super) fn set(&self, capsule: Option<String>) {
+        *self.mounted.lock() = capsule;
+    }
+
+    /// The capsule that a call is about: the one it names, else the mounted one. `None`: the only one there is.
+    pub(super) fn resolve(&self, named: Option<&str>) -> Result<Option<String>, CapsuleFailure> {
+        let Some(bound) = &self.bound else {
+            return Ok(named.map(str::to_owned).or_else(|| self.mounted()));
+        };
+        match named {
+            // Here no other capsule exists, whatever the caller reaches elsewhere.
+            Some(name) if name != bound.id && !name.eq_ignore_ascii_case(&bound.name) => {
+                Err(RegistryError::NotFound { name: name.to_owned() }.into())
+            }
+            Some(_) | None => Ok(Some(bound.id.clone())),
+        }
+    }
+}

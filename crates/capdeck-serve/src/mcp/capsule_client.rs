@@ -1,0 +1,125 @@
+//! Who a client of capsules is, as the host knows it, and which capsule it is about.
+
+use std::{path::PathBuf, sync::Arc};
+
+use capdeck_host::{
+    Author, CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation, Host, Mount, Reach,
+};
+use capdeck_mcp::server::ClientHello;
+use serde_json::Value;
+
+/// Left in the extensions of a request that came with the token of a share.
+#[derive(Debug, Clone)]
+pub(crate) struct ViaShare {
+    /// The id of the share.
+    pub(crate) share: String,
+}
+
+/// One capsule that somebody may ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapsulePlace {
+    pub id: String,
+    pub name: String,
+}
+
+/// A client and its way to the desk.
+pub(super) struct CapsuleClient {
+    pub(super) desk: Arc<dyn CapsuleDesk>,
+    pub(super) caller: CapsuleCaller,
+    pub(super) mount: Mount,
+    /// The id of the endpoint's capsule; absent where the client may have several.
+    pub(super) capsule: Option<String>,
+    /// The host's version.
+    pub(super) version: String,
+}
+
+impl CapsulePlace {
+    /// The capsule of this id or name, if there is one that the person at this machine can ask for.
+    pub async fn find(host: &Host, name: &str) -> Result<Option<Self>, CapsuleFailure> {
+        Self::reached(host, name, Reach::All).await
+    }
+
+    /// The same for whoever reaches only a part. What is out of reach does not exist.
+    pub(crate) async fn reached(
+        host: &Host,
+        name: &str,
+        reach: Reach,
+    ) -> Result<Option<Self>, CapsuleFailure> {
+        let Some(desk) = host.capsules().filter(|desk| desk.may_have_capsules()) else {
+            return Ok(None);
+        };
+        let caller = CapsuleCaller { author: Author::client("capdeck"), reach, project: None };
+        let listed = listed(desk.as_ref(), &caller).await?;
+        let places = || listed.iter().filter_map(Self::of);
+        let by_name = || places().find(|place| place.name.eq_ignore_ascii_case(name));
+        Ok(places().find(|place| place.id == name).or_else(by_name))
+    }
+
+    fn of(listed: &Value) -> Option<Self> {
+        let text = |key: &str| Some(listed.get(key)?.as_str()?.to_owned());
+        Some(Self { id: text("id")?, name: text("name")? })
+    }
+}
+
+impl CapsuleClient {
+    /// The client that says hello. Its name is its own word, all the rest is not.
+    pub(super) fn new(host: &Host, desk: Arc<dyn CapsuleDesk>, hello: &ClientHello) -> Self {
+        let text =
+            |key: &str| -> Option<String> { serde_json::from_str(hello.info.get(key)?.get()).ok() };
+        let author = Author::client(&text("name").unwrap_or_default());
+        let author = match text("version") {
+            Some(version) => author.version(&version),
+            None => author,
+        };
+        let reach = reach(&hello.extensions);
+        let version = host.settings().version.clone();
+        let caller = CapsuleCaller { author, reach, project: None };
+        Self { desk, caller, mount: Mount::default(), capsule: None, version }
+    }
+
+    /// The same at the endpoint of one capsule.
+    pub(super) fn bound(mut self, place: &CapsulePlace) -> Self {
+        self.mount = Mount::bound(&place.id, &place.name);
+        self.capsule = Some(place.id.clone());
+        self
+    }
+
+    /// The same, working in a project.
+    pub(super) fn in_project(mut self, project: Option<PathBuf>) -> Self {
+        self.caller = self.caller.in_project(project);
+        self
+    }
+
+    pub(super) async fn ask(&self, operation: CapsuleOperation) -> Result<Value, CapsuleFailure> {
+        self.desk.ask(self.caller.request(self.capsule.as_deref(), operation)).await
+    }
+
+    /// What the client may know of its capsule; `None` when there is none any more, or several.
+    pub(super) async fn about(&self) -> Result<Option<Value>, CapsuleFailure> {
+        let mut listed = listed(self.desk.as_ref(), &self.caller).await?;
+        if let Some(id) = &self.capsule {
+            listed.retain(|capsule| capsule["id"] == id.as_str());
+        }
+        Ok(if listed.len() == 1 { listed.pop() } else { None })
+    }
+}
+
+/// Which capsules the sender of a request reaches.
+pub(crate) fn reach(extensions: &http::Extensions) -> Reach {
+    match extensions.get::<ViaShare>() {
+        Some(via) => Reach::Share(via.share.clone()),
+        None => Reach::All,
+    }
+}
+
+async fn listed(
+    desk: &dyn CapsuleDesk,
+    caller: &CapsuleCaller,
+) -> Result<Vec<Value>, CapsuleFailure> {
+    let list = CapsuleOperation::ListCapsules { with_counts: false };
+    let mut answer = desk.ask(caller.request(None, list)).await?;
+    Ok(match answer["capsules"].take() {
+        Value::Array(capsules) => capsules,
+        _ => Vec::new(),
+    })
+}

@@ -1,0 +1,122 @@
+//! A host with capsules, and clients of them.
+
+use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation, EntryWrite, Role};
+use capdeck_test::HttpClient;
+use serde_json::{Value, json};
+
+use crate::served::{Served, Setting};
+
+pub(super) struct Stage {
+    pub(super) served: Served,
+}
+
+pub(super) struct Token {
+    pub(super) share: String,
+    pub(super) secret: String,
+}
+
+impl Stage {
+    pub(super) fn with(capsules: &[&str]) -> Self {
+        Self::of(Setting::new(), capsules)
+    }
+
+    pub(super) fn of(setting: Setting, capsules: &[&str]) -> Self {
+        let stage = Self { served: setting.serve() };
+        for name in capsules {
+            let description = Some(format!("what {name} is about"));
+            let name = (*name).to_owned();
+            let create = CapsuleOperation::CreateCapsule { name, description, visibility: None };
+            stage.ask(None, create).unwrap();
+        }
+        stage
+    }
+
+    /// Asks as the owner of the machine.
+    pub(super) fn ask(
+        &self,
+        capsule: Option<&str>,
+        operation: CapsuleOperation,
+    ) -> Result<Value, CapsuleFailure> {
+        let desk = self.served.host.capsules().unwrap();
+        let caller = CapsuleCaller::local(Author::client("owner"));
+        self.served.wait(desk.ask(caller.request(capsule, operation)))
+    }
+
+    pub(super) fn write(&self, capsule: &str, uri: &str, body: &str) {
+        let (uri, content) = (uri.to_owned(), Some(body.to_owned()));
+        let write = EntryWrite { uri, content, ..EntryWrite::default() };
+        self.ask(Some(capsule), CapsuleOperation::Write(write)).unwrap();
+    }
+
+    pub(super) fn share(&self, capsule: &str, role: Role, allow: &[&str], deny: &[&str]) -> Token {
+        let texts = |prefixes: &[&str]| prefixes.iter().map(|text| (*text).to_owned()).collect();
+        let add = CapsuleOperation::AddShare {
+            name: "guest".to_owned(),
+            role,
+            uri_prefixes: texts(allow),
+            denied_prefixes: texts(deny),
+            expires_at: None,
+        };
+        let share = self.ask(Some(capsule), add).unwrap();
+        let text = |key: &str| share[key].as_str().unwrap().to_owned();
+        Token { share: text("id"), secret: text("token") }
+    }
+
+    pub(super) fn revoke(&self, token: &Token) {
+        self.ask(None, CapsuleOperation::RevokeShare { id: token.share.clone() }).unwrap();
+    }
+
+    /// A client of the machine's owner.
+    pub(super) fn client(&self, path: &str) -> HttpClient {
+        let mut client = self.served.client(path);
+        client.initialize();
+        client
+    }
+
+    /// A client that has not said hello yet.
+    pub(super) fn stranger(&self, path: &str, token: &Token) -> HttpClient {
+        let mut client = self.served.client(path);
+        client.headers.push(("Authorization".to_owned(), format!("Bearer {}", token.secret)));
+        client
+    }
+
+    /// A client with the token of a share.
+    pub(super) fn guest(&self, path: &str, token: &Token) -> HttpClient {
+        let mut client = self.stranger(path, token);
+        client.initialize();
+        client
+    }
+
+    /// The lines of a capsule's audit, oldest first.
+    pub(super) fn audit(&self, capsule: &str) -> Vec<Value> {
+        let tail = CapsuleOperation::AuditTail { limit: 100 };
+        self.ask(Some(capsule), tail).unwrap()["lines"].as_array().unwrap().clone()
+    }
+}
+
+/// The result of a tool call, good or bad.
+pub(super) fn call(client: &mut HttpClient, tool: &str, arguments: Value) -> Value {
+    let answer = client.request("tools/call", json!({"name": tool, "arguments": arguments}));
+    assert!(answer["result"].is_object(), "{answer}");
+    answer["result"].clone()
+}
+
+/// The facts of a tool call that must work.
+pub(super) fn facts(client: &mut HttpClient, tool: &str, arguments: Value) -> Value {
+    let result = call(client, tool, arguments);
+    assert_ne!(result["isError"], true, "{result}");
+    result["structuredContent"].clone()
+}
+
+/// The error of a tool call that must fail.
+pub(super) fn error(client: &mut HttpClient, tool: &str, arguments: Value) -> Value {
+    let result = call(client, tool, arguments);
+    assert_eq!(result["isError"], true, "{result}");
+    result["structuredContent"]["error"].clone()
+}
+
+/// One member of each item of a list.
+pub(super) fn each(list: &Value, key: &str) -> Vec<String> {
+    let items = list.as_array().unwrap_or_else(|| panic!("no list: {list}"));
+    items.iter().map(|item| item[key].as_str().unwrap().to_owned()).collect()
+}
