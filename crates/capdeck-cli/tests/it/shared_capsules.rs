@@ -49,7 +49,7 @@ fn write(agent: &mut StdioClient, uri: &str, content: &str) -> Value {
 
 fn body(agent: &mut StdioClient, uri: &str) -> String {
     let read = call(agent, "capsol_read", json!({ "uri": uri }));
-    read["structuredContent"]["body"].as_str().unwrap_or_else(|| panic!("{read}")).to_owned()
+    read["structuredContent"]["body"].as_str().unwrap().to_owned()
 }
 
 #[test]
