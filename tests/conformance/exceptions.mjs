@@ -2,7 +2,7 @@
 
 export const exceptions = [
   {
-    runs: ['legacy stdio', 'modern http', 'modern stdio', 'sdk stdio'],
+    runs: ['legacy stdio', 'modern http', 'modern stdio', 'legacy attach', 'modern attach', 'sdk stdio'],
     revision: '2025-11-25',
     scenario: 'server-sse-polling',
     checks: ['server-sse-disconnect-resume'],

@@ -4,7 +4,8 @@ const both = ['2025-11-25', '2026-07-28'];
 
 /**
  * `fixture` is what answers in the end, `era` what it is forced to speak, `transport` how Capdeck reaches it;
- * without a transport there is no Capdeck. Each entry is run once per revision.
+ * without a transport there is no Capdeck. With `attach`, a second Capdeck reaches the first through `capdeck attach` and
+ * speaks that era with it. Each entry is run once per revision.
  */
 export const cells = [
   { label: 'alone', fixture: 'rust', era: 'both', revisions: both },
@@ -12,6 +13,8 @@ export const cells = [
   { label: 'legacy stdio', fixture: 'rust', era: 'legacy', transport: 'stdio', revisions: both },
   { label: 'modern http', fixture: 'rust', era: 'modern', transport: 'http', revisions: both },
   { label: 'modern stdio', fixture: 'rust', era: 'modern', transport: 'stdio', revisions: both },
+  { label: 'legacy attach', fixture: 'rust', era: 'legacy', transport: 'http', attach: 'legacy', revisions: ['2025-11-25'] },
+  { label: 'modern attach', fixture: 'rust', era: 'modern', transport: 'http', attach: 'modern', revisions: both },
   { label: 'sdk alone', fixture: 'typescript', era: 'legacy', revisions: ['2025-11-25'] },
   { label: 'sdk http', fixture: 'typescript', era: 'legacy', transport: 'http', revisions: ['2025-11-25'] },
   { label: 'sdk stdio', fixture: 'typescript', era: 'legacy', transport: 'stdio', revisions: ['2025-11-25'] },

@@ -28,7 +28,7 @@ export function render({ suite, runs }) {
     'The suite calls tools, prompts and resources by fixed names, so a *fixture* offers them. It is run against the fixture',
     'alone, which is made of Capdeck\'s own server half, and then through Capdeck at `/servers/fixture/mcp`, with the fixture',
     'forced to speak only one era. `2025-11-25` is the last legacy revision, `2026-07-28` the modern one; every client era meets',
-    'every server era. *Scored* scenarios are those that a revision requires; the others are extensions and later additions.',
+    'every server era. Through `capdeck attach` there are two hosts on the way, and a bridge between them. *Scored* scenarios are those that a revision requires; the others are extensions and later additions.',
     'A scenario passes when something was checked and nothing failed.',
     '',
     '## Runs',
@@ -61,7 +61,8 @@ function runTable(runs) {
   const rows = cells.flatMap((cell) =>
     cell.revisions.map((revision) => {
       const run = find(runs, cell.label, revision);
-      const way = cell.transport ? ways[cell.transport] : 'alone';
+      const direct = cell.transport ? ways[cell.transport] : 'alone';
+      const way = cell.attach ? 'Capdeck, through `capdeck attach`' : direct;
       return [way, fixtures[cell.fixture], cell.era, revision, `${run.scored.passed}/${run.scored.total}`, run.checks];
     }),
   );

@@ -30,7 +30,16 @@ export function startFixture(name, era) {
 }
 
 /** Capdeck with the fixture behind it. `sandbox` is a new folder for everything it writes. */
-export async function startBehindCapdeck({ fixture, era, transport }, sandbox) {
+export async function startBehindCapdeck({ attach, ...behind }, sandbox) {
+  if (!attach) return startInFront(behind, sandbox);
+  const host = await startInFront(behind, path.join(sandbox, 'host'));
+  const args = ['attach', new URL(host.url).origin, '--only', 'fixture'];
+  const folders = await makeFolders(path.join(sandbox, 'bridge'));
+  const entry = { command: process.env.CAPDECK, args, env: folders, protocolEra: attach };
+  return startCapdeck(entry, path.join(sandbox, 'front'), host.stop);
+}
+
+async function startInFront({ fixture, era, transport }, sandbox) {
   if (transport === 'http') {
     const server = await startFixture(fixture, era);
     return startCapdeck({ transport: 'http', url: server.url }, sandbox, server.stop);
@@ -39,23 +48,27 @@ export async function startBehindCapdeck({ fixture, era, transport }, sandbox) {
   return startCapdeck({ command, args: args('stdio', era), env }, sandbox);
 }
 
-async function startCapdeck(entry, sandbox, stopBehind = async () => {}) {
+/** Folders of its own for a Capdeck, as the environment that leads to them. */
+async function makeFolders(sandbox) {
   const folder = (name) => path.join(sandbox, name);
   for (const name of ['config', 'state', 'cache', 'data', 'home']) {
     await mkdir(folder(name), { recursive: true });
   }
-  const server = { name: 'Conformance fixture', description: 'What the official suite calls', ...entry };
-  const config = { mcpServers: { fixture: server } };
-  await writeFile(path.join(folder('config'), 'config.json'), JSON.stringify(config));
-  const env = {
-    PATH: process.env.PATH,
+  return {
     HOME: folder('home'),
     CAPDECK_CONFIG_DIR: folder('config'),
     CAPDECK_STATE_DIR: folder('state'),
     CAPDECK_CACHE_DIR: folder('cache'),
     CAPDECK_DATA_DIR: folder('data'),
-    NO_COLOR: '1',
   };
+}
+
+async function startCapdeck(entry, sandbox, stopBehind = async () => {}) {
+  const folders = await makeFolders(sandbox);
+  const server = { name: 'Conformance fixture', description: 'What the official suite calls', ...entry };
+  const config = { mcpServers: { fixture: server } };
+  await writeFile(path.join(folders.CAPDECK_CONFIG_DIR, 'config.json'), JSON.stringify(config));
+  const env = { PATH: process.env.PATH, ...folders, NO_COLOR: '1' };
   const args = ['up', '--port', '0', '--json', '--quiet'];
   const host = await startServer(process.env.CAPDECK, args, env);
   const { origin } = new URL(host.url);

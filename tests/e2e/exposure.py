@@ -20,7 +20,8 @@ import tempfile
 from pathlib import Path
 
 from clients import PythonClient
-from downstreams import call, wait_for_line
+from downstreams import call
+from host import Host
 
 MODERN = "2026-07-28"
 
@@ -72,36 +73,23 @@ subagents:
 """
 
 
-class Project:
+class Project(Host):
     """A folder with a capability file, trusted, and folders of its own for the rest."""
 
     def __init__(self, capdeck, root, exposure, node, program):
-        self.capdeck, self.root = capdeck, root
-        for folder in ("config", "state", "cache", "data", "home", "project"):
-            (root / folder).mkdir(parents=True)
+        super().__init__(capdeck, root, "project")
         text = FILE.format(exposure=exposure, node=json.dumps(node), program=json.dumps(str(program)))
-        (root / "project" / "capabilities.yaml").write_text(text)
+        (self.work / "capabilities.yaml").write_text(text)
         # Starting an interpreter takes long on a machine that is busy with other tests.
         options = {"exposureDiscoveryTimeoutMs": 60_000}
         (root / "config" / "config.json").write_text(json.dumps({"options": options}))
         self.command("trust")
 
-    def env(self):
-        return {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.root / "home"),
-            "CAPDECK_CONFIG_DIR": str(self.root / "config"),
-            "CAPDECK_STATE_DIR": str(self.root / "state"),
-            "CAPDECK_CACHE_DIR": str(self.root / "cache"),
-            "CAPDECK_DATA_DIR": str(self.root / "data"),
-            "NO_COLOR": "1",
-        }
-
     def command(self, *words):
         finished = subprocess.run(
             [self.capdeck, *words],
             env=self.env(),
-            cwd=self.root / "project",
+            cwd=self.work,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -112,27 +100,14 @@ class Project:
 
     def stdio(self, view):
         more = ["--view", view] if view else []
-        args = ["--project", str(self.root / "project"), "serve", *more]
+        args = ["--project", str(self.work), "serve", *more]
         return {"command": self.capdeck, "args": args, "env": self.env()}
 
     @contextlib.contextmanager
     def up(self):
         """`capdeck up` on a port of its own; gives a function from a view to a target."""
-        process = subprocess.Popen(
-            [self.capdeck, "up", "--port", "0", "--json"],
-            env=self.env(),
-            cwd=self.root / "project",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        try:
-            base = wait_for_line(process.stdout, re.compile(r"http://127\.0\.0\.1:\d+"))[0]
+        with self.serving() as base:
             yield lambda view=None: {"url": f"{base}/views/{view}/mcp" if view else f"{base}/mcp"}
-        finally:
-            process.terminate()
-            process.wait(timeout=20)
 
 
 class Walk:

@@ -40,6 +40,7 @@ impl Connector {
                 self.prepare(definition, api).map(|ready| crate::graphql::check(&ready))
             }
             Backend::Caplets(set) => self.prepare(definition, set).map(|_ready| Vec::new()),
+            Backend::Capsules => Ok(Vec::new()),
         };
         found.unwrap_or_else(|error| vec![error])
     }

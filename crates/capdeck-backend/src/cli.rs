@@ -133,7 +133,11 @@ impl CliConnection {
         if records.is_done(&key) {
             return Ok(None);
         }
-        let _turn = records.take_turn(&key).await;
+        let turn = records.take_turn(&key).await;
+        if let Err(error) = &turn {
+            // Where nothing can be locked nothing can be kept either, and the tool is still wanted.
+            tracing::warn!(%error, "another process may initialise `{}` at the same time", terms.tool);
+        }
         if records.is_done(&key) {
             return Ok(None);
         }

@@ -152,6 +152,10 @@ impl Connector {
                 ErrorCode::InternalError,
                 format!("`{}` is a set; its members are connected one by one", definition.id),
             )),
+            Backend::Capsules => Err(CallError::new(
+                ErrorCode::InternalError,
+                format!("`{}` is answered by the host itself", definition.id),
+            )),
         }
     }
 

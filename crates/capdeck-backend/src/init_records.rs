@@ -1,17 +1,34 @@
 //! Which tools of which projects were prepared by their `init`, on disk.
 
-use std::{collections::HashMap, fs, io, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashMap,
+    fs::{self, File, TryLockError},
+    io,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use capdeck_catalog::sha256_hex;
 use parking_lot::Mutex;
 use serde_json::json;
 
+/// How long to wait before looking again whether another process is done.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// One small file per prepared tool. A changed `init` is another one and runs again.
 #[derive(Debug)]
 pub(crate) struct InitRecords {
     folder: PathBuf,
-    /// One preparation at a time for each tool.
+    /// One preparation at a time for each tool in this process; a lock file holds the others back.
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// The right to prepare a tool, until it is dropped or the process ends in whatever way.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    _in_process: tokio::sync::OwnedMutexGuard<()>,
+    _among_processes: File,
 }
 
 /// What was prepared: the project, the tool and the command, so that a change of either counts.
@@ -27,10 +44,21 @@ impl InitRecords {
         Self { folder, turns: Mutex::default() }
     }
 
-    /// Waits until nobody else in this process prepares the same tool.
-    pub(crate) async fn take_turn(&self, key: &InitKey) -> tokio::sync::OwnedMutexGuard<()> {
+    /// Waits until nobody else prepares the same tool, in this process or another one.
+    pub(crate) async fn take_turn(&self, key: &InitKey) -> io::Result<Turn> {
         let turn = Arc::clone(self.turns.lock().entry(key.name()).or_default());
-        turn.lock_owned().await
+        let in_process = turn.lock_owned().await;
+        fs::create_dir_all(&self.folder)?;
+        let path = self.folder.join(format!("{}.lock", key.name()));
+        let file = File::options().create(true).truncate(false).write(true).open(path)?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Turn { _in_process: in_process, _among_processes: file }),
+                // A blocking wait could not be given up when the caller cancels.
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
     }
 
     pub(crate) fn is_done(&self, key: &InitKey) -> bool {

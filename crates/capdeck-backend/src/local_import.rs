@@ -62,6 +62,7 @@ fn without_credentials(backend: &Backend) -> Option<(PathBuf, Backend)> {
         | Backend::Http(_)
         | Backend::Cli(_)
         | Backend::Cmp(_)
-        | Backend::Caplets(_) => None,
+        | Backend::Caplets(_)
+        | Backend::Capsules => None,
     }
 }

@@ -24,6 +24,7 @@ pub fn static_discovery(definition: &Definition) -> Option<Discovery> {
         | Backend::OpenApi(_)
         | Backend::GoogleDiscovery(_)
         | Backend::GraphQl(_)
-        | Backend::Caplets(_) => None,
+        | Backend::Caplets(_)
+        | Backend::Capsules => None,
     }
 }

@@ -2,6 +2,7 @@
 //! results that pass through a program.
 
 mod format;
+mod task_formats;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -9,6 +10,8 @@ use async_trait::async_trait;
 use capdeck_catalog::{Discovery, RawObject, ServerFacts, choose, with_defaults};
 use capdeck_definition::{Definition, McpServer, Tailoring, capa::command_line};
 use serde_json::{json, value::RawValue};
+
+use task_formats::TaskFormats;
 
 use crate::{
     CallContext, CallError, ConnectOptions, Connection, ErrorCode, ToolCall,
@@ -43,6 +46,7 @@ pub(crate) async fn connect(
         folder: definition.base_dir.clone(),
         log_name: definition.id.clone(),
         surroundings,
+        task_formats: TaskFormats::default(),
     }))
 }
 
@@ -79,6 +83,8 @@ struct TailoredConnection {
     folder: PathBuf,
     log_name: capdeck_definition::CapabilityId,
     surroundings: Arc<Surroundings>,
+    /// What the results of tasks pass through when they are fetched.
+    task_formats: TaskFormats,
 }
 
 #[async_trait]
@@ -105,7 +111,10 @@ impl Connection for TailoredConnection {
             ToolCall { name: remote, arguments: merged.as_deref().or(call.arguments), ..call };
         let result = self.inner.call_tool(inner, context).await?;
         match chosen.and_then(|tool| tool.formatter.as_ref()) {
-            Some(formatter) if !unformatted => Ok(self.format(formatter, result, context).await),
+            Some(formatter) if !unformatted => {
+                self.task_formats.note(&result, formatter);
+                Ok(self.format(formatter, result, context).await)
+            }
             _ => Ok(result),
         }
     }
@@ -117,7 +126,12 @@ impl Connection for TailoredConnection {
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         if method != "tools/list" {
-            return self.inner.request(method, params, context).await;
+            let formatter = self.task_formats.of(method, params.as_ref());
+            let result = self.inner.request(method, params, context).await?;
+            return match formatter {
+                Some(formatter) => self.format_task(method, &formatter, result, context).await,
+                None => Ok(result),
+            };
         }
         // The choice is made among all pages at once, so the answer has one.
         let discovery = self.discover(context).await?;

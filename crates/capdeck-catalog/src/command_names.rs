@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use capdeck_definition::Layer;
+
 use crate::{Capability, Catalog, Tool, nearest::nearest};
 
 /// The words under which usable capabilities and their tools are found.
 #[derive(Debug)]
 pub struct CommandNames<'a> {
     groups: Vec<(String, &'a Arc<Capability>)>,
+    ungrouped: Option<&'a Arc<Capability>>,
 }
 
 /// Why a word names nothing, or too much.
@@ -24,12 +27,33 @@ impl<'a> CommandNames<'a> {
     pub fn of(catalog: &'a Catalog) -> Self {
         let usable = catalog.capabilities().filter(|capability| capability.is_usable());
         let groups = usable.map(|one| (command_word(one.definition.id.as_str()), one)).collect();
-        Self { groups }
+        let ungrouped = catalog.parts().ungrouped.as_ref();
+        let ungrouped = ungrouped.and_then(|id| catalog.get(id.as_str())).filter(|one| {
+            // Another file may have a capability of the same id.
+            one.definition.source.layer == Layer::ProjectCapabilityFile && one.is_usable()
+        });
+        Self { groups, ungrouped }
+    }
+
+    /// The capability whose tools are words by themselves: commands of the capability file that are in no group.
+    pub fn ungrouped(&self) -> Option<&'a Arc<Capability>> {
+        self.ungrouped
     }
 
     /// Every group with its word, by id.
     pub fn groups(&self) -> impl Iterator<Item = (&str, &'a Arc<Capability>)> {
-        self.groups.iter().map(|(word, capability)| (word.as_str(), *capability))
+        let is_group = |one: &&Arc<Capability>| {
+            self.ungrouped.is_none_or(|ungrouped| !Arc::ptr_eq(ungrouped, one))
+        };
+        let groups = self.groups.iter().map(|(word, capability)| (word.as_str(), *capability));
+        groups.filter(move |(_, one)| is_group(one))
+    }
+
+    /// The tools that are words by themselves, but for those whose word a group has.
+    pub fn ungrouped_tools(&self) -> Vec<Arc<Tool>> {
+        let known = self.ungrouped.and_then(|one| one.discovery.as_ref());
+        let tools = known.iter().flat_map(|known| &known.tools);
+        tools.filter(|tool| self.group(&command_word(tool.name())).is_err()).cloned().collect()
     }
 
     /// The group that a word names: by the capability's own id, or by the id written as a word.
@@ -50,10 +74,14 @@ impl<'a> CommandNames<'a> {
                     .map(|(_, capability)| capability.definition.id.to_string())
                     .collect(),
             }),
-            (None, _) => Err(Unfound::Unknown {
-                nearest: nearest(word, self.groups.iter().map(|(known, _)| known.as_str()))
-                    .map(str::to_owned),
-            }),
+            (None, _) => {
+                let known = self.ungrouped.and_then(|one| one.discovery.as_ref());
+                let tools = known.iter().flat_map(|known| &known.tools);
+                let tools: Vec<String> = tools.map(|tool| command_word(tool.name())).collect();
+                let groups = self.groups.iter().map(|(known, _)| known.as_str());
+                let near = nearest(word, groups.chain(tools.iter().map(String::as_str)));
+                Err(Unfound::Unknown { nearest: near.map(str::to_owned) })
+            }
         }
     }
 }

@@ -53,6 +53,6 @@ pub use problems::import_problems;
 pub use ruling::{Because, CONFIRM, Clearance, Ruling, Subject};
 pub use screen::screen;
 pub use search::{BadCursor, SearchHit, SearchPage, SearchRequest};
-pub use selection::{Pick, Selection};
+pub use selection::{Pick, PickedTool, Selection};
 pub use signature::{brief_signature, signature};
 pub use tokens::estimate_tokens;

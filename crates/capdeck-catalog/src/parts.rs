@@ -3,11 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use capdeck_definition::{
-    CapabilityFile, CapabilityId, DeckConfig, Glob, ViewConfig,
+    CapabilityFile, CapabilityId, DeckConfig, Glob, Layer, Tailoring, ToolChoice, ViewConfig,
     capa::{Skill, Tool, without_at},
 };
 
-use crate::{Pick, Selection};
+use crate::{Capability, Pick, Selection};
 
 /// Which part of the catalog somebody is given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -25,6 +25,8 @@ pub enum Part {
 pub struct Parts {
     pub skills: Vec<SkillTools>,
     pub views: BTreeMap<String, NamedView>,
+    /// The capability that holds the commands of the capability file that are in no group.
+    pub ungrouped: Option<CapabilityId>,
     /// Tools that are declared for a person's shell and for nobody else.
     pub shelved: Selection,
 }
@@ -61,6 +63,7 @@ impl Parts {
         let selection = |references: &[String]| -> Selection {
             references.iter().filter_map(|reference| pick(file, reference)).collect()
         };
+        self.ungrouped = file.ids.groups.get(&None).cloned();
         let skills = file.skills.iter();
         let tools_of =
             |skill: &Skill| SkillTools { id: skill.id.clone(), tools: selection(&skill.requires) };
@@ -83,6 +86,21 @@ impl Parts {
         let declared = file.tools.iter().filter_map(|tool| Some((file.capability_of(tool)?, tool)));
         let unused = declared.filter(|declared| !is_required(declared));
         self.shelved = unused.map(|(id, tool)| Pick::tool(id.as_str(), &tool.id)).collect();
+    }
+
+    /// True when a tool is kept from agents because no skill of the capability file requires it.
+    pub fn is_shelved(&self, capability: &Capability, ids: &[&str], tool: &str) -> bool {
+        Self::may_shelve(capability) && self.shelved.has(ids, tool)
+    }
+
+    /// A capability of the same id from another file is none that the capability file chose tools of, unless it is a server
+    /// that a plugin brought.
+    pub(crate) fn may_shelve(capability: &Capability) -> bool {
+        let definition = &capability.definition;
+        let is_chosen =
+            |tailoring: &Arc<Tailoring>| matches!(tailoring.tools, ToolChoice::Chosen(_));
+        definition.source.layer == Layer::ProjectCapabilityFile
+            || definition.tailoring.as_ref().is_some_and(is_chosen)
     }
 
     /// True when this part may lack something.
@@ -110,7 +128,7 @@ impl Parts {
 /// What a reference of a capability file chooses: one tool, or a whole server.
 fn pick(file: &CapabilityFile, reference: &str) -> Option<Pick> {
     if let Some((id, tool)) = file.locate(reference) {
-        return Some(Pick::tool(id.as_str(), &tool));
+        return Some(Pick::spoken(id.as_str(), &tool));
     }
     let id = file.ids.servers.get(without_at(reference))?;
     Some(Pick { capability: Glob::new(id.as_str()), tool: None })

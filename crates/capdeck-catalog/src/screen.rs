@@ -125,7 +125,8 @@ impl<'a> Screen<'a> {
         // A set has nothing but its members, which are shown or gone by themselves.
         let tools_only = !is_set && self.has_tools_only(&ids);
         let may_deny = self.clearance.may_deny_some_of(policy, &ids);
-        let may_shelve = self.shelved.is_some_and(|shelved| shelved.has_some_of(&ids));
+        let shelved = self.shelved.filter(|_| Parts::may_shelve(capability));
+        let may_shelve = shelved.is_some_and(|shelved| shelved.has_some_of(&ids));
         if !may_deny && !may_shelve && !tools_only && !is_set && capability.held.is_empty() {
             return Arc::clone(capability);
         }
@@ -139,7 +140,7 @@ impl<'a> Screen<'a> {
             let has_gone = || is_set && gone.contains(member().as_str());
             let is_chosen =
                 !tools_only || self.chosen.as_ref().is_none_or(|chosen| chosen.has(&ids, name));
-            let is_shelved = self.shelved.is_some_and(|shelved| shelved.has(&ids, name));
+            let is_shelved = shelved.is_some_and(|shelved| shelved.has(&ids, name));
             is_chosen && !(is_shelved || is_held || is_denied() || has_gone())
         };
         let shown = |known: &Arc<Discovery>| {

@@ -1,6 +1,6 @@
 //! A choice of tools, written down before anybody knows which tools there are.
 
-use capdeck_definition::Glob;
+use capdeck_definition::{Glob, capa::same_tool_name};
 
 /// Capabilities and tools by name. What it chooses is told against a catalog.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,7 +11,16 @@ pub struct Selection(Vec<Pick>);
 pub struct Pick {
     pub capability: Glob,
     /// `None` chooses the whole capability, with its resources and prompts.
-    pub tool: Option<Glob>,
+    pub tool: Option<PickedTool>,
+}
+
+/// How a tool is named by a choice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PickedTool {
+    /// By a pattern of its own name.
+    Pattern(Glob),
+    /// As capability files do: `_` stands for what some clients cannot send.
+    Spoken(String),
 }
 
 impl Selection {
@@ -41,7 +50,7 @@ impl Selection {
 
     /// True when this tool of a capability is chosen.
     pub fn has(&self, ids: &[&str], tool: &str) -> bool {
-        self.about(ids).any(|pick| pick.tool.as_ref().is_none_or(|name| name.matches(tool)))
+        self.about(ids).any(|pick| pick.tool.as_ref().is_none_or(|name| name.is(tool)))
     }
 
     fn about<'a>(&'a self, ids: &'a [&'a str]) -> impl Iterator<Item = &'a Pick> {
@@ -66,7 +75,23 @@ impl Pick {
 
     /// One tool of a capability.
     pub fn tool(capability: &str, tool: &str) -> Self {
-        Self { capability: Glob::new(capability), tool: Some(Glob::new(tool)) }
+        let tool = PickedTool::Pattern(Glob::new(tool));
+        Self { capability: Glob::new(capability), tool: Some(tool) }
+    }
+
+    /// One tool of a capability, as a capability file refers to it.
+    pub fn spoken(capability: &str, tool: &str) -> Self {
+        let tool = PickedTool::Spoken(tool.to_owned());
+        Self { capability: Glob::new(capability), tool: Some(tool) }
+    }
+}
+
+impl PickedTool {
+    fn is(&self, tool: &str) -> bool {
+        match self {
+            Self::Pattern(pattern) => pattern.matches(tool),
+            Self::Spoken(name) => same_tool_name(name, tool),
+        }
     }
 }
 
@@ -92,5 +117,9 @@ mod tests {
         assert!(chosen.has_all_of(&["notes"]) && !chosen.has_all_of(&["github"]));
         assert!(chosen.has_some_of(&["github"]) && !chosen.has_some_of(&["other"]));
         assert!(!Selection::default().has_some_of(&["notes"]));
+        let spoken: Selection = [Pick::spoken("files", "get_info")].into_iter().collect();
+        assert!(spoken.has(&["files"], "get/info") && !spoken.has(&["files"], "get-info"));
+        let pattern: Selection = [Pick::tool("files", "get_info")].into_iter().collect();
+        assert!(!pattern.has(&["files"], "get/info"));
     }
 }

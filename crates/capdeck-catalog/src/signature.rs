@@ -2,7 +2,7 @@
 
 mod brief;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use brief::brief_signature;
 
@@ -81,19 +81,11 @@ fn named(root: &Value, schema: &Value, name: &str, depth: usize) -> String {
         },
         "object" => match object(schema, "properties") {
             Some(properties) if depth < DEEPEST && !properties.is_empty() => {
-                let required = schema.get("required").and_then(Value::as_array);
-                let is_settable =
-                    |schema: &Value| schema.get("readOnly") != Some(&Value::Bool(true));
-                let settable = properties.iter().filter(|(_, schema)| is_settable(schema));
-                let members = settable.clone().map(|(member, schema)| {
-                    let given =
-                        required.is_some_and(|names| names.iter().any(|name| name == member));
-                    let mark = if given { "" } else { "?" };
+                let members = members(schema, properties, |member, is_required, schema| {
+                    let mark = if is_required { "" } else { "?" };
                     format!("{}{mark}: {}", key(member), kind(root, schema, depth + 1))
                 });
-                let shown: Vec<String> = members.take(MOST_ARGUMENTS).collect();
-                let more = if settable.count() > shown.len() { "; …" } else { "" };
-                format!("{{ {}{more} }}", shown.join("; "))
+                format!("{{ {} }}", members.join("; "))
             }
             _ => "object".to_owned(),
         },
@@ -102,6 +94,12 @@ fn named(root: &Value, schema: &Value, name: &str, depth: usize) -> String {
 }
 
 fn union(options: impl Iterator<Item = String>) -> String {
+    let shown = alternatives(options);
+    if shown.is_empty() { "never".to_owned() } else { shown.join(" | ") }
+}
+
+/// Each alternative once, and not too many of them.
+fn alternatives(options: impl Iterator<Item = String>) -> Vec<String> {
     let mut shown: Vec<String> = Vec::new();
     for option in options {
         if shown.contains(&option) {
@@ -113,7 +111,26 @@ fn union(options: impl Iterator<Item = String>) -> String {
         }
         shown.push(option);
     }
-    if shown.is_empty() { "never".to_owned() } else { shown.join(" | ") }
+    shown
+}
+
+/// The members of an object that a caller can set, each written by its name, whether it must be given, and its schema.
+fn members(
+    schema: &Value,
+    properties: &Map<String, Value>,
+    write: impl Fn(&str, bool, &Value) -> String,
+) -> Vec<String> {
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required =
+        |name: &str| required.is_some_and(|names| names.iter().any(|one| one == name));
+    let is_settable = |schema: &Value| schema.get("readOnly") != Some(&Value::Bool(true));
+    let settable = properties.iter().filter(|(_, schema)| is_settable(schema));
+    let written = settable.clone().map(|(name, schema)| write(name, is_required(name), schema));
+    let mut shown: Vec<String> = written.take(MOST_ARGUMENTS).collect();
+    if settable.count() > shown.len() {
+        shown.push("…".to_owned());
+    }
+    shown
 }
 
 /// A name as it may stand in TypeScript: bare when it is an identifier, else quoted.

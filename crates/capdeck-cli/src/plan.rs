@@ -23,6 +23,7 @@ pub(crate) fn plan(definition: &Definition) -> Vec<String> {
             .flatten()
             .map(|path| format!("reads definitions from {}", one_line(path)))
             .collect(),
+        Backend::Capsules => vec!["reads and writes your capsules".to_owned()],
     };
     lines.extend(definition.tailoring.iter().flat_map(|tailoring| tailored(tailoring)));
     if let Some(setup) = &definition.setup {

@@ -32,6 +32,9 @@ pub enum Backend {
     Cli(CliTools),
     Cmp(CmpTool),
     Caplets(CapletSet),
+    /// The capsules of this machine. No file declares them; the host does while there are any.
+    #[serde(skip_deserializing)]
+    Capsules,
 }
 
 /// The name of a backend kind, as shown in listings.
@@ -48,6 +51,7 @@ pub enum BackendKind {
     Cli,
     Cmp,
     Caplets,
+    Capsules,
 }
 
 impl Backend {
@@ -62,6 +66,7 @@ impl Backend {
             Self::Cli(_) => BackendKind::Cli,
             Self::Cmp(_) => BackendKind::Cmp,
             Self::Caplets(_) => BackendKind::Caplets,
+            Self::Capsules => BackendKind::Capsules,
         }
     }
 }
@@ -78,6 +83,7 @@ impl BackendKind {
             Self::Cli => "cli",
             Self::Cmp => "cmp",
             Self::Caplets => "caplets",
+            Self::Capsules => "capsules",
         }
     }
 }

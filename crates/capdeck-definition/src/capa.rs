@@ -12,6 +12,7 @@ mod hook;
 mod ids;
 mod options;
 mod plugin;
+mod plugin_servers;
 mod prune;
 mod read;
 mod references;
@@ -49,7 +50,7 @@ pub use text_source::TextSource;
 pub use tool::{
     ArgumentKind, CommandArgument, CommandSpec, CommandTool, Formatter, McpTool, Tool, ToolKind,
 };
-pub use tool_name::{find_tool, same_tool_name, without_at};
+pub use tool_name::{find_tool, plain_tool_name, same_tool_name, without_at};
 
 use crate::{Diagnostic, diagnostic::Findings, draft::Origin, parsed::Parsed};
 

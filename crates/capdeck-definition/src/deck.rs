@@ -257,7 +257,11 @@ impl Assembly {
     }
 
     fn define(&mut self, placed: Placed, scope: &Scope) {
-        let definition = Arc::new(placed.definition);
+        let file = self.deck.capability_file.as_ref().filter(|_| scope.member_of.is_none());
+        let definition = Arc::new(match file {
+            Some(file) => file.tailor(placed.definition),
+            None => placed.definition,
+        });
         let set = match &definition.backend {
             Backend::Caplets(set) if !definition.disabled => set,
             _ => {

@@ -6,8 +6,8 @@ use std::{
 };
 
 use crate::{
-    Backend, CapabilityId, Definition, Hints, Quarantined, Runtime, Setup, Source, SourceFile,
-    Tailoring,
+    Backend, CapabilityId, Definition, Hints, McpServer, Quarantined, Runtime, Setup, Source,
+    SourceFile, Tailoring, ToolChoice,
     diagnostic::{Diagnostic, Findings, Place},
     fingerprint::{Behaviour, fingerprint},
     shape::{BlockFields, ChildFields, EntryFields, Presentation, ProjectBinding},
@@ -144,6 +144,7 @@ impl<'a> Origin<'a> {
         let Draft { id, parent, shared, icon, backend, tailoring } = draft;
         let project_bound = shared.project_binding.is_some_and(|binding| binding.required);
         let runtime = shared.runtime.unwrap_or_default();
+        let tailoring = tailoring.or_else(|| filtered(&backend));
         let presentation = shared.presentation;
         let fingerprint = fingerprint(Behaviour {
             id: &id,
@@ -176,6 +177,13 @@ impl<'a> Origin<'a> {
             id,
         }
     }
+}
+
+/// What a server's own block says about its tools.
+fn filtered(backend: &Backend) -> Option<Arc<Tailoring>> {
+    let Backend::Mcp(McpServer { tools: Some(filter), .. }) = backend else { return None };
+    let tools = ToolChoice::Policy(filter.to_expose());
+    Some(Arc::new(Tailoring { tools, ..Tailoring::default() }))
 }
 
 /// What is wrong with an id, its length or its letters.

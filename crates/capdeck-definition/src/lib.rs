@@ -59,7 +59,7 @@ pub use backend::graphql::{
     GraphQlEndpoint, GraphQlOperation, GraphQlQueryRights, GraphQlQueryTool,
 };
 pub use backend::http::{HttpAction, HttpApi, HttpMethod};
-pub use backend::mcp::{McpServer, McpTransport, ProtocolEra};
+pub use backend::mcp::{McpServer, McpTransport, ProtocolEra, ToolFilter};
 pub use backend::openapi::OpenApiEndpoint;
 pub use backend::outgoing::{HttpBlock, Network, Outgoing, RateLimit, RatePeriod};
 pub use backend::set::CapletSet;

@@ -65,8 +65,8 @@ pub(crate) fn check_backend(
         Backend::GraphQl(api) => graphql::check(api, declaration, findings),
         Backend::Http(api) => http::check(api, declaration, findings),
         Backend::Cli(tools) => cli::check(tools, declaration, findings),
-        // Checked as a whole where its files are read.
-        Backend::Cmp(_) => {}
+        // Checked as a whole where its files are read, or in no file at all.
+        Backend::Cmp(_) | Backend::Capsules => {}
         Backend::Caplets(set) => set::check(set, declaration, findings),
     }
 }

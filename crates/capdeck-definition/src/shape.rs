@@ -130,7 +130,7 @@ impl Backend {
             Self::GoogleDiscovery(api) => api.auth = inherited.clone(),
             Self::GraphQl(api) => api.auth = inherited.clone(),
             Self::Http(api) => api.auth = inherited.clone(),
-            Self::Cli(_) | Self::Cmp(_) | Self::Caplets(_) => {}
+            Self::Cli(_) | Self::Cmp(_) | Self::Caplets(_) | Self::Capsules => {}
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
+    /// What the host itself has.
+    BuiltIn,
     /// The deck built into the binary, used only when nothing else is configured.
     Starter,
     /// Tools in CMP's form, found where that format keeps them.

@@ -197,6 +197,9 @@ impl Session {
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
+        if let Backend::Capsules = capability.definition.backend {
+            return self.call_capsules(request, context).await;
+        }
         let (questions, context) = Questions::watch(context, self.connections.audience());
         let lease = self.lease(capability, &context).await?;
         let call = ToolCall {

@@ -3,20 +3,23 @@
 //! [`CapsuleDesk`] is the one way to them. [`LocalDesk`] answers from the data folder, which one process has at a time;
 //! the others ask that process, where a [`LocalDesk`] answers too, so that no two ways can differ.
 
+pub(crate) mod capability;
 mod changes;
+mod entry_search;
 mod failure;
 mod local;
 mod operation;
 mod request;
 mod tools;
 
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
 use async_trait::async_trait;
 use serde_json::Value;
 
 pub use self::{
     changes::{CapsuleChange, CapsuleChanges},
+    entry_search::EntryHit,
     failure::CapsuleFailure,
     local::LocalDesk,
     operation::{
@@ -32,6 +35,9 @@ pub use self::{
 pub trait CapsuleDesk: fmt::Debug + Send + Sync {
     /// False when there is certainly no capsule. Costs one look at the disk and opens nothing.
     fn may_have_capsules(&self) -> bool;
+
+    /// The file that is written whenever there are other capsules, where there is one to watch.
+    fn list_file(&self) -> Option<PathBuf>;
 
     /// Does one operation for one caller. The answer is the operation's JSON.
     async fn ask(&self, request: CapsuleRequest) -> Result<Value, CapsuleFailure>;

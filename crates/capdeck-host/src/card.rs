@@ -82,6 +82,7 @@ fn backend_facts(definition: &Definition) -> Value {
             },
             "toolCacheTtlMs": set.tool_cache_ttl_ms,
         }),
+        Backend::Capsules => json!({}),
     };
     if let (Some(facts), Value::Object(more)) = (facts.as_object_mut(), more) {
         facts.extend(more);

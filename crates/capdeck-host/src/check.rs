@@ -38,7 +38,11 @@ impl Session {
         }
         let is_declared = matches!(
             definition.backend,
-            Backend::Http(_) | Backend::Cli(_) | Backend::Cmp(_) | Backend::Caplets(_)
+            Backend::Http(_)
+                | Backend::Cli(_)
+                | Backend::Cmp(_)
+                | Backend::Caplets(_)
+                | Backend::Capsules
         );
         if is_declared && let Some(declared) = &capability.discovery {
             return Ok(declared.clone());

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use async_trait::async_trait;
 use capdeck_backend::{CallError, Caller as _, Listener, NoCaller};
 use capdeck_catalog::RawObject;
-use capdeck_definition::{Backend, Definition};
+use capdeck_definition::{Backend, Definition, Layer};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
@@ -69,11 +69,14 @@ impl Connections {
         self.own.as_ref()
     }
 
-    /// True when the session reaches this server through a connection that others use too.
+    /// True when the session reaches this server through a connection that others use too. An attached host is modern and
+    /// not shared all the same: the servers behind it may keep their clients apart, so all that one client asks and hears
+    /// has to come from one and the same sender.
     pub(crate) fn shares(&self, host: &Host, definition: &Definition) -> bool {
+        let is_attached = definition.source.layer == Layer::Remote;
         self.own.is_none()
             || !matches!(definition.backend, Backend::Mcp(_))
-            || host.0.eras.is_modern(definition) == Some(true)
+            || host.0.eras.is_modern(definition) == Some(true) && !is_attached
     }
 
     /// The live connection of this definition, opened now if need be.
@@ -208,6 +211,9 @@ impl Listener for ServerListener {
             self.relist(host.clone());
         }
         match &self.reach {
+            _ if method == EXTENSION_NOTICE => {
+                host.extension_task_changed(&self.definition.id, params.unwrap_or_default());
+            }
             Reach::One { session, .. }
                 if method == CORE_NOTICE
                     && params.as_ref().is_some_and(|params| {
@@ -218,9 +224,6 @@ impl Listener for ServerListener {
                 if method == CORE_NOTICE && *form != TaskForm::Core => {}
             Reach::One { client, notices: Notices::PassOn(_), .. } => {
                 client.notified(method, params);
-            }
-            Reach::Everyone if method == EXTENSION_NOTICE => {
-                host.extension_task_changed(&self.definition.id, params.unwrap_or_default());
             }
             Reach::One { session, .. } if method == RESOURCE_UPDATED => {
                 self.announce(&host, Some(session.clone()), method, params);

@@ -19,10 +19,10 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     ApprovalStore, CapsuleDesk, Continuity, HostEvent, HostSettings, LastFailure, Principal, Scope,
     Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
-    artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, code_mode::CodeMode,
-    discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras, failures::Failures,
-    flow::FlowGuards, journal::Journal, observed_shapes::ObservedShapes, pins::PinStore,
-    pool::ConnectionPool, subscriptions::Subscriptions, tasks::Tasks, usage::Usage,
+    artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, capsules::capability,
+    code_mode::CodeMode, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
+    failures::Failures, flow::FlowGuards, journal::Journal, observed_shapes::ObservedShapes,
+    pins::PinStore, pool::ConnectionPool, subscriptions::Subscriptions, tasks::Tasks, usage::Usage,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -387,7 +387,15 @@ impl Host {
     }
 }
 
+/// The deck of all files, above what the host itself has.
 fn read_deck(settings: &HostSettings) -> Deck {
+    let mut deck = read_files(settings);
+    let own = capability::definition(settings.capsules.as_ref());
+    deck.definitions.splice(0..0, own);
+    deck
+}
+
+fn read_files(settings: &HostSettings) -> Deck {
     let deck = Deck::open(&settings.user_roots, settings.project.as_ref());
     if deck.definitions.is_empty() && deck.quarantined.is_empty() {
         let mut starter = Deck::from_sources(settings.starter.clone());

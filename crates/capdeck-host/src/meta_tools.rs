@@ -8,7 +8,11 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    Scope, Session, ToolRequest, View, discover::Hurry, on_demand::correctable, raw,
+    EntryHit, Scope, Session, ToolRequest, View,
+    capsules::{CapsuleTool, capability::CAPSULES},
+    discover::Hurry,
+    on_demand::correctable,
+    raw,
     view::SpokenName,
 };
 
@@ -51,6 +55,8 @@ pub struct SearchAnswer {
     pub hits: Vec<SearchHit>,
     pub next_cursor: Option<String>,
     pub total: usize,
+    /// Entries of capsules that fit, with the first page.
+    pub entries: Vec<EntryHit>,
     /// Capabilities whose tools are not known, each with the reason.
     pub unavailable: Vec<(String, CallError)>,
 }
@@ -103,12 +109,17 @@ impl Session {
                 CallError::new(ErrorCode::RequestInvalid, error.to_string())
                     .hint("start without a cursor")
             })?;
+        let entries = match cursor.is_none() && self.searches_entries(within, allowed) {
+            true => self.search_entries(query).await,
+            false => Vec::new(),
+        };
         let unavailable =
             unavailable.into_iter().map(|(id, error)| (id.to_string(), error)).collect();
         Ok(SearchAnswer {
             hits: page.hits,
             next_cursor: page.next_cursor,
             total: page.total,
+            entries,
             unavailable,
         })
     }
@@ -152,6 +163,17 @@ impl Session {
             text.push_str("no tool matches; try other words for what it should do\n");
         }
         let mut result = json!({ "items": items, "total": answer.total });
+        if !answer.entries.is_empty() {
+            let reader = view.name_of(CAPSULES, CapsuleTool::Read.name());
+            text.push_str(&format!("in capsules, read with `{reader}`:\n"));
+            let facts = answer.entries.iter().map(|hit| {
+                text.push_str(&hit.line());
+                let mut facts = hit.facts();
+                facts["read"] = json!({ "name": reader, "data": hit.arguments() });
+                facts
+            });
+            result["entries"] = facts.collect();
+        }
         if let Some(cursor) = answer.next_cursor {
             text.push_str(&format!("more with cursor `{cursor}`\n"));
             result["nextCursor"] = json!(cursor);

@@ -14,7 +14,11 @@ pub(crate) fn time_to_live(backend: &Backend) -> Option<Duration> {
         Backend::OpenApi(api) => api.operation_cache_ttl_ms,
         Backend::GoogleDiscovery(api) => api.operation_cache_ttl_ms,
         Backend::GraphQl(api) => api.operation_cache_ttl_ms,
-        Backend::Http(_) | Backend::Cli(_) | Backend::Cmp(_) | Backend::Caplets(_) => return None,
+        Backend::Http(_)
+        | Backend::Cli(_)
+        | Backend::Cmp(_)
+        | Backend::Caplets(_)
+        | Backend::Capsules => return None,
     };
     Some(Duration::from_millis(milliseconds))
 }
@@ -27,7 +31,9 @@ pub(crate) fn answer_time(backend: &Backend) -> Duration {
         Backend::GoogleDiscovery(api) => api.request_timeout_ms,
         Backend::GraphQl(api) => api.request_timeout_ms,
         Backend::Http(api) => api.request_timeout_ms,
-        Backend::Cli(_) | Backend::Cmp(_) | Backend::Caplets(_) => return DEFAULT_ANSWER_TIME,
+        Backend::Cli(_) | Backend::Cmp(_) | Backend::Caplets(_) | Backend::Capsules => {
+            return DEFAULT_ANSWER_TIME;
+        }
     };
     Duration::from_millis(milliseconds)
 }

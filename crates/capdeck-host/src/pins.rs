@@ -105,7 +105,7 @@ impl PinStore {
 
     /// What is held of these tools while changes are blocked. Pins that cannot be read hold everything.
     pub(crate) fn held(&self, definition: &Definition, discovery: &Discovery) -> Held {
-        if let Backend::Caplets(_) = definition.backend {
+        if let Backend::Caplets(_) | Backend::Capsules = definition.backend {
             return Held::new();
         }
         let book = match self.load(definition) {
@@ -277,6 +277,10 @@ fn tells_its_tools(definition: &Definition) -> bool {
         | Backend::OpenApi(_)
         | Backend::GoogleDiscovery(_)
         | Backend::GraphQl(_) => true,
-        Backend::Http(_) | Backend::Cli(_) | Backend::Cmp(_) | Backend::Caplets(_) => false,
+        Backend::Http(_)
+        | Backend::Cli(_)
+        | Backend::Cmp(_)
+        | Backend::Caplets(_)
+        | Backend::Capsules => false,
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     Host, Principal, TaskForm, View, ViewPolicy,
     audience::Audience,
     audit::subject,
+    capsules::Mount,
     connections::{Connections, Notices, OwnConnections},
     discover::Hurry,
     forwarded_capabilities::forwarded_capabilities,
@@ -76,6 +77,8 @@ pub struct Session {
     /// What the client set up. Nothing is remembered of clients whose requests stand alone.
     pub(crate) set_up: SetUp,
     pub(crate) handed_out: HandedOut,
+    /// The capsule that calls mean when they name none.
+    pub(crate) mount: Mount,
 }
 
 impl Host {
@@ -118,6 +121,7 @@ impl Host {
             continuity,
             set_up: SetUp::default(),
             handed_out: HandedOut::default(),
+            mount: Mount::default(),
         })
     }
 }

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_catalog::{
-    Capability, Catalog, CommandNames, Discovery, RawObject, Tool, Unfound, command_word,
-    tool_by_word,
+    Capability, CommandNames, Discovery, RawObject, Tool, Unfound, command_word, tool_by_word,
 };
-use capdeck_definition::Layer;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -73,22 +71,16 @@ impl Session {
     ) -> Result<ShellPlace, CallError> {
         let catalog = self.catalog();
         let names = CommandNames::of(&catalog);
+        let tools = names.ungrouped_tools();
         let Some(first) = words.first() else {
-            let ungrouped = self.ungrouped(&catalog);
-            let is_group = |one: &Arc<Capability>| {
-                ungrouped.is_none_or(|ungrouped| !Arc::ptr_eq(ungrouped, one))
-            };
-            let groups = names.groups().filter(|(_, one)| is_group(one));
-            let groups = groups.map(|(word, capability)| group(word, capability)).collect();
-            let known = ungrouped.and_then(|one| one.discovery.as_ref());
-            let tools = known.iter().flat_map(|known| &known.tools);
-            return Ok(ShellPlace::Everything(groups, tools.map(|tool| command(tool)).collect()));
+            let groups = names.groups().map(|(word, capability)| group(word, capability));
+            let commands = tools.iter().map(|tool| command(tool)).collect();
+            return Ok(ShellPlace::Everything(groups.collect(), commands));
         };
         // A command of the project's file that is in no group is a word by itself.
-        if let Some(ungrouped) = self.ungrouped(&catalog)
-            && let Some(known) = &ungrouped.discovery
+        if let Some(ungrouped) = names.ungrouped()
             && names.group(first).is_err()
-            && tool_by_word(&known.tools, first).is_ok()
+            && tool_by_word(&tools, first).is_ok()
         {
             return self.find_in(ungrouped, first, 1, context).await;
         }
@@ -148,15 +140,6 @@ impl Session {
         })))
     }
 
-    /// The capability that holds those commands of the project's capability file that are in no group.
-    fn ungrouped<'c>(&self, catalog: &'c Catalog) -> Option<&'c Arc<Capability>> {
-        let deck = self.host.deck();
-        let id = deck.capability_file.as_ref()?.ids.groups.get(&None)?;
-        let capability = catalog.get(id.as_str())?;
-        let is_of_file = capability.definition.source.layer == Layer::ProjectCapabilityFile;
-        (is_of_file && capability.is_usable()).then_some(capability)
-    }
-
     /// What the capability offers: as known, or asked now.
     async fn offered(
         &self,
@@ -170,7 +153,9 @@ impl Session {
     }
 
     fn is_ungrouped(&self, id: &str) -> bool {
-        self.ungrouped(&self.catalog()).is_some_and(|one| one.definition.id.as_str() == id)
+        let catalog = self.catalog();
+        let ungrouped = CommandNames::of(&catalog).ungrouped();
+        ungrouped.is_some_and(|one| one.definition.id.as_str() == id)
     }
 
     fn no_group(&self, word: &str, unfound: Unfound) -> CallError {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use parking_lot::Mutex;
 use tokio::{
     sync::Notify,
     time::{Instant, timeout, timeout_at},
@@ -33,23 +34,29 @@ impl Host {
     pub fn watch(&self) -> Result<(), WatchError> {
         let changes = Arc::new(Notify::new());
         let state_dir = self.settings().state_dir.clone();
+        let (list, only_capsules) = (self.capsule_list(), Arc::new(Mutex::new(None)));
+        let theirs = Arc::clone(&only_capsules);
         if let Some(folder) = state_dir.join(APPROVED).parent() {
             // A folder can only be watched once it exists; without it, approvals are seen at the next use.
             drop(std::fs::create_dir_all(folder));
         }
         let changed = changes.clone();
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            let matters = |path: &Path| {
+                let is_theirs = || path.parent() == theirs.lock().as_deref();
+                list.as_ref().is_some_and(|list| list.starts_with(path))
+                    || !is_own_record(path, &state_dir) && !is_theirs()
+            };
             let matters = |event: Event| {
                 event.need_rescan()
-                    || !event.kind.is_access()
-                        && event.paths.iter().any(|path| !is_own_record(path, &state_dir))
+                    || !event.kind.is_access() && event.paths.iter().any(|path| matters(path))
             };
             if event.is_ok_and(matters) {
                 changed.notify_one();
             }
         })?;
         let mut watched = Vec::new();
-        follow(&mut watcher, &mut watched, self.watch_list());
+        follow(&mut watcher, &mut watched, self.watch_list(&only_capsules));
         let host = self.clone();
         tokio::spawn(async move {
             loop {
@@ -65,7 +72,7 @@ impl Host {
                         tracing::error!(%error, "reading the deck again ended by a bug");
                     }
                     // What changed in a new folder before it was watched is seen by reading once more.
-                    if !follow(&mut watcher, &mut watched, host.watch_list()) {
+                    if !follow(&mut watcher, &mut watched, host.watch_list(&only_capsules)) {
                         break;
                     }
                 }
@@ -74,7 +81,13 @@ impl Host {
         Ok(())
     }
 
-    fn watch_list(&self) -> Vec<PathBuf> {
+    /// The file that tells which capsules there are. The capability for them is in the deck while there are any.
+    fn capsule_list(&self) -> Option<PathBuf> {
+        self.capsules()?.list_file()
+    }
+
+    /// All folders to watch; notes the one that is watched for nothing but capsules, which other things happen in.
+    fn watch_list(&self, only_capsules: &Mutex<Option<PathBuf>>) -> Vec<PathBuf> {
         let settings = self.settings();
         let roots = settings.user_roots.iter().map(|root| root.dir.clone());
         // Trust and set-up are decided by other processes; their files tell when.
@@ -84,7 +97,13 @@ impl Host {
         if let Some(project) = &settings.project {
             paths.push(project.dir.clone());
         }
-        paths.into_iter().filter_map(|path| nearest_existing(&path)).collect()
+        let mut folders: Vec<PathBuf> =
+            paths.into_iter().filter_map(|path| nearest_existing(&path)).collect();
+        let capsules = self.capsule_list().and_then(|list| nearest_existing(&list));
+        let capsules = capsules.filter(|folder| !folders.contains(folder));
+        folders.extend(capsules.clone());
+        *only_capsules.lock() = capsules;
+        folders
     }
 }
 

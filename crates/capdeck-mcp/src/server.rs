@@ -11,6 +11,7 @@ mod header_check;
 mod http_endpoint;
 mod http_session;
 mod in_flight;
+mod legacy_result;
 mod load;
 mod modern;
 mod outlet;

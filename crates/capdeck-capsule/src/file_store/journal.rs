@@ -7,7 +7,7 @@
 use std::{
     collections::BTreeSet,
     fs::{self, File, OpenOptions},
-    io,
+    io::{self, Seek as _, SeekFrom},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
     thread::{self, JoinHandle},
@@ -24,6 +24,8 @@ use super::{
 
 /// Bytes from which on a journal is closed and the next one begun.
 const LARGE: u64 = 8 * 1024 * 1024;
+/// Bytes of nothing that a journal is lengthened by. Overwriting them costs the disk less than a file that grows.
+const ROOM: usize = 256 * 1024;
 /// Places up to which each one is synced by itself. Syncing all of the disk waits for what others wrote, too.
 const FEW: usize = 64;
 /// Threads that wait for the disk at the same time.
@@ -59,7 +61,10 @@ pub(super) struct Journal {
 struct Segment {
     path: PathBuf,
     file: File,
+    /// Up to the end of the last record.
     length: u64,
+    /// Up to the end of the room behind it.
+    whole: u64,
     /// The files it speaks of, below the capsule's folder.
     places: BTreeSet<String>,
 }
@@ -80,19 +85,30 @@ impl Journal {
         if disk.durability() == Durability::Cached {
             return Ok(());
         }
-        let record = redo::encode(Timestamp::now(), changes)?;
+        let mut record = redo::encode(Timestamp::now(), changes)?;
+        let length = record.len() as u64;
         let mut current = self.current.lock();
         let segment = match &mut *current {
             Some(segment) => segment,
             none => none.insert(self.begin(disk)?),
         };
-        let added = disk.append(&mut segment.file, &record);
-        if let Err(error) = added.and_then(|()| disk.sync_file(&segment.file)) {
+        let end = segment.length + length;
+        if end > segment.whole {
+            record.resize(record.len() + ROOM, 0);
+        }
+        let added = segment
+            .file
+            .seek(SeekFrom::Start(segment.length))
+            .and_then(|_| disk.append(&mut segment.file, &record))
+            .and_then(|()| disk.sync_file(&segment.file));
+        if let Err(error) = added {
             // Its writer is told that it failed, so it must not be made again later.
             segment.file.set_len(segment.length).ok();
+            segment.whole = segment.length;
             return Err(error);
         }
-        segment.length += record.len() as u64;
+        segment.whole = segment.whole.max(segment.length + record.len() as u64);
+        segment.length = end;
         segment.places.extend(changes.iter().map(|redo| redo.path.clone()));
         Ok(())
     }
@@ -156,7 +172,7 @@ impl Journal {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.join(format!("{number}.log"));
         let mut options = OpenOptions::new();
-        options.append(true).create_new(true);
+        options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(&path)?;
@@ -165,7 +181,8 @@ impl Journal {
         opening.push(b'\n');
         disk.append(&mut file, &opening)?;
         disk.sync_folder(&self.folder)?;
-        Ok(Segment { path, file, length: opening.len() as u64, places: BTreeSet::new() })
+        let length = opening.len() as u64;
+        Ok(Segment { path, file, length, whole: length, places: BTreeSet::new() })
     }
 }
 

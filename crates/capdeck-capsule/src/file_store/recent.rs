@@ -15,8 +15,8 @@ use rustc_hash::FxHashMap;
 
 use crate::{Entry, EntryUri};
 
-/// Bytes of bodies that are kept.
-const MOST_BYTES: usize = 32 * 1024 * 1024;
+/// Bytes of bodies that are kept at most; half of them for sure.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
 /// What a kept entry takes besides its body, roughly.
 const OVERHEAD: usize = 1024;
 /// A file younger than this is not kept: it could change once more within the same tick of its file system's clock,

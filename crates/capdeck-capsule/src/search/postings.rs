@@ -28,13 +28,13 @@ impl Postings {
         }
     }
 
-    /// Where the term stands in an entry.
-    pub(super) fn places(&self, document: u32) -> Vec<u32> {
-        let Ok(at) = self.documents.binary_search(&document) else { return Vec::new() };
+    /// Where the term stands in the entry of a posting.
+    pub(super) fn read_places(&self, posting: usize, places: &mut Vec<u32>) {
+        places.clear();
         let bound =
             |at: usize| self.starts.get(at).map_or(self.places.len(), |start| *start as usize);
-        let bytes = self.places.get(bound(at)..bound(at + 1)).unwrap_or_default();
-        let (mut places, mut place, mut step, mut shift) = (Vec::new(), 0, 0, 0);
+        let bytes = self.places.get(bound(posting)..bound(posting + 1)).unwrap_or_default();
+        let (mut place, mut step, mut shift) = (0, 0, 0);
         for byte in bytes {
             step |= u32::from(byte & 0x7f) << shift;
             if byte & 0x80 == 0 {
@@ -45,15 +45,17 @@ impl Postings {
                 shift += 7;
             }
         }
-        places
     }
 
     /// Without the entries that have no new number.
     pub(super) fn renumbered(&self, numbers: &[Option<u32>]) -> Self {
-        let mut kept = Self::default();
-        for (document, strength) in self.documents.iter().zip(&self.strengths) {
+        let (mut kept, mut places) = (Self::default(), Vec::new());
+        for (posting, (document, strength)) in
+            self.documents.iter().zip(&self.strengths).enumerate()
+        {
             if let Some(Some(number)) = numbers.get(*document as usize) {
-                kept.push(*number, *strength, self.places(*document).into_iter());
+                self.read_places(posting, &mut places);
+                kept.push(*number, *strength, places.iter().copied());
             }
         }
         kept
@@ -70,10 +72,15 @@ mod tests {
         let places = [0, 1, 127, 128, 129, 300, 70_000];
         postings.push(3, 9, [5].into_iter());
         postings.push(7, 9, places.into_iter());
-        assert_eq!(postings.places(3), [5]);
-        assert_eq!(postings.places(7), places);
-        assert_eq!(postings.places(4), Vec::<u32>::new());
+        let read = |postings: &Postings, posting| {
+            let mut places = vec![1];
+            postings.read_places(posting, &mut places);
+            places
+        };
+        assert_eq!(read(&postings, 0), [5]);
+        assert_eq!(read(&postings, 1), places);
+        assert_eq!(read(&postings, 2), Vec::<u32>::new());
         let kept = postings.renumbered(&[None, None, None, None, None, None, None, Some(0)]);
-        assert_eq!((kept.documents.clone(), kept.places(0)), (vec![0], places.to_vec()));
+        assert_eq!((kept.documents.clone(), read(&kept, 0)), (vec![0], places.to_vec()));
     }
 }

@@ -136,34 +136,46 @@ impl Index {
             return Vec::new();
         };
         let mut found = Vec::new();
-        for document in rarest.documents.iter().copied().filter(|document| is_seen(*document)) {
-            let in_all = lists.iter().all(|list| list.documents.binary_search(&document).is_ok());
-            if !in_all {
-                continue;
+        // How far each list was gone through: documents come in order.
+        let mut cursors = vec![0_usize; lists.len()];
+        let (mut starts, mut places) = (Vec::new(), Vec::new());
+        'documents: for document in
+            rarest.documents.iter().copied().filter(|document| is_seen(*document))
+        {
+            let mut strength = 0.0;
+            for (list, cursor) in lists.iter().zip(&mut cursors) {
+                let rest = list.documents.get(*cursor..).unwrap_or_default();
+                *cursor += rest.iter().take_while(|known| **known < document).count();
+                if list.documents.get(*cursor) != Some(&document) {
+                    continue 'documents;
+                }
+                strength += list.strengths.get(*cursor).map_or(0.0, |byte| f32::from(*byte));
             }
-            let mut starts: Option<Vec<u32>> = None;
-            for (offset, list) in (0..).zip(&lists) {
-                let places = list.places(document);
-                let aligned: Vec<u32> =
-                    places.iter().filter_map(|place| place.checked_sub(offset)).collect();
-                starts = Some(match starts {
-                    None => aligned,
-                    Some(starts) => starts
-                        .into_iter()
-                        .filter(|start| aligned.binary_search(start).is_ok())
-                        .collect(),
-                });
+            for (offset, (list, cursor)) in (0..).zip(lists.iter().zip(&cursors)) {
+                list.read_places(*cursor, &mut places);
+                let aligned = places.iter().filter_map(|place| place.checked_sub(offset));
+                if offset == 0 {
+                    starts.clear();
+                    starts.extend(aligned);
+                } else {
+                    keep_common(&mut starts, aligned);
+                }
             }
-            if starts.is_some_and(|starts| !starts.is_empty()) {
-                let strength = |list: &&super::postings::Postings| {
-                    let at = list.documents.binary_search(&document).ok()?;
-                    list.strengths.get(at).map(|strength| f32::from(*strength) / STRONGEST)
-                };
-                found.push((document, lists.iter().filter_map(strength).sum()));
+            if !starts.is_empty() {
+                found.push((document, strength / STRONGEST));
             }
         }
         found
     }
+}
+
+/// Keeps those numbers that the others have, too. Both are in order.
+fn keep_common(numbers: &mut Vec<u32>, others: impl Iterator<Item = u32>) {
+    let mut others = others.peekable();
+    numbers.retain(|number| {
+        while others.next_if(|other| other < number).is_some() {}
+        others.peek() == Some(number)
+    });
 }
 
 fn raise(here: &mut [f32], touched: &mut Vec<u32>, document: u32, strength: f32, is_seen: bool) {

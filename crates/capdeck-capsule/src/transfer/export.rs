@@ -65,7 +65,13 @@ async fn write_file(
     path: &Path,
 ) -> Result<ExportReport, StoreError> {
     let failed = || StoreError::io(format!("write `{}`", path.display()));
-    let file = fs::File::options().write(true).create_new(true).open(path).map_err(failed())?;
+    let file = match fs::File::options().write(true).create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let reason = format!("`{}` is there already; export to a new file", path.display());
+            return Err(StoreError::InvalidInput { what: "path", reason });
+        }
+        opened => opened.map_err(failed())?,
+    };
     let mut target = BufWriter::new(file);
     let written = match form {
         ExportForm::GitStream => write_stream(session, &mut target).await,

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{MOST_ALTERNATIVES, MOST_ARGUMENTS, key};
+use super::{alternatives, key, members};
 use crate::{
     Tool,
     input_shape::{InputShape, object, resolve},
@@ -74,20 +74,10 @@ fn named(root: &Value, schema: &Value, name: &str, depth: usize) -> Option<Strin
         }
         "object" => Some(match object(schema, "properties") {
             Some(properties) if depth == 0 && !properties.is_empty() => {
-                let required = schema.get("required").and_then(Value::as_array);
-                let is_required =
-                    |name: &str| required.is_some_and(|names| names.iter().any(|one| one == name));
-                let is_settable =
-                    |schema: &Value| schema.get("readOnly") != Some(&Value::Bool(true));
-                let settable = properties.iter().filter(|(_, schema)| is_settable(schema));
-                let members = settable.clone().map(|(name, schema)| {
-                    member(name, is_required(name), kind(root, schema, depth + 1))
+                let members = members(schema, properties, |name, is_required, schema| {
+                    member(name, is_required, kind(root, schema, depth + 1))
                 });
-                let mut shown: Vec<String> = members.take(MOST_ARGUMENTS).collect();
-                if settable.count() > shown.len() {
-                    shown.push("…".to_owned());
-                }
-                format!("{{{}}}", shown.join(", "))
+                format!("{{{}}}", members.join(", "))
             }
             _ => "object".to_owned(),
         }),
@@ -97,18 +87,8 @@ fn named(root: &Value, schema: &Value, name: &str, depth: usize) -> Option<Strin
 
 /// Alternatives, each once. Nothing is said of `null`: such an argument may be left out.
 fn union(options: impl Iterator<Item = Option<String>>) -> Option<String> {
-    let mut shown: Vec<String> = Vec::new();
-    for option in options {
-        let option = option.unwrap_or_else(|| "string".to_owned());
-        if option == "null" || shown.contains(&option) {
-            continue;
-        }
-        if shown.len() == MOST_ALTERNATIVES {
-            shown.push("…".to_owned());
-            break;
-        }
-        shown.push(option);
-    }
+    let named = options.map(|option| option.unwrap_or_else(|| "string".to_owned()));
+    let shown = alternatives(named.filter(|option| option != "null"));
     match shown.as_slice() {
         [] => None,
         [one] if one == "string" => None,

@@ -1,10 +1,13 @@
 //! `capdeck attach URL`: a running host's deck and the local one, as one MCP server on stdio.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use capdeck_auth::Secret;
 use capdeck_definition::Exposure;
-use capdeck_host::{Attachment, RemoteHost, Scope, ViewPolicy};
+use capdeck_host::{Attachment, CapabilityId, Host, RemoteHost, Scope, ViewPolicy};
 use serde_json::json;
 
 use super::serve::{ExposureMode, serve_on_stdio};
@@ -32,6 +35,9 @@ pub(crate) struct AttachArgs {
     /// The file with the running host's key. Without it the key is taken from CAPDECK_ATTACH_KEY.
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// Serve only this capability, with its own names, as if it were connected directly.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["exposure", "dry_run"])]
+    only: Option<String>,
     /// Offer every capability this way, whatever its file says.
     #[arg(long, value_enum, value_name = "MODE")]
     exposure: Option<ExposureMode>,
@@ -41,19 +47,17 @@ pub(crate) struct AttachArgs {
 }
 
 pub(crate) fn run(args: &AttachArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let AttachArgs { url, key_file, exposure, dry_run } = args;
-    let settings = context.settings()?;
-    let key = match key_file {
-        Some(file) => Some(read_key(&settings.start_dir.join(file))?),
-        None => context.env.attach_key.clone(),
+    let AttachArgs { url, key_file, only, exposure, dry_run } = args;
+    let scope = match only {
+        Some(id) => Scope::Transparent(
+            CapabilityId::new(id).map_err(|error| Failure::usage(error.to_string()))?,
+        ),
+        None => Scope::Deck(ViewPolicy {
+            exposure: exposure.map(Exposure::from),
+            ..ViewPolicy::default()
+        }),
     };
-    let remote = RemoteHost::new(url, key.clone(), env!("CARGO_PKG_VERSION")).map_err(|error| {
-        let mut failure = Failure::from(error);
-        failure.status = ExitStatus::WrongUsage;
-        failure
-    })?;
-    let (host, key_variable) = settings.open_host_with(key.as_ref())?;
-    let attachment = Attachment::new(remote, key_variable);
+    let (host, attachment) = open(url, key_file.as_deref(), context)?;
     if *dry_run {
         return single_thread()?.block_on(async {
             host.attach(attachment).await?;
@@ -78,12 +82,36 @@ pub(crate) fn run(args: &AttachArgs, context: &Context<'_>) -> Result<ExitStatus
             Ok(ExitStatus::Done)
         });
     }
-    let scope =
-        Scope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from), ..ViewPolicy::default() });
-    serve_on_stdio(&host, scope, async || Ok(host.attach(attachment).await?))
+    serve_on_stdio(&host, scope.clone(), async || {
+        host.attach(attachment).await?;
+        if let Scope::Transparent(id) = &scope {
+            host.unattended(scope.clone()).capability(id.as_str())?;
+        }
+        Ok(())
+    })
 }
 
-fn read_key(path: &std::path::Path) -> Result<Secret, Failure> {
+/// The local host, and the running one that is to be attached to it.
+pub(super) fn open(
+    url: &str,
+    key_file: Option<&Path>,
+    context: &Context<'_>,
+) -> Result<(Host, Attachment), Failure> {
+    let settings = context.settings()?;
+    let key = match key_file {
+        Some(file) => Some(read_key(&settings.start_dir.join(file))?),
+        None => context.env.attach_key.clone(),
+    };
+    let remote = RemoteHost::new(url, key.clone(), env!("CARGO_PKG_VERSION")).map_err(|error| {
+        let mut failure = Failure::from(error);
+        failure.status = ExitStatus::WrongUsage;
+        failure
+    })?;
+    let (host, key_variable) = settings.open_host_with(key.as_ref())?;
+    Ok((host, Attachment::new(remote, key_variable)))
+}
+
+fn read_key(path: &Path) -> Result<Secret, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::usage(format!("--key-file: cannot read `{}`: {error}", path.display()))
     })?;

@@ -8,7 +8,7 @@ use crate::{
 
 /// Print a shell's completion script
 ///
-/// Commands, capabilities, tools and their arguments are completed, from what is already known.
+/// Commands, capabilities, tools and their arguments, capsules and their entries are completed, from what is already known.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   source <(capdeck completions bash)      # in ~/.bashrc

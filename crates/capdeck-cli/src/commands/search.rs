@@ -1,7 +1,7 @@
 //! `capdeck search QUERY`: tools by what they do.
 
 use capdeck_catalog::{RawObject, SearchHit, signature};
-use capdeck_host::SearchAnswer;
+use capdeck_host::{EntryHit, SearchAnswer};
 use serde_json::{Value, json, value::to_raw_value};
 
 use super::tools::{first_sentence, tool_item};
@@ -16,7 +16,7 @@ use crate::{
 
 /// Find tools by what they do, in plain words
 ///
-/// Searches the whole deck, asking capabilities whose tools are not known yet.
+/// Searches the whole deck, asking capabilities whose tools are not known yet, and the entries of capsules.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SearchArgs {
     /// What the tool should do. Several words need no quotes.
@@ -46,10 +46,13 @@ pub(crate) fn run(args: &SearchArgs, context: &Context<'_>) -> Result<ExitStatus
         printer.json(&to_json(&answer));
         return Ok(ExitStatus::Done);
     }
-    if answer.hits.is_empty() {
+    if answer.hits.is_empty() && answer.entries.is_empty() {
         printer.note("no tool matches; try other words for what it should do");
-    } else {
+    } else if !answer.hits.is_empty() {
         table(&answer.hits).print(printer);
+    }
+    if !answer.entries.is_empty() {
+        entries(&answer.entries).print(printer);
     }
     for (id, error) in &answer.unavailable {
         printer.warn(&format!("`{id}` was not searched: {}", one_line(&error.to_string())));
@@ -77,11 +80,28 @@ fn table(hits: &[SearchHit]) -> Table {
     table
 }
 
+fn entries(hits: &[EntryHit]) -> Table {
+    let mut table = Table::new(["CAPSULE", "ENTRY", "TITLE"]);
+    for hit in hits {
+        let title = one_line(&hit.title);
+        let title = if hit.is_stale { format!("{title} (stale)") } else { title };
+        table.row([
+            Cell::plain(hit.capsule.as_str()),
+            Cell::plain(hit.uri.as_str()),
+            Cell::plain(title),
+        ]);
+    }
+    table
+}
+
 fn to_json(answer: &SearchAnswer) -> Value {
     let items: Vec<RawObject> = answer.hits.iter().map(item).collect();
     let mut page = json!({ "items": items, "total": answer.total });
     if let Some(cursor) = &answer.next_cursor {
         page["nextCursor"] = json!(cursor);
+    }
+    if !answer.entries.is_empty() {
+        page["entries"] = answer.entries.iter().map(EntryHit::facts).collect();
     }
     if !answer.unavailable.is_empty() {
         let rows = answer.unavailable.iter();

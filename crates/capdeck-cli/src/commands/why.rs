@@ -1,5 +1,7 @@
 //! `capdeck why ID [TOOL]`: where it comes from, and why agents do or do not see it.
 
+use std::path::PathBuf;
+
 use capdeck_catalog::{
     Because, Capability, Catalog, Clearance, ImportProblem, Ruling, Subject, Tool, import_problems,
 };
@@ -7,7 +9,7 @@ use capdeck_definition::{Effect, Exposure, Layer};
 use capdeck_host::{CallError, ErrorCode, Host, PinReview, Route, View, ViewPolicy};
 use serde_json::{Value, json};
 
-use super::{inspect::known_capability, pins};
+use super::{attach, inspect::known_capability, pins};
 use crate::{
     completion::{ids_and_tools, tools_of_id},
     context::Context,
@@ -15,6 +17,7 @@ use crate::{
     listing::{ItemStatus, ListItem, list_items},
     plain_text::{counted, one_line, written},
     printer::{Palette, Style},
+    runtime::single_thread,
     target,
 };
 
@@ -33,6 +36,12 @@ pub(crate) struct WhyArgs {
     /// Answer for a client of this name, when the policy tells clients apart.
     #[arg(long, value_name = "NAME", default_value = "")]
     client: String,
+    /// Answer for `capdeck attach URL`: what the running host there hides, and what hides it.
+    #[arg(long, value_name = "URL")]
+    attach: Option<String>,
+    /// The file with that host's key. Without it the key is taken from CAPDECK_ATTACH_KEY.
+    #[arg(long, value_name = "FILE", requires = "attach")]
+    key_file: Option<PathBuf>,
 }
 
 /// How many parts that could not be imported are told one by one.
@@ -60,8 +69,16 @@ pub(crate) fn run(args: &WhyArgs, context: &Context<'_>) -> Result<ExitStatus, F
             return Err(Failure::usage(format!("there is one word too many: `{word}`")));
         }
     };
-    let host = context.open_host()?;
-    let account = account(&host, &id, tool.as_deref(), &args.client)?;
+    let host = match &args.attach {
+        None => context.open_host()?,
+        Some(url) => {
+            let (host, attachment) = attach::open(url, args.key_file.as_deref(), context)?;
+            single_thread()?.block_on(host.attach(attachment))?;
+            host
+        }
+    };
+    let account = account(&host, &id, tool.as_deref(), &args.client)
+        .map_err(|failure| name_both(failure, &host.catalog(), &id))?;
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&account.to_json());
@@ -69,6 +86,20 @@ pub(crate) fn run(args: &WhyArgs, context: &Context<'_>) -> Result<ExitStatus, F
         printer.data(&account.to_text(printer.palette()));
     }
     Ok(ExitStatus::Done)
+}
+
+/// Where an attached host has a capability of the same id and wants both offered, each has a name of its own.
+fn name_both(failure: Failure, catalog: &Catalog, id: &str) -> Failure {
+    let end = format!("__{id}");
+    let is_named = |known: &&str| {
+        known.ends_with(&end) && (known.starts_with("local-") || known.starts_with("remote-"))
+    };
+    let ids = catalog.capabilities().map(|one| one.definition.id.as_str());
+    let named: Vec<String> = ids.filter(is_named).map(|known| format!("`{known}`")).collect();
+    match named.is_empty() {
+        true => failure,
+        false => failure.hint(format!("it is offered as {}", named.join(" and "))),
+    }
 }
 
 fn account(host: &Host, id: &str, tool: Option<&str>, client: &str) -> Result<Account, Failure> {
@@ -190,7 +221,7 @@ impl ToolQuestion<'_> {
             "policyBecause": because(ruling),
         });
         let ids = self.catalog.with_sets(capability);
-        if self.catalog.parts().shelved.has(&ids, name) {
+        if self.catalog.parts().is_shelved(capability, &ids, name) {
             account["requiredBySkill"] = json!(false);
         }
         if let Some(reason) = self.review.held.get(name) {
@@ -372,6 +403,7 @@ impl Account {
 
 fn layer_name(layer: Layer) -> &'static str {
     match layer {
+        Layer::BuiltIn => "the host itself",
         Layer::Starter => "built in, used while nothing else is configured",
         Layer::Cmp => "your CMP tool",
         Layer::UserConfig => "your config",

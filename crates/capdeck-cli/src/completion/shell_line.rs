@@ -41,6 +41,12 @@ pub(super) fn command(catalog: Option<&Catalog>, words: &[String]) -> Command {
         let before = words.split_last().map_or(words, |(_, before)| before);
         let typed: Vec<&String> = before.iter().filter(|word| !word.starts_with('-')).collect();
         let chosen = typed.first().and_then(|word| names.group(word).ok());
+        // Commands in no group are words by themselves.
+        let tools = names.ungrouped_tools();
+        let is_tool = typed.first().is_none_or(|word| tool_by_word(&tools, word).is_ok());
+        if chosen.is_none() && is_tool {
+            shell = with_tools(shell, &tools, typed.first().copied());
+        }
         let is_offered = |one: &Arc<Capability>| match (typed.first(), chosen) {
             (None, _) => true,
             (Some(_), Some(chosen)) => Arc::ptr_eq(chosen, one),

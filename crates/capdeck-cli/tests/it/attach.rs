@@ -83,6 +83,34 @@ fn nothing_is_lost_on_the_way() {
 }
 
 #[test]
+fn why_knows_what_attaching_hides() {
+    for (shadowing, from, replaces) in [
+        ("forbid", "the host that this one is attached to", "your file"),
+        ("allow", "your file", "the host that this one is attached to"),
+    ] {
+        let (there, here) = (remote_deck(shadowing), local_deck());
+        let host = capdeck(&there).up(&[]);
+        let told = run(&here, &["why", "fake", "--attach", &host.url]).success().stdout;
+        let line = |name: &str| {
+            let lines = told.lines().filter(|line| line.trim_start().starts_with(name));
+            lines.map(str::to_owned).collect::<String>()
+        };
+        assert!(line("from").contains(from), "{shadowing}: {told}");
+        assert!(line("replaces").contains(replaces), "{shadowing}: {told}");
+    }
+    let (there, here) = (remote_deck("namespace"), local_deck());
+    let host = capdeck(&there).up(&[]);
+    let told = run(&here, &["why", "fake", "--attach", &host.url]);
+    assert_eq!(told.code, Some(1), "{}", told.stderr);
+    for name in ["`local-", "`remote-"] {
+        assert!(told.stderr.contains(name), "{}", told.stderr);
+    }
+    let nobody = run(&here, &["why", "fake", "--attach", "http://127.0.0.1:1"]);
+    assert!(nobody.stderr.contains("nobody answers there"), "{}", nobody.stderr);
+    assert_eq!(run(&here, &["why", "fake", "--key-file", "key"]).code, Some(2));
+}
+
+#[test]
 fn changes_and_restarts_of_the_host_are_followed() {
     let (there, here) = (remote_deck("forbid"), local_deck());
     let host = capdeck(&there).up(&[]);

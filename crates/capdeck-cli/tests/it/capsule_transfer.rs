@@ -237,6 +237,11 @@ fn the_record_tells_who_did_what_and_shows_changes() {
         let found = json(&dirs, &[&["audit", "query", "team"], words].concat());
         assert_eq!(found["items"].as_array().unwrap().len(), count, "{words:?}: {found}");
     }
+    let made = json(&dirs, &["audit", "query", "--action", "capsule"]);
+    assert_eq!(
+        (&made["items"][0]["action"], &made["items"][0]["capsule"]),
+        (&json!("capsule.create"), &json!("team"))
+    );
     let tail = run(&dirs, &["audit", "tail", "-n", "2"]).success().stdout;
     assert_eq!(tail.lines().count(), 3, "{tail}");
     assert!(tail.starts_with("AT ") && tail.contains("  team "), "{tail}");

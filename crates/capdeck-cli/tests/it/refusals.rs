@@ -27,9 +27,8 @@ fn refusing() -> String {
     base
 }
 
-#[test]
-fn refused_credentials_end_with_code_3_and_what_to_renew() {
-    let dirs = TestDirs::new();
+/// The capability `things`, whose server refuses what `API_TOKEN` holds.
+pub(crate) fn refused_things(dirs: &TestDirs) {
     let base = refusing();
     let description = json!({
         "kind": "discovery#restDescription", "name": "things", "version": "v1",
@@ -43,6 +42,12 @@ fn refused_credentials_end_with_code_3_and_what_to_renew() {
             "---\nname: Things\ndescription: Things of an API.\ngoogleDiscoveryApi:\n  discoveryPath: ./api.json\n  baseUrl: {base}\n  auth: {{ type: bearer, token: $env:API_TOKEN }}\n---\n"
         ),
     );
+}
+
+#[test]
+fn refused_credentials_end_with_code_3_and_what_to_renew() {
+    let dirs = TestDirs::new();
+    refused_things(&dirs);
     let finished =
         capdeck(&dirs).env("API_TOKEN", "canary-1").args(["call", "things", "list"]).run();
     assert_eq!(finished.code, Some(3), "{}", finished.stderr);

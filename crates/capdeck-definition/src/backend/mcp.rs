@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Auth, Chaos};
+use crate::{Auth, Chaos, capa::Expose};
 
 /// An MCP server, started by `command` or reached at `url`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,9 +46,38 @@ pub struct McpServer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub idle_timeout_ms: Option<u64>,
+    /// Which of its tools are offered. All of them when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolFilter>,
     /// Faults to inject between the host and the server, for trying out what happens then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chaos: Option<Chaos>,
+}
+
+/// A choice among the tools of a server, by the server's own names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1))]
+pub struct ToolFilter {
+    /// These and no others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exactly: Option<Vec<String>>,
+    /// None of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<String>,
+}
+
+impl ToolFilter {
+    /// The choice as a capability file makes it.
+    pub fn to_expose(&self) -> Expose {
+        match &self.exactly {
+            None => Expose::Except(self.except.clone()),
+            Some(names) => {
+                let kept = names.iter().filter(|name| !self.except.contains(name));
+                Expose::Exactly(kept.cloned().collect())
+            }
+        }
+    }
 }
 
 /// How bytes reach an MCP server.
@@ -94,6 +123,7 @@ impl Default for McpServer {
             call_timeout_ms: call_timeout_ms(),
             tool_cache_ttl_ms: tool_cache_ttl_ms(),
             idle_timeout_ms: None,
+            tools: None,
             chaos: None,
         }
     }
@@ -102,21 +132,7 @@ impl Default for McpServer {
 impl McpServer {
     /// A server at this address, with everything else as if its file left it out.
     pub fn at(url: String) -> Self {
-        Self {
-            transport: None,
-            protocol_era: ProtocolEra::Auto,
-            command: None,
-            args: Vec::new(),
-            env: IndexMap::new(),
-            cwd: None,
-            url: Some(url),
-            auth: None,
-            startup_timeout_ms: startup_timeout_ms(),
-            call_timeout_ms: call_timeout_ms(),
-            tool_cache_ttl_ms: tool_cache_ttl_ms(),
-            idle_timeout_ms: None,
-            chaos: None,
-        }
+        Self { url: Some(url), ..Self::default() }
     }
 
     /// The transport in force: the declared one, else what `command` or `url` implies.

@@ -35,19 +35,24 @@ pub(super) fn define(reading: &Reading, origin: &Origin<'_>) -> Vec<Placed> {
     placed
 }
 
-fn server_draft(file: &CapabilityFile, server: &Server, id: CapabilityId) -> Draft {
-    let chosen: Vec<ChosenTool> = file
-        .tools_of(server)
-        .filter_map(|tool| match &tool.kind {
-            ToolKind::Mcp(mcp) => Some(ChosenTool {
+impl CapabilityFile {
+    /// The tools that the file chooses of a server, its own or a plugin's.
+    pub(super) fn chosen_of(&self, server: &str) -> Vec<ChosenTool> {
+        let chosen = self.tools.iter().filter_map(|tool| match &tool.kind {
+            ToolKind::Mcp(mcp) if mcp.server == server => Some(ChosenTool {
                 id: tool.id.clone(),
                 remote: mcp.tool.clone(),
                 defaults: mcp.defaults.clone(),
                 formatter: mcp.formatter.clone(),
             }),
-            ToolKind::Command(_) => None,
-        })
-        .collect();
+            ToolKind::Mcp(_) | ToolKind::Command(_) => None,
+        });
+        chosen.collect()
+    }
+}
+
+fn server_draft(file: &CapabilityFile, server: &Server, id: CapabilityId) -> Draft {
+    let chosen = file.chosen_of(&server.id);
     let tools = if chosen.is_empty() {
         ToolChoice::Policy(server.expose.clone())
     } else {

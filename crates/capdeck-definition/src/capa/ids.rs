@@ -13,7 +13,7 @@ const UNGROUPED: &str = "commands";
 /// The capability of each server and of each group of commands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapabilityIds {
-    /// By the server's id as written.
+    /// By the server's id as written. Servers of plugins are here when tools are chosen of them.
     pub servers: IndexMap<String, CapabilityId>,
     /// By the group as written; `None` for commands without one.
     pub groups: IndexMap<Option<String>, CapabilityId>,
@@ -27,6 +27,16 @@ impl CapabilityIds {
         for server in &file.servers {
             if let Some(id) = free(&server.id, "", &mut taken) {
                 ids.servers.insert(server.id.clone(), id);
+            }
+        }
+        // A plugin's server has no entry, but tools may be chosen of it.
+        for tool in file.tools.iter().filter(|_| !file.plugins.is_empty()) {
+            if let ToolKind::Mcp(mcp) = &tool.kind
+                && !ids.servers.contains_key(&mcp.server)
+                && let Ok(id) = CapabilityId::new(&mcp.server)
+                && taken.insert(id.to_string())
+            {
+                ids.servers.insert(mcp.server.clone(), id);
             }
         }
         let commands = file.tools.iter().filter(|tool| matches!(tool.kind, ToolKind::Command(_)));
@@ -63,7 +73,7 @@ impl CapabilityFile {
         })
     }
 
-    /// The capability a declared tool belongs to; `None` while its server is one that a plugin brings.
+    /// The capability a declared tool belongs to; `None` for a server that nothing can bring.
     pub fn capability_of(&self, tool: &Tool) -> Option<&CapabilityId> {
         match &tool.kind {
             ToolKind::Mcp(mcp) => self.ids.servers.get(&mcp.server),

@@ -1,9 +1,18 @@
 //! How tools are named and referred to: `server.tool`, `group.tool` or the bare id, with or without `@` before it.
 
-/// Whether two names mean the same tool. Some clients cannot send dots, so `_` stands for one.
+/// Whether two names mean the same tool. Some clients can send only letters, digits, `_` and `-`, so `_` stands for
+/// everything else.
 pub fn same_tool_name(left: &str, right: &str) -> bool {
-    let dotless = |c: char| if c == '.' { '_' } else { c };
-    left == right || left.chars().map(dotless).eq(right.chars().map(dotless))
+    left == right || left.chars().map(plain).eq(right.chars().map(plain))
+}
+
+/// A name with `_` for everything that some clients cannot send.
+pub fn plain_tool_name(name: &str) -> String {
+    name.chars().map(plain).collect()
+}
+
+fn plain(c: char) -> char {
+    if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }
 }
 
 /// A reference without its one leading `@`.
@@ -36,6 +45,7 @@ mod tests {
         assert!(same_tool_name("a.b_c", "a_b.c"));
         assert!(!same_tool_name("brave.search", "brave-search"));
         assert!(!same_tool_name("a.b", "a.b.c"));
+        assert!(same_tool_name("files.get/info v2", "files_get_info_v2"));
     }
 
     #[test]

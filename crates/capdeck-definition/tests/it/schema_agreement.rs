@@ -37,6 +37,7 @@ const DIFFERENCES: &[(&str, Difference, &str)] = &[
         "theirs takes `outputSchema` in config files only",
     ),
     ("valid/mcp-idle.md", OnlyOursAccepts, "`idleTimeoutMs` is ours"),
+    ("valid/mcp-tools.md", OnlyOursAccepts, "`tools` of a server is ours"),
     ("valid/openapi-filters.md", OnlyOursAccepts, "operation filters on every kind of API"),
     ("warning/chaos-idle.md", OnlyOursAccepts, "`chaos` is ours"),
     ("valid/outgoing.md", OnlyOursAccepts, "`network`, `retries` and limits of requests are ours"),

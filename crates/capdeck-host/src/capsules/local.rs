@@ -10,7 +10,10 @@ mod signals;
 mod transfer;
 mod writing;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use capdeck_capsule::{
@@ -127,6 +130,10 @@ impl CapsuleDesk for LocalDesk {
         !self.capsules.list().is_empty()
     }
 
+    fn list_file(&self) -> Option<PathBuf> {
+        None
+    }
+
     async fn ask(&self, request: CapsuleRequest) -> Answer {
         use CapsuleOperation as Do;
         let CapsuleRequest { caller, capsule, operation } = request;
@@ -159,6 +166,8 @@ impl CapsuleDesk for LocalDesk {
                 self.query_audit(&caller, capsule, filter).await
             }
             Do::AuditQuery(filter) => self.query_audit(&caller, capsule, filter).await,
+            Do::RegistryAuditVerify => self.verify_registry_audit(&caller).await,
+            Do::RegistryAuditQuery(filter) => self.query_registry_audit(&caller, filter).await,
             inside => self.inside(&self.session(&caller, capsule).await?, &caller, inside).await,
         }
     }

@@ -181,6 +181,9 @@ pub enum CapsuleOperation {
         limit: usize,
     },
     AuditQuery(AuditFilter),
+    /// The same for what happens to capsules as a whole and to their shares: takes no capsule.
+    RegistryAuditVerify,
+    RegistryAuditQuery(AuditFilter),
 }
 
 /// How much of an entry to answer with.
@@ -391,6 +394,8 @@ impl CapsuleOperation {
             Self::AuditVerify => "audit_verify",
             Self::AuditTail { .. } => "audit_tail",
             Self::AuditQuery(_) => "audit_query",
+            Self::RegistryAuditVerify => "registry_audit_verify",
+            Self::RegistryAuditQuery(_) => "registry_audit_query",
         }
     }
 }
@@ -441,7 +446,9 @@ impl CapsuleOperation {
             | Self::Verify
             | Self::AuditVerify
             | Self::AuditTail { .. }
-            | Self::AuditQuery(_) => true,
+            | Self::AuditQuery(_)
+            | Self::RegistryAuditVerify
+            | Self::RegistryAuditQuery(_) => true,
         }
     }
 }

@@ -98,6 +98,15 @@ impl Session {
         if let Some(cursor) = found.next_cursor {
             result["nextCursor"] = json!(cursor);
         }
+        if !found.entries.is_empty() {
+            let entries = found.entries.iter().map(|hit| {
+                let mut facts = hit.facts();
+                let call = format!("caplets.capsules.capsol_read({})", hit.arguments());
+                facts["call"] = json!(call);
+                facts
+            });
+            result["entries"] = entries.collect();
+        }
         if !found.unavailable.is_empty() {
             let told = found.unavailable.iter();
             let rows =

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_catalog::{Capability, nearest};
+use capdeck_definition::capa::plain_tool_name;
 
 use super::View;
 
@@ -28,9 +29,9 @@ impl View {
             let reached = self.catalog.capabilities().filter(|one| self.reaches(one));
             reached.flat_map(tools_of)
         };
-        let whole = plain(name);
+        let whole = plain_tool_name(name);
         let by_whole: Vec<_> =
-            all().filter(|(id, tool)| plain(&qualified(id, tool)) == whole).collect();
+            all().filter(|(id, tool)| plain_tool_name(&qualified(id, tool)) == whole).collect();
         let found = match by_whole.is_empty() {
             true => all().filter(|(_, tool)| *tool == name).collect(),
             false => by_whole,
@@ -74,9 +75,4 @@ pub(crate) fn qualified(id: &str, tool: &str) -> String {
 fn tools_of(capability: &Arc<Capability>) -> impl Iterator<Item = (&str, &str)> {
     let known = capability.discovery.iter().flat_map(|known| &known.tools);
     known.map(|tool| (capability.definition.id.as_str(), tool.name()))
-}
-
-/// Some clients cannot send dots.
-fn plain(name: &str) -> String {
-    name.replace('.', "_")
 }

@@ -12,6 +12,7 @@ mod artifacts;
 mod audiences;
 mod audit;
 mod capability_file;
+mod capsules;
 mod chaos;
 mod client;
 mod code_mode;

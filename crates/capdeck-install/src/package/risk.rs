@@ -164,6 +164,8 @@ impl Risk {
                     self.reach.insert(format!("reads definitions from {}", below(path, place)));
                 }
             }
+            // No package declares them.
+            Backend::Capsules => {}
         }
         if let Some(setup) = &definition.setup {
             self.set_up(setup, place);

@@ -53,8 +53,8 @@ fn add_gemini_context(desired: &mut Desired, project: &Path, providers: &[&'stat
     let Some((file, mcp)) = gemini.and_then(|one| one.instructions.zip(one.mcp.as_ref())) else {
         return;
     };
-    let is_written = place_in(project, file).is_ok_and(|place| desired.shared.contains_key(&place));
-    if !is_written {
+    let is_it = |place: &std::path::PathBuf| place.file_name().is_some_and(|name| name == file);
+    if !desired.shared.keys().any(is_it) {
         return;
     }
     let value = json!([file, "GEMINI.md"]);

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use capdeck_definition::capa::{RuleConflicts, Visibility};
+use capdeck_definition::capa::{RuleConflicts, Visibility, is_safe_path};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -14,6 +14,9 @@ use crate::{
     frontmatter::{Frontmatter, render_frontmatter},
     provider::{Provider, RuleFiles, RuleHeader},
 };
+
+/// The instruction file that agents look for in every folder.
+const NESTED: &str = "AGENTS.md";
 
 /// Keys of other agents that mean the files a rule is about.
 const GLOB_KEYS: [&str; 4] = ["globs", "paths", "applyTo", "appliesTo"];
@@ -63,9 +66,16 @@ pub(crate) fn add_rules(
                 desired.add_own(project, &path, file);
             }
         }
+        let id = format!("rule:{}", rule.id);
         for file in folded {
-            let block = Block::new(&format!("rule:{}", rule.id), &folded_text(rule));
-            desired.add_blocks(project, file, vec![block]);
+            let folders = own_folders(project, rule, file);
+            if folders.is_empty() {
+                desired.add_blocks(project, file, vec![Block::new(&id, &folded_text(rule))]);
+            }
+            for folder in folders {
+                let block = Block::new(&id, Frontmatter::parse(&rule.text).body.trim());
+                desired.add_blocks(project, &format!("{folder}/{file}"), vec![block]);
+            }
         }
     }
 }
@@ -103,6 +113,27 @@ fn may_fold(
         desired.problems.push(problem);
     }
     !is_strict
+}
+
+/// The folders a folded rule is about, where it is about nothing else: `AGENTS.md` counts for the folder it is in. A folder
+/// that is not there yet has nothing to read it for.
+fn own_folders<'a>(project: &Path, rule: &'a RuleContent, file: &str) -> Vec<&'a str> {
+    if file != NESTED || rule.always_apply == Some(true) {
+        return Vec::new();
+    }
+    let folders = rule.applies_to.iter().map(|glob| folder_of(glob));
+    let folders: Option<BTreeSet<&str>> = folders.collect();
+    let folders = folders.unwrap_or_default();
+    let are_there = folders.iter().all(|folder| project.join(folder).is_dir());
+    if are_there { folders.into_iter().collect() } else { Vec::new() }
+}
+
+/// The folder that a glob means all files of.
+fn folder_of(glob: &str) -> Option<&str> {
+    let glob = glob.strip_prefix("./").unwrap_or(glob);
+    let folder = ["/**/*", "/**", "/"].iter().find_map(|end| glob.strip_suffix(end))?;
+    let is_plain = is_safe_path(folder) && !folder.contains(['*', '?', '[', '{', '!', '\\']);
+    is_plain.then_some(folder)
 }
 
 /// The text of a rule's own file.
@@ -174,4 +205,27 @@ fn folded_text(rule: &RuleContent) -> String {
 
 pub(crate) fn about(rule: &RuleContent) -> String {
     format!("rule `{}`", rule.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folder_of;
+
+    #[test]
+    fn globs_that_mean_a_whole_folder() {
+        for (glob, folder) in [
+            ("src/**", Some("src")),
+            ("./src/api/**/*", Some("src/api")),
+            ("docs/", Some("docs")),
+            ("**/*.rs", None),
+            ("src/*", None),
+            ("src/**/*.rs", None),
+            ("s*c/**", None),
+            ("../other/**", None),
+            ("/etc/**", None),
+            ("/**", None),
+        ] {
+            assert_eq!(folder_of(glob), folder, "{glob}");
+        }
+    }
 }

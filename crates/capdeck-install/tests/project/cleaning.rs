@@ -209,3 +209,38 @@ fn an_interrupted_run_is_finished_first() {
     let (_, plan) = fixture.plan(EVERYTHING, &["claude-code"]);
     assert!(plan.changes.is_empty(), "{:#?}", plan.changes);
 }
+
+#[test]
+fn rules_for_folders_stand_in_the_folders() {
+    let fixture = Fixture::new();
+    fixture.put("src/api/AGENTS.md", "# Mine\n");
+    fixture.put("docs/page.md", "x");
+    let before = fixture.tree();
+    let yaml = r#"
+rules:
+  - { id: api, type: inline, content: Answer with JSON., appliesTo: ["src/api/**", "docs/"] }
+  - { id: files, type: inline, content: Whole words., appliesTo: ["**/*.rs"] }
+  - { id: later, type: inline, content: Not yet., appliesTo: ["later/**"] }
+  - { id: always, type: inline, content: Be kind., appliesTo: ["src/api/**"], alwaysApply: true }
+"#;
+    fixture.install(yaml, &["codex", "gemini-cli"]);
+    let nested = fixture.read("src/api/AGENTS.md");
+    assert!(nested.starts_with("# Mine\n") && nested.contains("Answer with JSON."), "{nested}");
+    assert!(!nested.contains("For files that match"), "{nested}");
+    assert!(fixture.read("docs/AGENTS.md").contains("capa:start:rule:api"));
+    let root = fixture.read("AGENTS.md");
+    assert!(!root.contains("rule:api"), "{root}");
+    for id in ["files", "later", "always"] {
+        assert!(root.contains(&format!("capa:start:rule:{id}")), "{root}");
+    }
+    assert!(!fixture.project().join("later").exists());
+    let installed = fixture.tree();
+    fixture.install(yaml, &["codex", "gemini-cli"]);
+    assert_eq!(fixture.tree(), installed);
+
+    // A rule that is gone leaves its folders.
+    fixture.install(&yaml.replace("docs/", "src/api/"), &["codex", "gemini-cli"]);
+    assert!(!fixture.project().join("docs/AGENTS.md").exists());
+    assert_eq!(fixture.clean(), []);
+    assert_eq!(fixture.tree(), before);
+}

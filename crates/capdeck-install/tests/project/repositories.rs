@@ -280,3 +280,33 @@ plugins: [{{ type: github, def: {{ repo: team/kit }} }}]
     assert!(after.contains(commit) && after.contains("theirs: [1]\n"), "{after}");
     assert!(after.contains("rules:\n  - id: r\n"), "{after}");
 }
+
+#[test]
+fn hooks_of_both_manifests_go_to_their_agents_and_servers_offer_what_is_chosen() {
+    let fixture = Fixture::new();
+    fixture.commit(
+        "team/both",
+        &[
+            (
+                ".claude-plugin/plugin.json",
+                r#"{"name": "both", "hooks": {"Stop": [{"hooks": [{"command": "${CLAUDE_PLUGIN_ROOT}/a.sh"}]}]},
+                    "mcpServers": {"one": {"command": "x"}, "two": {"command": "y"}, "three": {"command": "z"}}}"#,
+            ),
+            (".cursor-plugin/plugin.json", r#"{"name": "both", "hooks": "./cursor-hooks.json"}"#),
+            ("cursor-hooks.json", r#"{"version": 1, "hooks": {"stop": [{"command": "./b.sh"}]}}"#),
+            ("a.sh", "#!/bin/sh\n"),
+        ],
+    );
+    let yaml = "plugins: [{ type: github, def: { repo: team/both }, servers: {
+  one: { expose: exactly, tools: [find] }, two: { expose: except, tools: ['rm.all'] }, three: { expose: none } } }]\n";
+    assert_eq!(fixture.install(yaml, &["claude-code", "cursor"]), []);
+    let claude = fixture.read(".claude/settings.json");
+    assert!(claude.contains("a.sh") && !claude.contains("b.sh"), "{claude}");
+    let cursor = fixture.read(".cursor/hooks.json");
+    assert!(cursor.contains("b.sh") && !cursor.contains("a.sh"), "{cursor}");
+    let one = fixture.read(".capdeck/one.md");
+    assert!(one.contains(r#""tools":{"exactly":["find"]}"#), "{one}");
+    let two = fixture.read(".capdeck/two.md");
+    assert!(two.contains(r#""tools":{"except":["rm.all"]}"#), "{two}");
+    assert!(!fixture.project().join(".capdeck/three.md").exists());
+}

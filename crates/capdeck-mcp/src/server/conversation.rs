@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Exchange, Session,
     in_flight::InFlight,
+    legacy_result::legacy_result,
     outlet::Outlet,
     peer::{Peer, Questions},
 };
@@ -125,7 +126,7 @@ impl Conversation {
                 tokio::spawn(tokio::time::timeout(CLEAN_UP, work));
                 Answer::Cancelled
             }
-            outcome = &mut work => Answer::Outcome(outcome),
+            outcome = &mut work => Answer::Outcome(outcome.map(legacy_result)),
         }
     }
 

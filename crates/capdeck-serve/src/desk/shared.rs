@@ -4,7 +4,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -80,9 +80,10 @@ enum Way {
     Other(Arc<RemoteDesk>),
 }
 
-/// The task that answers others.
+/// The task that answers others, and how many requests of this process are under way.
 #[derive(Debug)]
 struct Answering {
+    requests: AtomicUsize,
     stop: CancellationToken,
     task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -99,8 +100,12 @@ impl SharedDesk {
 impl CapsuleDesk for SharedDesk {
     fn may_have_capsules(&self) -> bool {
         // An empty list is two brackets, with or without a line's end.
-        let list = std::fs::metadata(self.0.settings.folder.join("boxes.json"));
+        let list = std::fs::metadata(self.0.list_file());
         list.is_ok_and(|list| list.len() > 3)
+    }
+
+    fn list_file(&self) -> Option<PathBuf> {
+        Some(self.0.list_file())
     }
 
     async fn ask(&self, request: CapsuleRequest) -> Result<Value, CapsuleFailure> {
@@ -110,10 +115,11 @@ impl CapsuleDesk for SharedDesk {
         }
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let way = self.0.way(deadline).await?;
+            let (way, in_use) = self.0.way(deadline).await?;
             let lost = match &way {
                 Way::Own(desk, answering) => {
                     let answer = desk.ask(request.clone()).await;
+                    drop(in_use);
                     if !self.0.lasts() {
                         self.0.release(desk, answering).await;
                     }
@@ -211,13 +217,17 @@ async fn pass_on(
 }
 
 impl Shared {
-    /// The way that is known, or a new one.
-    async fn way(&self, deadline: Instant) -> Result<Way, CapsuleFailure> {
+    /// The way that is known, or a new one, and a mark that it is used.
+    async fn way(&self, deadline: Instant) -> Result<(Way, Option<InUse>), CapsuleFailure> {
         let mut way = self.way.lock().await;
         if matches!(&*way, Way::Unknown) {
             *way = self.find_way(deadline).await?;
         }
-        Ok(way.clone())
+        let in_use = match &*way {
+            Way::Own(_, answering) => Some(InUse::of(answering)),
+            Way::Other(_) | Way::Unknown => None,
+        };
+        Ok((way.clone(), in_use))
     }
 
     /// Takes the folder, or finds the process that has it.
@@ -260,14 +270,16 @@ impl Shared {
                 None
             }
         };
-        Way::Own(desk, Arc::new(Answering { stop, task: Mutex::new(task) }))
+        let (requests, task) = (AtomicUsize::new(0), Mutex::new(task));
+        Way::Own(desk, Arc::new(Answering { requests, stop, task }))
     }
 
-    /// Lets the folder go after a request. Others of this process find their way again.
+    /// Lets the folder go after a request, unless another one of this process is under way.
     async fn release(&self, desk: &LocalDesk, answering: &Arc<Answering>) {
         let mut way = self.way.lock().await;
         if let Way::Own(_, current) = &*way
             && Arc::ptr_eq(current, answering)
+            && answering.requests.load(Ordering::Relaxed) == 0
         {
             *way = Way::Unknown;
             desk.close().await;
@@ -288,7 +300,7 @@ impl Shared {
     async fn listen(&self, caller: &CapsuleCaller) -> Result<CapsuleChanges, CapsuleFailure> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            match self.way(deadline).await? {
+            match self.way(deadline).await?.0 {
                 Way::Own(desk, _) => return desk.changes(caller.clone()).await,
                 Way::Other(other) => match other.listen(caller).await {
                     Ok(changes) => return changes,
@@ -312,6 +324,10 @@ impl Shared {
         self.settings.standing == Standing::Lasting || self.listens.load(Ordering::Relaxed)
     }
 
+    fn list_file(&self) -> PathBuf {
+        self.settings.folder.join("boxes.json")
+    }
+
     fn socket(&self) -> PathBuf {
         self.settings.folder.join("desk.sock")
     }
@@ -324,6 +340,22 @@ impl Shared {
             None => Vec::new(),
         };
         Ok(StoreOptions { schemes, ..StoreOptions::default() })
+    }
+}
+
+/// A request of this process is under way.
+struct InUse(Arc<Answering>);
+
+impl InUse {
+    fn of(answering: &Arc<Answering>) -> Self {
+        answering.requests.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(answering))
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

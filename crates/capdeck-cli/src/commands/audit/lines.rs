@@ -4,6 +4,7 @@ use capdeck_host::{AuditFilter, CapsuleOperation};
 use serde_json::{Value, json};
 
 use crate::{
+    capsule_desk::ask,
     commands::capsule::{each, items, number, text, time},
     context::Context,
     errors::Failure,
@@ -18,12 +19,16 @@ pub(super) fn lines(
     context: &Context<'_>,
 ) -> Result<Vec<Value>, Failure> {
     let limit = filter.limit;
-    let answers = each(name, &CapsuleOperation::AuditQuery(filter), context)?;
+    let of_registry = CapsuleOperation::RegistryAuditQuery(filter.clone());
+    let answers = trails(name, &CapsuleOperation::AuditQuery(filter), of_registry, context)?;
     let mut lines = Vec::new();
     for answer in &answers {
         for line in items(answer, "lines") {
             let mut line = line.clone();
-            line["capsule"] = json!(text(answer, "capsule"));
+            // Lines about capsules as a whole name theirs themselves.
+            if let Some(capsule) = answer.get("capsule") {
+                line["capsule"] = capsule.clone();
+            }
             lines.push(line);
         }
     }
@@ -31,6 +36,20 @@ pub(super) fn lines(
     lines.sort_by_key(|line| text(line, "ts").parse::<jiff::Timestamp>().ok());
     let first = lines.len().saturating_sub(limit);
     Ok(lines.split_off(first))
+}
+
+/// Asks the trail of one capsule, or every trail there is: those of all capsules, then the one of capsules as a whole.
+pub(super) fn trails(
+    name: Option<&str>,
+    of_capsule: &CapsuleOperation,
+    of_registry: CapsuleOperation,
+    context: &Context<'_>,
+) -> Result<Vec<Value>, Failure> {
+    let mut answers = each(name, of_capsule, context)?;
+    if name.is_none() {
+        answers.push(ask(context, None, of_registry)?);
+    }
+    Ok(answers)
 }
 
 /// Prints them: as text, or as `{items}`.

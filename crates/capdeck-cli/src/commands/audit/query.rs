@@ -17,7 +17,7 @@ use crate::{
   capdeck audit query team --outcome denied --since 7d
   capdeck audit query team --action write --prefix docs://api")]
 pub(crate) struct QueryArgs {
-    /// The capsule; all of them if left out.
+    /// The capsule; all of them if left out, and what happened to capsules as a whole and to shares.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
     /// Only calls of this client.

@@ -12,7 +12,7 @@ use crate::{
 /// Show the last calls
 #[derive(Debug, clap::Args)]
 pub(crate) struct TailArgs {
-    /// The capsule; all of them if left out.
+    /// The capsule; all of them if left out, and what happened to capsules as a whole and to shares.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
     /// How many lines.

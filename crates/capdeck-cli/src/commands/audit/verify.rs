@@ -3,12 +3,13 @@
 use capdeck_host::CapsuleOperation;
 use serde_json::{Value, json};
 
+use super::lines::trails;
 use crate::{
-    commands::capsule::{each, items, number, text},
+    commands::capsule::{items, number, text},
     completion::capsules,
     context::Context,
     errors::{ExitStatus, Failure},
-    plain_text::one_line,
+    plain_text::{counted, one_line},
     printer::{Printer, Style},
 };
 
@@ -18,13 +19,15 @@ use crate::{
 /// here somewhere else, and compare it with `prev` of the line that follows it later.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
-    /// The capsule; all of them if left out.
+    /// The capsule; all of them if left out, and what happened to capsules as a whole and to shares.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
 }
 
 pub(crate) fn run(args: &VerifyArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let reports = each(args.name.as_deref(), &CapsuleOperation::AuditVerify, context)?;
+    let (of_capsule, of_registry) =
+        (CapsuleOperation::AuditVerify, CapsuleOperation::RegistryAuditVerify);
+    let reports = trails(args.name.as_deref(), &of_capsule, of_registry, context)?;
     let is_sound = reports.iter().all(|report| items(report, "problems").is_empty());
     let printer = context.printer;
     if printer.wants_json() {
@@ -43,12 +46,16 @@ fn show(report: &Value, printer: &Printer) {
     } else {
         palette.paint(Style::Bad, "changed")
     };
-    let mut lines = vec![format!(
-        "{}: {state}, {} lines, head {}",
-        text(report, "capsule"),
-        number(report, "lines"),
-        text(report, "head"),
-    )];
+    let name = match text(report, "capsule") {
+        "" => "all capsules",
+        name => name,
+    };
+    let head = match text(report, "head") {
+        "" => String::new(),
+        head => format!(", head {head}"),
+    };
+    let count = usize::try_from(number(report, "lines")).unwrap_or(usize::MAX);
+    let mut lines = vec![format!("{name}: {state}, {}{head}", counted(count, "line", "lines"))];
     for problem in problems {
         let place = format!("{} line {}", text(problem, "file"), number(problem, "line"));
         let what = format!("{place}: {}", text(problem, "what"));

@@ -30,6 +30,9 @@ pub(crate) fn run(args: &VerifyArgs, context: &Context<'_>) -> Result<ExitStatus
     if printer.wants_json() {
         printer.json(&json!({ "items": reports, "clean": all_clean }));
     } else {
+        if reports.is_empty() {
+            printer.note("there are no capsules");
+        }
         reports.iter().for_each(|report| show(report, printer));
     }
     Ok(if all_clean { ExitStatus::Done } else { ExitStatus::RequestFailed })
@@ -50,9 +53,6 @@ pub(in crate::commands) fn each(
                 items(&listed, "capsules").iter().map(|one| text(one, "id").to_owned()).collect()
             }
         };
-        if names.is_empty() {
-            context.printer.note("there are no capsules");
-        }
         let mut answers = Vec::new();
         for name in names {
             answers.push(desk.ask(Some(&name), operation.clone()).await?);

@@ -212,16 +212,21 @@ fn steps(typed: &str) -> Result<Vec<PatchStep>, Failure> {
 
 /// The text of a file or of stdin.
 pub(super) fn content(file: Option<&Path>) -> Result<String, Failure> {
+    let nothing = || {
+        Failure::usage("there is no content").hint(
+            "name a file, or `-` for stdin; to type it in an editor use: capdeck capsule edit",
+        )
+    };
     let bytes = match file {
         Some(path) if path != Path::new("-") => bytes_of(path)?,
         Some(_) => bytes_of_stdin()?,
-        None if io::stdin().is_terminal() => {
-            return Err(Failure::usage("there is no content").hint(
-                "name a file, or give it on stdin; to type it in an editor use: capdeck capsule edit",
-            ));
-        }
+        None if io::stdin().is_terminal() => return Err(nothing()),
         None => bytes_of_stdin()?,
     };
+    // A command that was started without stdin must not empty an entry.
+    if file.is_none() && bytes.is_empty() {
+        return Err(nothing());
+    }
     String::from_utf8(bytes).map_err(|_| {
         Failure::usage("the content is not UTF-8 text").hint("attach other bytes with --blob")
     })

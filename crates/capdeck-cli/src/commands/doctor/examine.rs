@@ -86,7 +86,8 @@ pub(super) fn deck(settings: &Settings, host: &Host) -> Vec<Finding> {
             "see: capdeck validate",
         ),
     });
-    let starter = catalog.capabilities().all(|one| one.definition.source.layer == Layer::Starter);
+    let is_ours = |layer| matches!(layer, Layer::Starter | Layer::BuiltIn);
+    let starter = catalog.capabilities().all(|one| is_ours(one.definition.source.layer));
     let usable = catalog.capabilities().filter(|capability| capability.is_usable()).count();
     let from = if starter { " (the starter deck)" } else { "" };
     findings.push(Finding::ok("deck", format!("usable capabilities: {usable}{from}")));
@@ -227,7 +228,8 @@ fn note_needs(capability: &Capability, settings: &Settings, needs: &mut Needs) {
         | Backend::GraphQl(_)
         | Backend::Http(_)
         | Backend::Cmp(_)
-        | Backend::Caplets(_) => Vec::new(),
+        | Backend::Caplets(_)
+        | Backend::Capsules => Vec::new(),
     };
     programs.sort_unstable();
     programs.dedup();

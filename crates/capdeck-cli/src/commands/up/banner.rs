@@ -20,7 +20,9 @@ pub(super) fn render(url: &str, catalog: &Catalog, has_key: bool, palette: Palet
         .partition(|item| matches!(item.status, ItemStatus::Ready | ItemStatus::Stale));
     let mut text = format!("Capdeck serves {}\n\n", palette.paint(Style::Strong, url));
     text.push_str(&capabilities(&usable, catalog, palette));
-    if !usable.is_empty() && usable.iter().all(|item| item.source.layer == Layer::Starter) {
+    let is_ours = |layer| matches!(layer, Layer::Starter | Layer::BuiltIn);
+    let starter = usable.iter().any(|item| item.source.layer == Layer::Starter);
+    if starter && usable.iter().all(|item| is_ours(item.source.layer)) {
         text.push_str("\nThis is the starter deck. Begin your own with: capdeck init\n");
     }
     if let Some(note) = left_out(&others) {

@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use capdeck_capsule::{
-    AuditQuery, CapsuleSession, Prefix, Role, StoreError, query_audit, verify_audit,
+    AuditQuery, CapsuleSession, Prefix, REGISTRY_LOG, Role, StoreError, query_audit, verify_audit,
 };
 use serde_json::json;
 
@@ -53,25 +53,29 @@ impl LocalDesk {
     ) -> Answer {
         let session = self.owner(caller, capsule, "audit.query").await?;
         let folder = self.logs(&session)?;
-        let AuditFilter {
-            since,
-            until,
-            agent,
-            principal,
-            action,
-            prefix,
-            outcome,
-            after_seq,
-            limit,
-        } = filter;
-        let prefix = prefix.as_deref().map(Prefix::parse).transpose().map_err(StoreError::from)?;
-        let query =
-            AuditQuery { since, until, agent, principal, action, prefix, outcome, after_seq };
-        let most = if limit == 0 { USUAL } else { limit.min(MOST) };
+        let (query, most) = query(filter)?;
         let mut lines = blocking(move || query_audit(&folder, "", &query, most)).await?;
         let scope = &session.access().scope;
         lines.retain(|line| line.uri.as_ref().is_none_or(|uri| scope.reaches(uri)));
         answer(&session, &json!({ "lines": lines }))
+    }
+
+    pub(super) async fn verify_registry_audit(&self, caller: &CapsuleCaller) -> Answer {
+        self.admit(caller).require_machine("read the registry's audit")?;
+        let folder = self.capsules.registry_logs();
+        Ok(json!(blocking(move || verify_audit(&folder, REGISTRY_LOG)).await?))
+    }
+
+    pub(super) async fn query_registry_audit(
+        &self,
+        caller: &CapsuleCaller,
+        filter: AuditFilter,
+    ) -> Answer {
+        self.admit(caller).require_machine("read the registry's audit")?;
+        let folder = self.capsules.registry_logs();
+        let (query, most) = query(filter)?;
+        let lines = blocking(move || query_audit(&folder, REGISTRY_LOG, &query, most)).await?;
+        Ok(json!({ "lines": lines }))
     }
 
     /// The capsule for a caller who owns it. Recorded either way.
@@ -93,6 +97,15 @@ impl LocalDesk {
     fn logs(&self, session: &CapsuleSession) -> Result<PathBuf, CapsuleFailure> {
         Ok(self.capsules.root(&session.capsule().id)?.join("logs"))
     }
+}
+
+/// What to look for, and how many lines at most.
+fn query(filter: AuditFilter) -> Result<(AuditQuery, usize), CapsuleFailure> {
+    let AuditFilter { since, until, agent, principal, action, prefix, outcome, after_seq, limit } =
+        filter;
+    let prefix = prefix.as_deref().map(Prefix::parse).transpose().map_err(StoreError::from)?;
+    let most = if limit == 0 { USUAL } else { limit.min(MOST) };
+    Ok((AuditQuery { since, until, agent, principal, action, prefix, outcome, after_seq }, most))
 }
 
 async fn blocking<T: Send + 'static>(

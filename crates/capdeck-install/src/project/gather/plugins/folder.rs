@@ -21,6 +21,8 @@ pub(super) struct PluginFolder {
     pub(super) manifest: Map<String, Value>,
     /// The agent whose manifest it is, which its hooks are for.
     pub(super) provider: &'static str,
+    /// The manifest for the other agent, if there is one: its hooks are for that agent.
+    pub(super) sibling: Option<(Map<String, Value>, &'static str)>,
 }
 
 const CLAUDE: (&str, &str) = (".claude-plugin/plugin.json", "claude-code");
@@ -57,10 +59,14 @@ pub(super) fn find_plugin(
 }
 
 fn read(path: PathBuf, order: [(&str, &'static str); 2]) -> Option<PluginFolder> {
-    for (file, provider) in order {
-        let Some(Value::Object(manifest)) = json(&path.join(file)) else { continue };
+    let mut manifests = order.into_iter().filter_map(|(file, provider)| {
+        let Some(Value::Object(manifest)) = json(&path.join(file)) else { return None };
+        Some((manifest, provider))
+    });
+    if let Some((manifest, provider)) = manifests.next() {
+        let sibling = manifests.next();
         let name = manifest.get("name").and_then(Value::as_str).map(str::to_owned);
-        return Some(PluginFolder { id: String::new(), path, name, manifest, provider });
+        return Some(PluginFolder { id: String::new(), path, name, manifest, provider, sibling });
     }
     let is_plugin =
         PARTS.iter().any(|part| path.join(part).exists()) || path.join("SKILL.md").is_file();
@@ -70,6 +76,7 @@ fn read(path: PathBuf, order: [(&str, &'static str); 2]) -> Option<PluginFolder>
         name: None,
         manifest: Map::new(),
         provider: order[0].1,
+        sibling: None,
     })
 }
 

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use capdeck_definition::capa::{CapabilityFile, Expose, Plugin};
+use capdeck_definition::{
+    ToolFilter,
+    capa::{CapabilityFile, Expose, Plugin},
+};
 use serde_json::{Map, Value, json};
 
 use super::{PluginFolder, Taken, expand, folder::json};
@@ -47,18 +50,19 @@ pub(super) fn add_servers(
         if !taken.is_free("server", &id, is_taken) {
             continue;
         }
-        if settings.is_some_and(|settings| settings.expose != Expose::All) {
-            taken.warn(format!(
-                "all tools of the server `{id}` are shown: none can be left out yet"
-            ));
-        }
-        match definition(&id, server, found, copy) {
+        let expose = settings.map(|settings| &settings.expose);
+        match definition(&id, server, expose, found, copy) {
             Some((text, does)) => {
                 has_any = true;
                 content.server_definitions.push(ServerDefinition { id, text, does });
             }
             None => taken.warn(format!("the server `{key}` has neither a command nor an address")),
         }
+    }
+    let known = servers.as_object();
+    for key in plugin.servers.keys().filter(|key| known.is_none_or(|all| !all.contains_key(*key))) {
+        let names: Vec<&str> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+        taken.warn(format!("it has no server `{key}`; it has: {}", names.join(", ")));
     }
     has_any
 }
@@ -67,6 +71,7 @@ pub(super) fn add_servers(
 fn definition(
     id: &str,
     server: &Value,
+    expose: Option<&Expose>,
     plugin: &PluginFolder,
     copy: &Path,
 ) -> Option<(String, String)> {
@@ -97,6 +102,16 @@ fn definition(
         if let Some(headers) = server.get("headers").filter(|headers| headers.is_object()) {
             block.insert("auth".to_owned(), json!({ "type": "headers", "headers": headers }));
         }
+    }
+    let filter = match expose {
+        Some(Expose::Except(names)) => Some(ToolFilter { except: names.clone(), exactly: None }),
+        Some(Expose::Exactly(names)) => {
+            Some(ToolFilter { exactly: Some(names.clone()), except: Vec::new() })
+        }
+        Some(Expose::All | Expose::None) | None => None,
+    };
+    if let Some(filter) = filter {
+        block.insert("tools".to_owned(), json!(filter));
     }
     let description = format!("The server `{id}` of the plugin `{}`", plugin.id);
     let mut lines = String::from("---\n");

@@ -1,0 +1,106 @@
+//! Formatters of calls that became tasks: their results are fetched later, by the task's id.
+
+use capdeck_catalog::RawObject;
+use capdeck_definition::capa::Formatter;
+use indexmap::IndexMap;
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::TailoredConnection;
+use crate::{CallContext, CallError};
+
+/// How many tasks are remembered. The oldest give way, and their results come as the server made them.
+const MOST: usize = 1024;
+
+/// Formatters by the ids of tasks, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct TaskFormats(Mutex<IndexMap<String, Formatter>>);
+
+/// Either form of an answer that is a task.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Made {
+    task: Option<TaskId>,
+    result_type: Option<String>,
+    task_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskId {
+    task_id: String,
+}
+
+impl TaskFormats {
+    /// Remembers the formatter when the answer to a call is a task.
+    pub(super) fn note(&self, answer: &RawValue, formatter: &Formatter) {
+        let Ok(made) = serde_json::from_str::<Made>(answer.get()) else { return };
+        let is_task = made.result_type.as_deref() == Some("task");
+        let id = made.task.map(|task| task.task_id).or(made.task_id.filter(|_| is_task));
+        let Some(id) = id else { return };
+        let mut known = self.0.lock();
+        known.insert(id, formatter.clone());
+        if known.len() > MOST {
+            known.shift_remove_index(0);
+        }
+    }
+
+    /// What the answer to a request about a task passes through.
+    pub(super) fn of(&self, method: &str, params: Option<&RawObject>) -> Option<Formatter> {
+        if !matches!(method, "tasks/result" | "tasks/get") {
+            return None;
+        }
+        let id: String = serde_json::from_str(params?.get("taskId")?.get()).ok()?;
+        self.0.lock().get(&id).cloned()
+    }
+}
+
+impl TailoredConnection {
+    /// The answer with the task's result formatted: it is the whole of `tasks/result`, and a member of `tasks/get`.
+    pub(super) async fn format_task(
+        &self,
+        method: &str,
+        formatter: &Formatter,
+        answer: Box<RawValue>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        if method == "tasks/result" {
+            return Ok(self.format(formatter, answer, context).await);
+        }
+        let Ok(mut members) = serde_json::from_str::<RawObject>(answer.get()) else {
+            return Ok(answer);
+        };
+        let Some(result) = members.get("result").cloned() else { return Ok(answer) };
+        members.insert("result".to_owned(), self.format(formatter, result, context).await);
+        Ok(to_raw_value(&members).unwrap_or(answer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_of_both_eras_are_remembered_and_the_oldest_forgotten() {
+        let formats = TaskFormats::default();
+        let formatter = Formatter { cmd: "cat".to_owned(), timeout_ms: 1 };
+        let note = |answer: &str| {
+            formats.note(&RawValue::from_string(answer.to_owned()).unwrap(), &formatter);
+        };
+        let has = |method: &str, id: &str| {
+            let id = to_raw_value(id).unwrap();
+            let params = RawObject::from_iter([("taskId".to_owned(), id)]);
+            formats.of(method, Some(&params)).is_some()
+        };
+        note(r#"{"task":{"taskId":"old","status":"working"}}"#);
+        note(r#"{"resultType":"task","taskId":"new","status":"working"}"#);
+        note(r#"{"content":[],"taskId":"none"}"#);
+        assert!(has("tasks/result", "old") && has("tasks/get", "new"));
+        assert!(!has("tasks/get", "none") && !has("tasks/cancel", "new"));
+        for number in 0..MOST {
+            note(&format!(r#"{{"task":{{"taskId":"{number}"}}}}"#));
+        }
+        assert!(!has("tasks/result", "old") && has("tasks/result", "0"));
+    }
+}

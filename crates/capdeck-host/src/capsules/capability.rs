@@ -1,0 +1,121 @@
+//! The capsules of this machine as a capability of the deck, answered by the host itself because they need to know who
+//! asks.
+
+use std::sync::Arc;
+
+use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_capsule::Author;
+use capdeck_catalog::{Discovery, Tool, sha256_hex};
+use capdeck_definition::{Backend, CapabilityId, Definition, Layer, Source};
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+
+use super::{
+    CapsuleCaller, CapsuleDesk, Reach,
+    tools::{CapsuleTool, Mount, ToolCaller},
+};
+use crate::{Continuity, Principal, Session, ToolRequest, raw};
+
+/// The capability's id. A capability of the person's own with this id stands before it.
+pub(crate) const CAPSULES: &str = "capsules";
+
+const DESCRIPTION: &str = "Shared context that agents keep across sessions, with versions and provenance: documents, guidance, notes, skills. Also signals between agents, and private memory.";
+
+/// The capability, while there are capsules.
+pub(crate) fn definition(desk: Option<&Arc<dyn CapsuleDesk>>) -> Option<Arc<Definition>> {
+    if !desk?.may_have_capsules() {
+        return None;
+    }
+    let id = CapabilityId::new(CAPSULES).ok()?;
+    let source = Source { layer: Layer::BuiltIn, path: CAPSULES.into() };
+    let tags = ["context", "knowledge", "memory", "notes", "skills"];
+    Some(Arc::new(Definition {
+        name: "Capsules".to_owned(),
+        description: DESCRIPTION.to_owned(),
+        tags: tags.map(str::to_owned).into(),
+        fingerprint: sha256_hex(CAPSULES),
+        ..Definition::new(id, Backend::Capsules, source)
+    }))
+}
+
+/// Its tools, which are known without asking anyone.
+pub(crate) fn discovery() -> Discovery {
+    let mount = Mount::default();
+    let tool = |tool: CapsuleTool| {
+        let definition = tool.definition(&mount).to_string();
+        Tool::new(serde_json::from_str(&definition).ok()?).map(Arc::new)
+    };
+    Discovery {
+        tools: CapsuleTool::ALL.into_iter().filter_map(tool).collect(),
+        ..Discovery::default()
+    }
+}
+
+impl Session {
+    /// Who this client is to capsules: what the transport and the handshake established.
+    pub fn capsule_caller(&self) -> CapsuleCaller {
+        let client = self.connections.audience().client();
+        let version = client.info.as_ref().and_then(|info| raw::string(info.get("version")?));
+        let mut author = Author::client(&self.client_name).connection(&self.id);
+        if let Some(version) = version {
+            author = author.version(&version);
+        }
+        // The person's own agents are told apart by their names.
+        if self.principal != Principal::local() {
+            author = author.principal(self.principal.as_str());
+        }
+        let project = self.host.settings().project.as_ref().map(|project| project.dir.clone());
+        CapsuleCaller { author, reach: Reach::All, project }
+    }
+
+    /// Calls a tool of the capability.
+    pub(crate) async fn call_capsules(
+        &self,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let gone = || CallError::new(ErrorCode::ServerNotFound, "this host has no capsules");
+        let desk = self.host.capsules().ok_or_else(gone)?;
+        let tool = CapsuleTool::named(&request.tool).ok_or_else(gone)?;
+        if self.continuity == Continuity::Requests
+            && tool == CapsuleTool::Capsules
+            && mounts(request)
+        {
+            return not_mountable();
+        }
+        let caller = self.capsule_caller();
+        let by = ToolCaller { desk: desk.as_ref(), caller: &caller, mount: &self.mount };
+        tokio::select! {
+            result = tool.call(&by, request.arguments.as_deref()) => Ok(result),
+            // What was begun is finished, but nobody waits for it.
+            () = context.cancel.cancelled() => {
+                Err(CallError::new(ErrorCode::Cancelled, "the call is no longer wanted"))
+            }
+        }
+    }
+}
+
+/// True when a call would have the session remember a capsule.
+fn mounts(request: &ToolRequest) -> bool {
+    #[derive(Deserialize)]
+    struct Action {
+        action: String,
+    }
+    let arguments = request.arguments.as_ref().map_or("{}", |arguments| arguments.get());
+    serde_json::from_str(arguments)
+        .is_ok_and(|Action { action }| matches!(action.as_str(), "mount" | "unmount"))
+}
+
+/// What a client is told whose requests stand alone: nothing would remember what it mounts.
+fn not_mountable() -> Result<Box<RawValue>, CallError> {
+    let message =
+        "requests of this connection stand alone, so a mounted capsule would be forgotten";
+    let hint = "name the capsule in each call: `capsule`";
+    let result = json!({
+        "content": [{ "type": "text", "text": format!("not_mountable: {message}\n{hint}") }],
+        "structuredContent": { "error": { "code": "not_mountable", "message": message, "hint": hint } },
+        "isError": true,
+    });
+    serde_json::value::to_raw_value(&result)
+        .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
+}
