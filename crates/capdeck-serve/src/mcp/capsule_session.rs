@@ -20,7 +20,7 @@ use serde_json::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::changes::Watched;
+use self::changes::{Listening, Watched};
 use super::{
     caller::{Telling, context},
     capsule_client::CapsuleClient,
@@ -60,9 +60,12 @@ impl CapsuleSession {
         // Whatever changes after the client was answered, it is told.
         let changes = session.client.desk.changes(session.client.caller.clone()).await;
         let changes = changes.map_err(|failure| capsule_failure::as_rpc_error(&failure))?;
-        let told =
-            (session.client.capsule.clone(), session.watched.clone(), session.streams.clone());
-        changes::follow(changes, told, session.ended.clone());
+        let listening = Listening {
+            capsule: session.client.capsule.clone(),
+            watched: session.watched.clone(),
+            streams: session.streams.clone(),
+        };
+        changes::follow(changes, listening, session.ended.clone());
         Ok(Arc::new(session))
     }
 

@@ -66,13 +66,17 @@ pub(super) fn check_address(uri: &str) -> Result<(), RpcError> {
     Err(RpcError::invalid_params("`uri` must be the address of an entry, such as docs://api"))
 }
 
-/// Passes changes on until the session ends. `told` says of which capsule, to whom, and by which way.
-pub(super) fn follow(
-    mut changes: CapsuleChanges,
-    told: (Option<String>, Arc<Watched>, Arc<ClientStreams>),
-    ended: CancellationToken,
-) {
-    let (capsule, watched, streams) = told;
+/// One client that is told.
+pub(super) struct Listening {
+    /// The id of the only capsule it is told of, where there is one.
+    pub(super) capsule: Option<String>,
+    pub(super) watched: Arc<Watched>,
+    pub(super) streams: Arc<ClientStreams>,
+}
+
+/// Passes changes on until the session ends.
+pub(super) fn follow(mut changes: CapsuleChanges, client: Listening, ended: CancellationToken) {
+    let Listening { capsule, watched, streams } = client;
     tokio::spawn(async move {
         loop {
             let change = tokio::select! {
