@@ -75,7 +75,7 @@ pub use capdeck_backend::{
 };
 pub use capdeck_capsule::{
     AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode, Mode, Origin,
-    PatchStep, RiskClass, Role, Scheme, SchemeError, StoreOptions, Visibility, age_in_words,
+    PatchStep, RiskClass, Role, Scheme, SchemeError, StoreOptions, Visibility,
 };
 pub use capdeck_catalog::{RawObject, sha256_hex};
 pub use capdeck_definition::{CapabilityId, Exposure, RemoteCapability};

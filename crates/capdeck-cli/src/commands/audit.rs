@@ -12,7 +12,7 @@ use crate::{
     errors::{ExitStatus, Failure},
 };
 
-/// Who did what in the capsules: the last calls, a search among them, and a check of the record
+/// Who did what in the capsules: show, search and check the record
 ///
 /// Every call on a capsule is one line, refused ones too, without contents, tokens or memories. Each line holds the hash of the one
 /// before it, so that a changed or missing line shows.

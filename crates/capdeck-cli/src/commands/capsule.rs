@@ -35,7 +35,7 @@ use crate::{
     errors::{ExitStatus, Failure},
 };
 
-/// Context that agents share: entries under addresses, with versions and a record of who wrote what
+/// Context that agents share: entries with versions and provenance
 ///
 /// A capsule holds entries such as `docs://architecture` or `skills://review-pr`, as plain files in the data folder. Agents read
 /// and write them through `capdeck serve` and `capdeck up`; here you do the same, and what only you may do.

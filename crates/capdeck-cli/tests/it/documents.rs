@@ -199,7 +199,9 @@ const SHOWN_SHARE: &str = "shr_0123456789ab";
 
 /// The text with everything that differs between two runs, or two releases, as it is shown: tokens, hashes, moments, versions.
 fn settled(text: &str) -> String {
-    let text = text.replace(concat!("capdeck@", env!("CARGO_PKG_VERSION")), "capdeck@0.1.0");
+    let text = text
+        .replace(concat!("capdeck@", env!("CARGO_PKG_VERSION")), "capdeck@0.1.0")
+        .replace("(1 minute ago)", "(just now)");
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || "_-:.…".contains(letter);
     let mut shown = String::new();
     let mut word = String::new();

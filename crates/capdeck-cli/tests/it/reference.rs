@@ -71,6 +71,13 @@ fn reference() -> String {
                 "\n### capdeck {command} {inner}\n\n{}",
                 block(&own_part(&whole))
             ));
+            for innermost in commands(&whole) {
+                let whole = help(&dirs, &[&command, &inner, &innermost]);
+                text.push_str(&format!(
+                    "\n#### capdeck {command} {inner} {innermost}\n\n{}",
+                    block(&own_part(&whole))
+                ));
+            }
         }
     }
     text

@@ -43,6 +43,37 @@ fn one_capability_is_served_as_it_is() {
 }
 
 #[test]
+fn one_capsule_is_served_and_its_anchors_are_checked_in_the_project() {
+    let dirs = TestDirs::new();
+    let capsule = json!([{"id": "team", "name": "Team", "created_at": "2026-01-01T00:00:00Z"}]);
+    dirs.write("data/boxes.json", capsule.to_string());
+    let body = "# Hello\n\nIt is in src/there.rs, not in src/gone.rs.\n";
+    dirs.write("data/boxes/team/.capsol/knowledge/docs/hello.md", body);
+    dirs.write("work/.capdeck/config.json", "{}");
+    dirs.write("work/src/there.rs", "");
+    let project = dirs.root().join("work");
+    let arguments = ["--capsule", "team", "--project", project.to_str().unwrap()];
+    let mut client = capdeck(&dirs).serve(&arguments);
+    let hello = client.initialize();
+    assert_eq!(hello["serverInfo"]["title"], "Capsule Team");
+    let read = client.request("resources/read", json!({"uri": "docs://hello"}));
+    let text = read["result"]["contents"][0]["text"].as_str().unwrap();
+    assert!(text.contains("src/there.rs (present)\n"), "{text}");
+    assert!(text.contains("src/gone.rs (MISSING)\n"), "{text}");
+    let (status, stderr) = client.close();
+    assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_capsule_that_is_not_there_is_refused_and_nothing_is_made() {
+    let dirs = TestDirs::new();
+    let finished = capdeck(&dirs).args(["serve", "--capsule", "nobody"]).run();
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    assert!(finished.stderr.contains("there is no capsule `nobody`"), "{finished:?}");
+    assert_eq!(std::fs::read_dir(dirs.data()).unwrap().count(), 0);
+}
+
+#[test]
 fn an_exposure_can_be_forced() {
     let dirs = TestDirs::new();
     dirs.write("config/echo.md", echo_file("Echo"));

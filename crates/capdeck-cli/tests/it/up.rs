@@ -164,3 +164,24 @@ fn the_address_comes_from_flag_environment_or_file() {
     let host = capdeck(&dirs).env("CAPDECK_PORT", port.to_string()).up(&[]);
     assert!(!host.url.ends_with(&format!(":{port}")));
 }
+
+#[test]
+fn tokens_are_refused_in_addresses_and_never_logged() {
+    let dirs = TestDirs::new();
+    let log = dirs.root().join("log");
+    let mut host = capdeck(&dirs).env("CAPDECK_LOG", "trace").stderr_to(&log).up(&[]);
+    for (path, bearer, status) in [
+        ("/mcp?token=cap_sh_canary", None, 410),
+        ("/health?a=1&access_token=canary", None, 410),
+        ("/mcp/team", Some("Bearer cap_sh_canary"), 401),
+        ("/mcp", Some("Bearer canary"), 401),
+        ("/mcp/canary", None, 404),
+    ] {
+        let headers: Vec<_> = bearer.iter().map(|value| ("Authorization", *value)).collect();
+        let reply = host.client(path).send("POST", path, &headers, b"{}");
+        assert_eq!(reply.status, status, "{path} {reply:?}");
+    }
+    host.stop();
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(!log.is_empty() && !log.contains("canary"), "{log}");
+}

@@ -10,7 +10,7 @@ use crate::{
     errors::{ExitStatus, Failure},
 };
 
-/// Remove attached bytes that no version of any entry has
+/// Remove attached bytes that no version of any entry has, and that are older than a minute
 #[derive(Debug, clap::Args)]
 pub(crate) struct CollectArgs {
     /// The capsule.

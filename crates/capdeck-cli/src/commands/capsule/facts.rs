@@ -7,7 +7,7 @@ use crate::{
     table::{Cell, Table},
 };
 
-use super::moment::age;
+use super::moment::time;
 
 /// A text field, empty when it is absent.
 pub(in crate::commands) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
@@ -52,7 +52,7 @@ pub(super) fn entries_table(entries: &[Value]) -> Table {
         table.row([
             Cell::styled(Style::Strong, text(entry, "uri")),
             Cell::plain(number(entry, "version").to_string()),
-            Cell::plain(age(text(entry, "written_at"))),
+            Cell::plain(time(text(entry, "written_at"))),
             Cell::plain(text(entry, "written_by")),
             Cell::plain(text(entry, "title")),
         ]);

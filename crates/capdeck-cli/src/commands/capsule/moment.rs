@@ -51,14 +51,6 @@ pub(crate) fn time(moment: &str) -> String {
     }
 }
 
-/// How long ago a moment of an answer is.
-pub(crate) fn age(moment: &str) -> String {
-    match moment.parse::<Timestamp>() {
-        Ok(moment) => capdeck_host::age_in_words(moment, Timestamp::now()),
-        Err(_) => moment.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -119,7 +119,7 @@ fn spec_26_22_each_tool_call_is_one_line_without_content() {
             ("read", "ok"),
             ("read", "denied"),
             ("search", "ok"),
-            ("write.replace", "denied"),
+            ("write.create", "denied"),
             ("write.replace", "error"),
             ("memory.set", "ok"),
             ("signal.send", "ok"),

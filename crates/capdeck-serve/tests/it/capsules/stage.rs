@@ -87,10 +87,12 @@ impl Stage {
         client
     }
 
-    /// The lines of a capsule's audit, oldest first.
+    /// The lines of a capsule's audit, oldest first, without those of looking at it.
     pub(super) fn audit(&self, capsule: &str) -> Vec<Value> {
         let tail = CapsuleOperation::AuditTail { limit: 100 };
-        self.ask(Some(capsule), tail).unwrap()["lines"].as_array().unwrap().clone()
+        let answer = self.ask(Some(capsule), tail).unwrap();
+        let lines = answer["lines"].as_array().unwrap().iter();
+        lines.filter(|line| line["action"] != "audit.query").cloned().collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::Write as _,
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -34,8 +34,11 @@ impl Draft {
             Failure::request("FILE_ERROR", format!("cannot make a file to edit: {error}"))
         };
         // The folder can be entered by its owner alone.
-        let folder: TempDir =
-            tempfile::Builder::new().prefix("capdeck-edit-").tempdir().map_err(failed)?;
+        let folder: TempDir = tempfile::Builder::new()
+            .prefix("capdeck-edit-")
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir()
+            .map_err(failed)?;
         let name = uri.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("entry");
         let safe: String = name
             .chars()
