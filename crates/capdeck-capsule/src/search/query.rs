@@ -99,7 +99,7 @@ fn expand(
             // Each error changes at most two letters of the set.
             let differs = (wanted ^ has).count_ones() as usize;
             if differs <= 2 * most && name.len().abs_diff(term.len()) <= most {
-                let distance = distance(term, name, most);
+                let distance = strsim::osa_distance(term, name);
                 if distance <= most && present(number as u32) {
                     near.push((distance, number as u32));
                 }
@@ -112,59 +112,4 @@ fn expand(
         );
     }
     found
-}
-
-/// Insertions, deletions, substitutions and swaps of neighbours between two words; more than `most` is not told apart.
-fn distance(one: &str, other: &str, most: usize) -> usize {
-    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    if one.len().abs_diff(other.len()) > most {
-        return most + 1;
-    }
-    let width = other.len() + 1;
-    let mut rows = vec![(0..width).collect::<Vec<usize>>()];
-    for (row, letter) in one.iter().enumerate() {
-        let mut current = vec![row + 1];
-        for (column, candidate) in other.iter().enumerate() {
-            let at = |back: usize, column: usize| {
-                rows.get(rows.len().wrapping_sub(back)).and_then(|row| row.get(column)).copied()
-            };
-            let changed =
-                at(1, column).unwrap_or(usize::MAX - 1) + usize::from(letter != candidate);
-            let removed = at(1, column + 1).unwrap_or(usize::MAX - 1) + 1;
-            let added = current.last().copied().unwrap_or(usize::MAX - 1) + 1;
-            let mut best = changed.min(removed).min(added);
-            let is_swap = row > 0
-                && column > 0
-                && one.get(row - 1) == Some(candidate)
-                && other.get(column - 1) == Some(letter);
-            if is_swap && let Some(before) = at(2, column - 1) {
-                best = best.min(before + 1);
-            }
-            current.push(best);
-        }
-        if current.iter().min().is_none_or(|best| *best > most) {
-            return most + 1;
-        }
-        rows.push(current);
-    }
-    rows.last().and_then(|row| row.last()).copied().unwrap_or(most + 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_are_counted() {
-        for (one, other, expected) in [
-            ("deploy", "deploy", 0),
-            ("deploy", "depoly", 1),
-            ("deploy", "deply", 1),
-            ("deploy", "deplooy", 1),
-            ("abcd", "abdc", 1),
-            ("abcd", "wxyz", 3),
-        ] {
-            assert_eq!(distance(one, other, 2), expected, "{one} {other}");
-        }
-    }
 }
