@@ -116,7 +116,7 @@ fn listings_have_one_shape() {
     assert_eq!(overview["schemes"][0], json!({"scheme": "docs", "entries": 2}));
     let entry = run(&dirs, &["capsule", "show", "team", "docs://a"]).success().stdout;
     assert!(entry.contains("title     First\nversion   1\nclass     structural\n"), "{entry}");
-    assert!(run(&dirs, &["capsule", "show", "team"]).success().stdout.contains("docs://     2"));
+    assert!(run(&dirs, &["capsule", "show", "team"]).success().stdout.contains("docs://      2\n"));
     json(&dirs, &["capsule", "update", "team", "--name", "Crew", "--visibility", "discoverable"]);
     let item = &json(&dirs, &["capsule", "list"])["items"][0];
     assert_eq!((&item["id"], &item["name"]), (&json!("team"), &json!("Crew")));
@@ -315,14 +315,10 @@ fn bad_input_is_told_and_nothing_is_touched() {
         &long,
         "docs://a b",
     ] {
-        for words in [
-            &["write", "team", uri][..],
-            &["read", "team", uri],
-            &["edit", "team", uri],
-            &["history", "team", uri],
-        ] {
-            refused(&dirs, words, 2, "INVALID_URI");
-        }
+        refused(&dirs, &["write", "team", uri], 2, "INVALID_URI");
+    }
+    for command in ["read", "show", "edit", "history", "diff", "rm"] {
+        refused(&dirs, &[command, "team", "docs://../../boxes"], 2, "INVALID_URI");
     }
     refused(&dirs, &["write", "team", "docs://case"], 1, "EXISTS");
     let error = refused(&dirs, &["write", "team", "api-data://pets"], 1, "INVALID_JSON");
