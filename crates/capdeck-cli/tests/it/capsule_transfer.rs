@@ -88,7 +88,7 @@ fn an_export_comes_back_whole() {
     }
     // Nothing is overwritten.
     let there = run(&dirs, &["capsule", "export", "team", "backup.tar"]);
-    assert_eq!(there.code, Some(1), "{there:?}");
+    assert!(there.code == Some(2) && there.stderr.contains("is there already"), "{there:?}");
     let there = run(&dirs, &["capsule", "export", "team", "files"]);
     assert!(there.code == Some(2) && there.stderr.contains("is not empty"), "{there:?}");
 }

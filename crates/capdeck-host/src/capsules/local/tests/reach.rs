@@ -136,6 +136,8 @@ async fn a_share_has_its_own_memory_and_never_the_machine() {
         CapsuleOperation::RevokeShare { id: other.id.clone() },
         CapsuleOperation::OpenShare { token: other.token.clone() },
         CapsuleOperation::DeleteCapsule,
+        CapsuleOperation::RegistryAuditVerify,
+        CapsuleOperation::RegistryAuditQuery(AuditFilter::default()),
         create("Mine"),
     ] {
         let name = operation.name();
