@@ -98,7 +98,9 @@ impl Host {
         let audience = Audience::new(client);
         let transparent = matches!(scope, Scope::Transparent(_));
         let askable = ASKABLE.iter().any(|key| audience.declares(key));
-        let own = (transparent || askable).then(|| {
+        // Servers of an attached host may keep their clients apart, so each client is a client of its own there.
+        let attached = self.0.attached.load().is_some();
+        let own = (transparent || askable || attached).then(|| {
             let client = ClientProfile::clone(audience.client());
             let pool = Arc::new(ConnectionPool::new(self.0.connector.clone(), client));
             self.adopt(&pool);

@@ -111,6 +111,21 @@ fn why_knows_what_attaching_hides() {
 }
 
 #[test]
+fn a_list_that_changes_under_a_client_is_told() {
+    let (there, here) = (remote_deck("forbid"), local_deck());
+    let host = capdeck(&there).up(&[]);
+    for capabilities in [json!({}), json!({"elicitation": {}})] {
+        let mut client = capdeck(&here).attach(&[&host.url]);
+        client.initialize_with(capabilities);
+        assert!(names(&mut client).iter().all(|name| name != "fake__brand_new"));
+        let call = json!({"name": "fake__change_tools", "arguments": {"name": "brand_new"}});
+        client.request("tools/call", call);
+        client.incoming("notifications/tools/list_changed");
+        assert!(names(&mut client).iter().any(|name| name == "fake__brand_new"));
+    }
+}
+
+#[test]
 fn changes_and_restarts_of_the_host_are_followed() {
     let (there, here) = (remote_deck("forbid"), local_deck());
     let host = capdeck(&there).up(&[]);
