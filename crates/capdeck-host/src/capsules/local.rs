@@ -225,6 +225,7 @@ impl LocalDesk {
             Do::MemoryDelete { key } => memory::delete(session, &key).await,
             Do::MemoryList => memory::list(session).await,
             Do::MemorySearch { query } => memory::search(session, &query).await,
+            Do::Refused { tool } => audit::refused(session, &tool).await,
             other => Err(CapsuleFailure::invalid(format!("`{}` takes no capsule", other.name()))),
         }
     }

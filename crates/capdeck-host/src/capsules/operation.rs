@@ -159,6 +159,10 @@ pub enum CapsuleOperation {
     OpenShare {
         token: String,
     },
+    /// Records a call of a tool whose arguments did not fit: `{}`.
+    Refused {
+        tool: String,
+    },
     Verify,
     /// Writes to a path of the machine: `{path, entries, blobs, bytes}`.
     Export {
@@ -388,6 +392,7 @@ impl CapsuleOperation {
             Self::AddShare { .. } => "add_share",
             Self::RevokeShare { .. } => "revoke_share",
             Self::OpenShare { .. } => "open_share",
+            Self::Refused { .. } => "refused",
             Self::Verify => "verify",
             Self::Export { .. } => "export",
             Self::Import { .. } => "import",
@@ -416,6 +421,7 @@ impl CapsuleOperation {
             | Self::MemoryDelete { .. }
             | Self::AddShare { .. }
             | Self::RevokeShare { .. }
+            | Self::Refused { .. }
             | Self::Export { .. }
             | Self::Import { .. } => false,
             Self::ListCapsules { .. }

@@ -10,13 +10,17 @@ mod memory;
 mod mount;
 mod read;
 mod signal;
+mod watched_desk;
 mod write;
 
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
-use self::answer::{Answer, tool_result};
 pub use self::mount::Mount;
+use self::{
+    answer::{Answer, tool_result},
+    watched_desk::WatchedDesk,
+};
 use super::{CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation};
 
 /// One of the tools.
@@ -69,14 +73,36 @@ impl CapsuleTool {
 
     /// Calls the tool. What fails is a result, too: its model reads it and corrects the call.
     pub async fn call(self, by: &ToolCaller<'_>, arguments: Option<&RawValue>) -> Box<RawValue> {
+        let desk = WatchedDesk::new(by.desk);
+        let watched = &ToolCaller { desk: &desk, ..*by };
         let outcome = match self {
-            Self::Read => read::call(by, arguments).await,
-            Self::Write => write::call(by, arguments).await,
-            Self::Signal => signal::call(by, arguments).await,
-            Self::Capsules => capsules::call(by, arguments).await,
-            Self::Memory => memory::call(by, arguments).await,
+            Self::Read => read::call(watched, arguments).await,
+            Self::Write => write::call(watched, arguments).await,
+            Self::Signal => signal::call(watched, arguments).await,
+            Self::Capsules => capsules::call(watched, arguments).await,
+            Self::Memory => memory::call(watched, arguments).await,
         };
+        if outcome.is_err() && !desk.was_asked() {
+            self.note_refusal(by, arguments).await;
+        }
         tool_result(outcome)
+    }
+
+    /// Has a call recorded whose arguments kept it from the desk, in the capsule that it was about as far as can be told.
+    async fn note_refusal(self, by: &ToolCaller<'_>, arguments: Option<&RawValue>) {
+        #[derive(Default, Deserialize)]
+        struct About {
+            capsule: Option<String>,
+        }
+        let text = arguments.map_or("{}", RawValue::get);
+        let About { capsule } = serde_json::from_str(text).unwrap_or_default();
+        let refused = CapsuleOperation::Refused { tool: self.name().to_owned() };
+        for capsule in [capsule.as_deref(), None] {
+            match by.ask(capsule, refused.clone()).await {
+                Ok(_) => return,
+                Err(error) => tracing::debug!(%error, "a refused call could not be recorded"),
+            }
+        }
     }
 }
 

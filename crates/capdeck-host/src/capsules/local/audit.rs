@@ -8,12 +8,27 @@ use capdeck_capsule::{
 use serde_json::json;
 
 use super::{Answer, LocalDesk, answer};
-use crate::capsules::{AuditFilter, CapsuleCaller, CapsuleFailure};
+use crate::capsules::{AuditFilter, CapsuleCaller, CapsuleFailure, CapsuleTool};
 
 /// Lines that are answered with when no number is said.
 const USUAL: usize = 50;
 /// Lines of one answer.
 const MOST: usize = 10_000;
+
+/// Records a call of a tool whose arguments did not fit.
+pub(super) async fn refused(session: &CapsuleSession, tool: &str) -> Answer {
+    let action = match CapsuleTool::named(tool) {
+        Some(CapsuleTool::Read) => "read",
+        Some(CapsuleTool::Write) => "write",
+        Some(CapsuleTool::Signal) => "signal",
+        Some(CapsuleTool::Capsules) => "capsules",
+        Some(CapsuleTool::Memory) => "memory",
+        None => return Err(CapsuleFailure::invalid(format!("there is no tool `{tool}`"))),
+    };
+    let reason = "the arguments do not fit".to_owned();
+    session.note_failure(action, &StoreError::InvalidInput { what: "arguments", reason }).await?;
+    answer(session, &json!({}))
+}
 
 impl LocalDesk {
     /// Reads every file of the capsule. The report names places, so it is for those who see all of them.

@@ -104,6 +104,9 @@ fn spec_26_22_each_tool_call_is_one_line_without_content() {
         ("capsol_write", json!({"uri": "docs://../x", "content": "canary-body"})),
         ("capsol_memory", json!({"action": "set", "key": "k", "value": "canary-memory"})),
         ("capsol_signal", json!({"action": "send", "kind": "k", "text": "canary-signal"})),
+        ("capsol_read", json!({"canary-argument": 1})),
+        ("capsol_write", json!({"uri": 1, "content": "canary-body"})),
+        ("capsol_read", json!({"uri": "docs://open", "capsule": "canary-capsule"})),
     ] {
         call(&mut guest, tool, arguments);
     }
@@ -123,6 +126,9 @@ fn spec_26_22_each_tool_call_is_one_line_without_content() {
             ("write.replace", "error"),
             ("memory.set", "ok"),
             ("signal.send", "ok"),
+            ("read", "error"),
+            ("write", "error"),
+            ("read", "error"),
         ]
     );
     let text = json!(lines).to_string();
