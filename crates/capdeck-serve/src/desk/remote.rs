@@ -1,18 +1,30 @@
 //! Asks the process that has the capsules.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use capdeck_host::{CapsuleCaller, CapsuleChanges, CapsuleFailure, CapsuleRequest};
 use futures_util::stream;
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::{
+    net::unix::{OwnedReadHalf, OwnedWriteHalf},
+    time::timeout,
+};
 
 use super::protocol::{PROTOCOL, Reply, Request};
 use crate::local_socket::{self, NoHost, Reader};
 
 /// Connections that are kept for the next request.
 const KEPT: usize = 8;
+
+/// Longest wait for the other process to begin, which it does at once unless it is stopped or stuck.
+const BEGIN: Duration = Duration::from_secs(20);
+
+/// Longest wait for an answer. Carrying a large capsule in or out takes a while.
+const ANSWER: Duration = Duration::from_secs(10 * 60);
 
 /// The way to another process.
 #[derive(Debug)]
@@ -27,12 +39,12 @@ struct Connection {
     writer: OwnedWriteHalf,
 }
 
-/// The other process ended.
+/// The other process ended, or is silent for too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lost {
     /// Before it began: nothing was done.
     Untouched,
-    /// After it began: what it did is not known.
+    /// After it began, or without a word about that: what it did is not known.
     Begun,
 }
 
@@ -54,10 +66,11 @@ impl RemoteDesk {
             Ok(()) => {}
             Err(failure) => return Ok(Err(failure)),
         }
-        let answer = match local_socket::read(&mut connection.reader).await {
-            Ok(Reply::Answer(answer)) => Ok(answer),
-            Ok(Reply::Failed(failure)) => Err(failure),
-            Ok(Reply::Begun | Reply::Changed(_)) | Err(_) => return Err(Lost::Begun),
+        let answered = timeout(ANSWER, local_socket::read(&mut connection.reader)).await;
+        let answer = match answered {
+            Ok(Ok(Reply::Answer(answer))) => Ok(answer),
+            Ok(Ok(Reply::Failed(failure))) => Err(failure),
+            Ok(Ok(Reply::Begun | Reply::Changed(_)) | Err(_)) | Err(_) => return Err(Lost::Begun),
         };
         let mut idle = self.idle.lock();
         if idle.len() < KEPT {
@@ -104,6 +117,12 @@ impl Connection {
 
     /// Sends a request and waits until it is begun.
     async fn begin(&mut self, request: &Request) -> Result<Result<(), CapsuleFailure>, Lost> {
+        let begun = timeout(BEGIN, self.try_begin(request)).await;
+        // A process that is stopped may still find the request and do it when it goes on.
+        begun.unwrap_or(Err(Lost::Begun))
+    }
+
+    async fn try_begin(&mut self, request: &Request) -> Result<Result<(), CapsuleFailure>, Lost> {
         let sent = local_socket::write(&mut self.writer, request).await;
         sent.map_err(|_| Lost::Untouched)?;
         match local_socket::read(&mut self.reader).await {
@@ -111,5 +130,33 @@ impl Connection {
             Ok(Reply::Failed(failure)) => Ok(Err(failure)),
             Ok(Reply::Answer(_) | Reply::Changed(_)) | Err(_) => Err(Lost::Untouched),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use capdeck_host::{Author, CapsuleOperation};
+
+    use super::*;
+    use crate::local_socket::{Greeting, LocalSocket};
+
+    /// Time stands still there and jumps to the next deadline, so nothing is waited for.
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_greets_and_falls_silent_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("desk.sock");
+        let socket = LocalSocket::bind(&path).unwrap();
+        let silent = tokio::spawn(async move {
+            let mut stream = socket.accept().await;
+            let greeting = Greeting { protocol: PROTOCOL, version: "1".to_owned() };
+            local_socket::write(&mut stream, &greeting).await.unwrap();
+            std::future::pending::<()>().await;
+        });
+        let desk = RemoteDesk::connect(&path).await.unwrap();
+        let caller = CapsuleCaller::local(Author::client("tester"));
+        let asked = desk.ask(&caller.request(None, CapsuleOperation::Overview)).await;
+        // It may still do what it was asked when it goes on.
+        assert_eq!(asked.unwrap_err(), Lost::Begun);
+        silent.abort();
     }
 }

@@ -373,7 +373,7 @@ impl Answering {
 fn outcome_unknown() -> CapsuleFailure {
     CapsuleFailure::new(
         "outcome_unknown",
-        "the process that had the capsules ended before it answered",
+        "the process that has the capsules ended or fell silent before it answered",
     )
     .hint("whether it was done is not known; look before you repeat it, or write with an `idempotency_key`")
 }

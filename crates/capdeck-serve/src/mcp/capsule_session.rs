@@ -78,6 +78,49 @@ impl CapsuleSession {
         let by = ToolCaller { desk: desk.as_ref(), caller, mount };
         Ok(tool.call(&by, request.arguments.as_deref()).await)
     }
+
+    /// Answers everything that has an end of its own.
+    async fn answer(
+        &self,
+        method: &str,
+        params: RawObject,
+        era: Era,
+    ) -> Result<Box<RawValue>, RpcError> {
+        let client = &self.client;
+        match (method, era) {
+            ("tools/list", _) => page("tools", &self.tools, Some(&params)),
+            ("tools/call", _) => self.call_tool(params).await,
+            ("resources/list", _) => {
+                self.watched.note_resources();
+                resources::list(client, &params).await
+            }
+            ("resources/templates/list", _) => {
+                self.watched.note_resources();
+                resources::templates(client, &params).await
+            }
+            ("resources/read", _) => {
+                resources::read(client, &params::text(&params, "uri")?, era).await
+            }
+            ("resources/subscribe", Era::Legacy) => {
+                self.watched.watch(&params::text(&params, "uri")?)?;
+                raw(&json!({}))
+            }
+            ("resources/unsubscribe", Era::Legacy) => {
+                self.watched.unwatch(&params::text(&params, "uri")?);
+                raw(&json!({}))
+            }
+            ("prompts/list", _) => {
+                self.watched.note_prompts();
+                prompts::list(client, &params).await
+            }
+            ("prompts/get", _) => prompts::get(client, &params).await,
+            ("completion/complete", _) => completions::complete(client, &params).await,
+            ("skills/list", _) => skills::list(client, &params).await,
+            ("skills/get", _) => skills::get(client, &params::text(&params, "uri")?).await,
+            ("resources/directory/read", _) => skills::folder(client, &params).await,
+            _ => Err(RpcError::method_not_found(method)),
+        }
+    }
 }
 
 #[async_trait]
@@ -114,46 +157,19 @@ impl Session for CapsuleSession {
         params: Option<RawObject>,
         exchange: Exchange,
     ) -> Result<Box<RawValue>, RpcError> {
-        let era = exchange.revision.era();
         let params = params.unwrap_or_default();
-        let client = &self.client;
-        match (method, era) {
-            ("tools/list", _) => page("tools", &self.tools, Some(&params)),
-            ("tools/call", _) => self.call_tool(params).await,
-            ("resources/list", _) => {
-                self.watched.note_resources();
-                resources::list(client, &params).await
+        if method == "subscriptions/listen" && exchange.revision.era() == Era::Modern {
+            let wanted = Wanted::of(Some(&params))?;
+            let context = context(exchange.clone(), Telling::Nothing, Logs::None);
+            return listen(self, &self.streams, wanted, exchange, &context).await;
+        }
+        tokio::select! {
+            answer = self.answer(method, params, exchange.revision.era()) => answer,
+            // What was begun is finished and recorded, but nobody waits for it.
+            () = exchange.cancel.cancelled() => {
+                let message = "the request is no longer wanted";
+                Err(RpcError::new(RpcError::REQUEST_CANCELLED, message))
             }
-            ("resources/templates/list", _) => {
-                self.watched.note_resources();
-                resources::templates(client, &params).await
-            }
-            ("resources/read", _) => {
-                resources::read(client, &params::text(&params, "uri")?, era).await
-            }
-            ("resources/subscribe", Era::Legacy) => {
-                self.watched.watch(&params::text(&params, "uri")?)?;
-                raw(&json!({}))
-            }
-            ("resources/unsubscribe", Era::Legacy) => {
-                self.watched.unwatch(&params::text(&params, "uri")?);
-                raw(&json!({}))
-            }
-            ("subscriptions/listen", Era::Modern) => {
-                let wanted = Wanted::of(Some(&params))?;
-                let context = context(exchange.clone(), Telling::Nothing, Logs::None);
-                listen(self, &self.streams, wanted, exchange, &context).await
-            }
-            ("prompts/list", _) => {
-                self.watched.note_prompts();
-                prompts::list(client, &params).await
-            }
-            ("prompts/get", _) => prompts::get(client, &params).await,
-            ("completion/complete", _) => completions::complete(client, &params).await,
-            ("skills/list", _) => skills::list(client, &params).await,
-            ("skills/get", _) => skills::get(client, &params::text(&params, "uri")?).await,
-            ("resources/directory/read", _) => skills::folder(client, &params).await,
-            _ => Err(RpcError::method_not_found(method)),
         }
     }
 
