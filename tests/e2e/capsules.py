@@ -13,14 +13,14 @@ Needs CAPDECK (the binary), NODE and CAPDECK_TEST_DEPS, as ./test.sh sets them.
 import contextlib
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from clients import Inspector, PythonClient
-from downstreams import call, wait_for_line
+from downstreams import call
+from host import Host
 
 MODERN = "2026-07-28"
 PREAMBLE = "━━━ TRUST PREAMBLE ━━━"
@@ -37,13 +37,11 @@ Review {{branch}} as `docs://style` says.
 """
 
 
-class Machine:
-    """Folders of its own, with one capsule and two shares."""
+class Machine(Host):
+    """A Capdeck with one capsule and two shares."""
 
     def __init__(self, capdeck, root):
-        self.capdeck, self.root = capdeck, root
-        for folder in ("config", "state", "cache", "home", "project"):
-            (root / folder).mkdir(parents=True)
+        super().__init__(capdeck, root, "project")
         self.command("capsule", "new", "team")
         self.command("capsule", "write", "team", "docs://style", "-", given="# Style\nShort functions, see src/style.rs.\n")
         self.command("capsule", "write", "team", "docs://secret/plan", "-", given="# Plan\nNobody knows.\n")
@@ -51,22 +49,11 @@ class Machine:
         self.guest = self.share("--role", "writer", "--deny", "docs://secret")
         self.reader = self.share("--role", "reader")
 
-    def env(self):
-        return {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.root / "home"),
-            "CAPDECK_CONFIG_DIR": str(self.root / "config"),
-            "CAPDECK_STATE_DIR": str(self.root / "state"),
-            "CAPDECK_CACHE_DIR": str(self.root / "cache"),
-            "CAPDECK_DATA_DIR": str(self.root / "data"),
-            "NO_COLOR": "1",
-        }
-
     def command(self, *words, given=""):
         finished = subprocess.run(
             [self.capdeck, *words],
             env=self.env(),
-            cwd=self.root / "project",
+            cwd=self.work,
             input=given,
             capture_output=True,
             text=True,
@@ -79,32 +66,19 @@ class Machine:
         return json.loads(self.command("capsule", "share", "team", *words, "--json"))["token"]
 
     def stdio(self):
-        args = ["--project", str(self.root / "project"), "serve", "--capsule", "team"]
+        args = ["--project", str(self.work), "serve", "--capsule", "team"]
         return {"command": self.capdeck, "args": args, "env": self.env()}
 
     @contextlib.contextmanager
     def up(self):
         """`capdeck up` on a port of its own; gives a function from a path and a token to a target."""
-        process = subprocess.Popen(
-            [self.capdeck, "up", "--port", "0", "--json"],
-            env=self.env(),
-            cwd=self.root / "project",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        with self.serving() as base:
 
-        def target(path="/mcp/team", token=None):
-            headers = {"headers": {"Authorization": f"Bearer {token}"}} if token else {}
-            return {"url": base + path, **headers}
+            def target(path="/mcp/team", token=None):
+                headers = {"headers": {"Authorization": f"Bearer {token}"}} if token else {}
+                return {"url": base + path, **headers}
 
-        try:
-            base = wait_for_line(process.stdout, re.compile(r"http://127\.0\.0\.1:\d+"))[0]
             yield target
-        finally:
-            process.terminate()
-            process.wait(timeout=20)
 
 
 def take(client, target, *steps):
