@@ -8,6 +8,7 @@
 mod desk;
 mod local_socket;
 mod mcp;
+mod rest;
 mod shell;
 mod transport;
 

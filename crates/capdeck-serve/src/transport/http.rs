@@ -33,7 +33,10 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::connections::HttpLimits;
 use self::{access::Access, endpoints::Endpoints};
-use crate::mcp::reach;
+use crate::{
+    mcp::reach,
+    rest::{self, Rest},
+};
 
 /// Longest wait for open requests when the host stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -92,7 +95,8 @@ impl HttpServer {
         let access = Arc::new(Access::new(address.ip(), &settings, host.capsules().cloned()));
         let limits = settings.limits;
         let endpoints = Arc::new(Endpoints::new(host.clone(), settings.policy, limits));
-        let router = router(host.clone(), endpoints.clone(), access);
+        let rest = Rest::new(host.clone(), limits.body_timeout);
+        let router = router(host.clone(), endpoints.clone(), access, &rest);
         Ok(Self { listener, address, router, endpoints, host, limits })
     }
 
@@ -129,7 +133,12 @@ impl HttpServer {
     }
 }
 
-fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>) -> Router {
+fn router(
+    host: Host,
+    endpoints: Arc<Endpoints>,
+    access: Arc<Access>,
+    rest: &Arc<Rest>,
+) -> Router {
     let mcp = Router::new()
         .route("/mcp", any(deck))
         .route("/mcp/{capsule}", any(one_capsule))
@@ -147,11 +156,13 @@ fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>) -> Router 
     Router::new()
         .merge(mcp)
         .merge(status)
+        .merge(rest::router(rest))
         .layer(middleware::from_fn_with_state(access.clone(), access::check_key))
         // Liveness says nothing about the deck, so it needs no key.
         .route("/", get(status::home))
         .route("/health", get(status::health))
         .layer(middleware::from_fn_with_state(access, access::check_names))
+        .layer(middleware::from_fn(rest::dress_refusals))
         .layer(DefaultBodyLimit::disable())
 }
 
