@@ -91,8 +91,10 @@ pub(super) fn version_tag(version: u64) -> String {
 
 fn version_of(tag: &str) -> Result<u64, ApiError> {
     let inside = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-    inside.and_then(|version| version.parse().ok()).filter(|version| *version > 0).ok_or_else(|| {
-        ApiError::invalid("`If-Match` takes the version of an entry in quotes, such as `\"3\"`")
-            .hint("send the `ETag` of the entry that you read")
-    })
+    inside.and_then(|version| version.parse().ok()).filter(|version| *version > 0).ok_or_else(
+        || {
+            ApiError::invalid("`If-Match` takes the version of an entry in quotes, such as `\"3\"`")
+                .hint("send the `ETag` of the entry that you read")
+        },
+    )
 }

@@ -110,7 +110,8 @@ fn parameters(operation: &Operation) -> Vec<Value> {
         .collect();
     for (name, schema) in operation.query.schema["properties"].as_object().into_iter().flatten() {
         let mut schema = schema.clone();
-        let description = schema.as_object_mut().and_then(|schema| schema.shift_remove("description"));
+        let description =
+            schema.as_object_mut().and_then(|schema| schema.shift_remove("description"));
         told.push(json!({
             "name": name,
             "in": "query",
@@ -133,7 +134,11 @@ fn parameters(operation: &Operation) -> Vec<Value> {
         header("If-None-Match", "`*`: only where there is no entry.", 64);
     }
     if operation.method == http::Method::POST {
-        header("Idempotency-Key", "The same key and request get the same answer for 24 hours.", 128);
+        header(
+            "Idempotency-Key",
+            "The same key and request get the same answer for 24 hours.",
+            128,
+        );
     }
     told
 }
@@ -177,7 +182,8 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         if let Some((media_type, schema)) = &content
             && !matches!(status, 204 | 304)
         {
-            let schema = schema.as_ref().map_or_else(|| json!({}), |schema| json!({ "schema": schema }));
+            let schema =
+                schema.as_ref().map_or_else(|| json!({}), |schema| json!({ "schema": schema }));
             answer["content"] = json!({ *media_type: schema });
         }
         told.insert(status.to_string(), answer);

@@ -75,12 +75,7 @@ macro_rules! methods {
 methods! { get GET post POST put PUT patch PATCH delete DELETE }
 
 impl Declared {
-    fn new(
-        method: Method,
-        path: &'static str,
-        name: &'static str,
-        summary: &'static str,
-    ) -> Self {
+    fn new(method: Method, path: &'static str, name: &'static str, summary: &'static str) -> Self {
         Self {
             method,
             path,
@@ -143,7 +138,8 @@ impl Declared {
             schema: |generator| B::schema(generator),
         };
         let body_check = (!B::MEDIA_TYPES.is_empty()).then(|| body_check::<B>()).flatten();
-        let media_type = T::shape(&mut SchemaGenerator::default()).map(|(media_type, _)| media_type);
+        let media_type =
+            T::shape(&mut SchemaGenerator::default()).map(|(media_type, _)| media_type);
         let shown = Check::closed(inline_schema::<Q>());
         let run = move |call: Call, raw: Option<&str>, bytes: Bytes| {
             let asked: Q = read_query(raw, &query)?;

@@ -79,9 +79,10 @@ impl Paging {
         let total = items.len();
         let shown: Vec<T> = items.into_iter().skip(start).take(self.limit()).collect();
         let end = start.saturating_add(shown.len());
-        let next_cursor = shown.last().filter(|_| end < total).map(|last| {
-            seal(&Sealed { list: call.list_name(), after: key(last), place: end })
-        });
+        let next_cursor = shown
+            .last()
+            .filter(|_| end < total)
+            .map(|last| seal(&Sealed { list: call.list_name(), after: key(last), place: end }));
         Ok(Page { items: shown, next_cursor })
     }
 

@@ -134,7 +134,11 @@ struct Listed {
     next_cursor: Option<String>,
 }
 
-async fn list(call: Call, query: ListEntries, _: NoBody) -> Result<Reply<Page<EntryMeta>>, ApiError> {
+async fn list(
+    call: Call,
+    query: ListEntries,
+    _: NoBody,
+) -> Result<Reply<Page<EntryMeta>>, ApiError> {
     let ListEntries { scheme, prefix, tag, written_after, latest_first, paging } = query;
     let (limit, cursor) = (paging.limit(), paging.inner(&call)?);
     let latest_first = latest_first.unwrap_or(false);
@@ -188,7 +192,11 @@ async fn write(call: Call, _: NoQuery, body: Json<NewEntry>) -> Result<Reply<Wri
     Ok(Reply::new(written).status(status).tag(&tag))
 }
 
-async fn change(call: Call, _: NoQuery, body: Json<EntryChange>) -> Result<Reply<Written>, ApiError> {
+async fn change(
+    call: Call,
+    _: NoQuery,
+    body: Json<EntryChange>,
+) -> Result<Reply<Written>, ApiError> {
     let Json(EntryChange { steps, title, tags, risk_class, file_anchors, commit }) = body;
     let if_version = call.precondition()?.if_version;
     let written = send(

@@ -26,10 +26,14 @@ pub(super) fn operations() -> Vec<Operation> {
             .who(Who::Anyone)
             .success(&[201])
             .done_by(add),
-        delete("/v1/capsules/{capsule}/schemes/{name}", "removeScheme", "Remove a scheme that has no entries")
-            .who(Who::Anyone)
-            .problems(&[409])
-            .done_by(remove),
+        delete(
+            "/v1/capsules/{capsule}/schemes/{name}",
+            "removeScheme",
+            "Remove a scheme that has no entries",
+        )
+        .who(Who::Anyone)
+        .problems(&[409])
+        .done_by(remove),
     ]
 }
 
@@ -62,7 +66,11 @@ async fn list(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Page<SchemeShow
     Ok(Reply::new(Page::whole(told.schemes)))
 }
 
-async fn add(call: Call, _: NoQuery, body: Json<NewScheme>) -> Result<Reply<SchemeShown>, ApiError> {
+async fn add(
+    call: Call,
+    _: NoQuery,
+    body: Json<NewScheme>,
+) -> Result<Reply<SchemeShown>, ApiError> {
     let Json(NewScheme { name, title, description, format, prompt_source, default_risk_class }) =
         body;
     let added = name.clone();

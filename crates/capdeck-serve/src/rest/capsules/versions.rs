@@ -17,21 +17,37 @@ use crate::rest::{
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get("/v1/capsules/{capsule}/history/{scheme}/{*path}", "getHistory", "List the versions of an entry")
-            .who(Who::Anyone)
-            .done_by(history),
-        get("/v1/capsules/{capsule}/diff/{scheme}/{*path}", "getDiff", "Compare two versions of an entry")
-            .who(Who::Anyone)
-            .done_by(diff),
-        post("/v1/capsules/{capsule}/restore/{scheme}/{*path}", "restoreEntry", "Make an earlier version the current one")
-            .about("Also brings back what was deleted. What is there now stays in the history.")
-            .who(Who::Anyone)
-            .conditional()
-            .problems(&[507])
-            .done_by(restore),
-        get("/v1/capsules/{capsule}/deleted", "listDeleted", "List what was deleted and can be restored")
-            .who(Who::Anyone)
-            .done_by(deleted),
+        get(
+            "/v1/capsules/{capsule}/history/{scheme}/{*path}",
+            "getHistory",
+            "List the versions of an entry",
+        )
+        .who(Who::Anyone)
+        .done_by(history),
+        get(
+            "/v1/capsules/{capsule}/diff/{scheme}/{*path}",
+            "getDiff",
+            "Compare two versions of an entry",
+        )
+        .who(Who::Anyone)
+        .done_by(diff),
+        post(
+            "/v1/capsules/{capsule}/restore/{scheme}/{*path}",
+            "restoreEntry",
+            "Make an earlier version the current one",
+        )
+        .about("Also brings back what was deleted. What is there now stays in the history.")
+        .who(Who::Anyone)
+        .conditional()
+        .problems(&[507])
+        .done_by(restore),
+        get(
+            "/v1/capsules/{capsule}/deleted",
+            "listDeleted",
+            "List what was deleted and can be restored",
+        )
+        .who(Who::Anyone)
+        .done_by(deleted),
     ]
 }
 

@@ -81,7 +81,11 @@ struct CapsuleChange {
     owner: Option<String>,
 }
 
-async fn list(call: Call, query: ListCapsules, _: NoBody) -> Result<Reply<Page<Capsule>>, ApiError> {
+async fn list(
+    call: Call,
+    query: ListCapsules,
+    _: NoBody,
+) -> Result<Reply<Page<Capsule>>, ApiError> {
     let text = query.q.unwrap_or_default().to_lowercase();
     let fits = |capsule: &Capsule| {
         let found = |field: &str| field.to_lowercase().contains(&text);
@@ -93,7 +97,11 @@ async fn list(call: Call, query: ListCapsules, _: NoBody) -> Result<Reply<Page<C
     Ok(Reply::new(query.paging.cut(&call, capsules, |capsule| capsule.id.clone())?))
 }
 
-async fn create(call: Call, _: NoQuery, body: Json<NewCapsule>) -> Result<Reply<Capsule>, ApiError> {
+async fn create(
+    call: Call,
+    _: NoQuery,
+    body: Json<NewCapsule>,
+) -> Result<Reply<Capsule>, ApiError> {
     let Json(NewCapsule { name, description, visibility }) = body;
     let operation = CapsuleOperation::CreateCapsule { name, description, visibility };
     let made = call.ask_as_host(None, operation).await?;
