@@ -9,6 +9,7 @@ mod actor;
 mod desk;
 mod local_socket;
 mod mcp;
+mod rest;
 mod shell;
 mod transport;
 
