@@ -33,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::connections::HttpLimits;
 use self::{access::Access, endpoints::Endpoints};
-use crate::mcp::reach;
+use crate::{dashboard, mcp::reach};
 
 /// Longest wait for open requests when the host stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -148,8 +148,8 @@ fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>) -> Router 
         .merge(mcp)
         .merge(status)
         .layer(middleware::from_fn_with_state(access.clone(), access::check_key))
-        // Liveness says nothing about the deck, so it needs no key.
-        .route("/", get(status::home))
+        // Liveness and the dashboard's page say nothing about the deck, so they need no key.
+        .merge(dashboard::routes())
         .route("/health", get(status::health))
         .layer(middleware::from_fn_with_state(access, access::check_names))
         .layer(DefaultBodyLimit::disable())
