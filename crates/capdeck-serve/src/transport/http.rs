@@ -37,6 +37,7 @@ use self::{
     endpoints::Endpoints,
 };
 use crate::{
+    dashboard,
     mcp::reach,
     rest::{self, Rest},
 };
@@ -181,8 +182,8 @@ fn router(
         .merge(status)
         .merge(rest)
         .layer(middleware::from_fn_with_state(access, access::identify))
-        // Liveness says nothing about the deck, so it needs no key.
-        .route("/", get(status::home))
+        // Liveness and the dashboard's page say nothing about the deck, so they need no key.
+        .merge(dashboard::routes())
         .route("/health", get(status::health))
         .layer(middleware::from_fn_with_state(names, access::check_names))
         .layer(middleware::from_fn(rest::dress_refusals))
