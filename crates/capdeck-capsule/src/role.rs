@@ -1,5 +1,7 @@
 //! What a caller may do in a capsule.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Scope, StoreError};
@@ -56,5 +58,16 @@ impl Access {
     /// Everything, everywhere.
     pub fn owner() -> Self {
         Self { role: Role::Owner, scope: Scope::all() }
+    }
+
+    /// What somebody may do who was given both. A role that does not reach as far is not lent to the other one's part:
+    /// the higher role counts where they differ.
+    #[must_use]
+    pub fn joined(&self, other: &Self) -> Self {
+        match self.role.cmp(&other.role) {
+            Ordering::Greater => self.clone(),
+            Ordering::Less => other.clone(),
+            Ordering::Equal => Self { role: self.role, scope: self.scope.joined(&other.scope) },
+        }
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! This crate never reads definition files and knows nothing of how a backend works.
 
+mod actor;
 mod dashboard;
 mod desk;
 mod local_socket;
@@ -18,5 +19,5 @@ pub use mcp::CapsulePlace;
 pub use shell::{
     LocalShell, RemoteShell, Shell, ShellCall, ShellSocket, SocketError, person_at_terminal,
 };
-pub use transport::http::{BindError, HttpLimits, HttpServer, HttpSettings};
+pub use transport::http::{AuthMode, BindError, HttpLimits, HttpServer, HttpSettings};
 pub use transport::stdio::{serve_capsule_stdio, serve_stdio};

@@ -3,9 +3,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation, Host, Mount, Reach,
+    Admission, Author, CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation, Host, Mount,
+    Reach,
 };
-use capdeck_mcp::server::ClientHello;
+use capdeck_mcp::server::{ClientHello, Principal};
 use serde_json::Value;
 
 /// Left in the extensions of a request that came with the token of a share.
@@ -25,7 +26,9 @@ pub struct CapsulePlace {
 /// A client and its way to the desk.
 pub(super) struct CapsuleClient {
     pub(super) desk: Arc<dyn CapsuleDesk>,
-    pub(super) caller: CapsuleCaller,
+    caller: CapsuleCaller,
+    /// What the client was granted, where it is neither the owner nor a share. Asked with every request.
+    admission: Option<Admission>,
     pub(super) mount: Mount,
     /// The id of the endpoint's capsule; absent where the client may have several.
     pub(super) capsule: Option<String>,
@@ -71,10 +74,24 @@ impl CapsuleClient {
             Some(version) => author.version(&version),
             None => author,
         };
+        let admission = hello.extensions.get::<Admission>().cloned();
+        let author = match hello.extensions.get::<Principal>().filter(|_| admission.is_some()) {
+            Some(principal) => author.principal(&principal.0),
+            None => author,
+        };
         let reach = reach(&hello.extensions);
         let version = host.settings().version.clone();
         let caller = CapsuleCaller { author, reach, project: None };
-        Self { desk, caller, mount: Mount::default(), capsule: None, version }
+        Self { desk, caller, admission, mount: Mount::default(), capsule: None, version }
+    }
+
+    /// The client with what it reaches now.
+    pub(super) fn caller(&self) -> CapsuleCaller {
+        let caller = self.caller.clone();
+        match &self.admission {
+            Some(admission) => CapsuleCaller { reach: granted(admission), ..caller },
+            None => caller,
+        }
     }
 
     /// The same at the endpoint of one capsule.
@@ -91,12 +108,12 @@ impl CapsuleClient {
     }
 
     pub(super) async fn ask(&self, operation: CapsuleOperation) -> Result<Value, CapsuleFailure> {
-        self.desk.ask(self.caller.request(self.capsule.as_deref(), operation)).await
+        self.desk.ask(self.caller().request(self.capsule.as_deref(), operation)).await
     }
 
     /// What the client may know of its capsule; `None` when there is none any more, or several.
     pub(super) async fn about(&self) -> Result<Option<Value>, CapsuleFailure> {
-        let mut listed = listed(self.desk.as_ref(), &self.caller).await?;
+        let mut listed = listed(self.desk.as_ref(), &self.caller()).await?;
         if let Some(id) = &self.capsule {
             listed.retain(|capsule| capsule["id"] == id.as_str());
         }
@@ -106,10 +123,15 @@ impl CapsuleClient {
 
 /// Which capsules the sender of a request reaches.
 pub(crate) fn reach(extensions: &http::Extensions) -> Reach {
-    match extensions.get::<ViaShare>() {
-        Some(via) => Reach::Share(via.share.clone()),
-        None => Reach::All,
+    match (extensions.get::<ViaShare>(), extensions.get::<Admission>()) {
+        (Some(via), _) => Reach::Share(via.share.clone()),
+        (None, Some(admission)) => granted(admission),
+        (None, None) => Reach::All,
     }
+}
+
+fn granted(admission: &Admission) -> Reach {
+    Reach::Granted(admission.granted().capsules.clone())
 }
 
 async fn listed(

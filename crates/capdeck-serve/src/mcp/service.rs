@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use capdeck_host::{ClientProfile, Continuity, Host, Principal, Scope, SessionSettings, TaskForm};
+use capdeck_host::{
+    Admission, ClientProfile, Continuity, Host, Principal, Scope, SessionSettings, TaskForm,
+};
 use capdeck_mcp::{
     Era, RpcError,
     server::{ClientHello, Peer, Service, Session},
@@ -63,6 +65,7 @@ impl Service for McpService {
                 Era::Legacy => Continuity::Connection,
                 Era::Modern => Continuity::Requests,
             },
+            admission: hello.extensions.get::<Admission>().cloned(),
         });
         match &self.scope {
             Scope::Transparent(id) => Ok(TransparentSession::open(id.clone(), session, streams)),
