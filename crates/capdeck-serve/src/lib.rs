@@ -10,6 +10,7 @@ mod dashboard;
 mod desk;
 mod local_socket;
 mod mcp;
+mod rest;
 mod shell;
 mod transport;
 
