@@ -272,7 +272,7 @@ impl Host {
     }
 
     /// Builds the catalog again from the same files, because a fact outside them changed.
-    pub(crate) fn rebuild(&self) {
+    pub fn rebuild(&self) {
         let _building = self.0.building.lock();
         let (deck, previous) = (self.deck(), self.catalog());
         self.swap_in(build_catalog(&self.0.settings, &deck, &self.0.discoveries, Some(&previous)));

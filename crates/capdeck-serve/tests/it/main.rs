@@ -18,6 +18,7 @@ mod event_stream;
 mod modern;
 mod modern_client;
 mod principals;
+mod rest;
 mod served;
 mod skills;
 mod slow_clients;
