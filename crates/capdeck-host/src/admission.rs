@@ -20,6 +20,13 @@ pub trait AdmissionSource: fmt::Debug + Send + Sync {
     /// answers from memory, and with the same `Arc` until something changes.
     fn granted(&self) -> Option<Arc<Granted>>;
 
+    /// The stable name of the holder: who wrote what, whose memory and whose tasks.
+    fn principal(&self) -> &str;
+
+    /// Names what the holder came with among everything that lets somebody in, and is no secret. Sessions are not
+    /// shared between two of them, even of one holder: each may be good for something else.
+    fn credential(&self) -> &str;
+
     /// Yields whenever the answer may have become another one, where that can be told.
     fn changes(&self) -> Option<BoxStream<'static, ()>> {
         None
@@ -57,6 +64,16 @@ impl Admission {
     /// What the holder may use now. Nothing, when everything was taken back.
     pub fn granted(&self) -> Arc<Granted> {
         self.0.granted().unwrap_or_default()
+    }
+
+    /// The stable name of the holder.
+    pub fn principal(&self) -> &str {
+        self.0.principal()
+    }
+
+    /// Names what the holder came with.
+    pub fn credential(&self) -> &str {
+        self.0.credential()
     }
 
     /// Whether the holder may use anything at all.

@@ -6,7 +6,7 @@ use capdeck_host::{
     Admission, Author, CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation, Host, Mount,
     Reach,
 };
-use capdeck_mcp::server::{ClientHello, Principal};
+use capdeck_mcp::server::ClientHello;
 use serde_json::Value;
 
 /// Left in the extensions of a request that came with the token of a share.
@@ -75,8 +75,8 @@ impl CapsuleClient {
             None => author,
         };
         let admission = hello.extensions.get::<Admission>().cloned();
-        let author = match hello.extensions.get::<Principal>().filter(|_| admission.is_some()) {
-            Some(principal) => author.principal(&principal.0),
+        let author = match &admission {
+            Some(admission) => author.principal(admission.principal()),
             None => author,
         };
         let reach = reach(&hello.extensions);

@@ -24,7 +24,7 @@ use axum::{
 };
 use bytes::Bytes;
 use capdeck_auth::Secret;
-use capdeck_host::{Host, ViewPolicy};
+use capdeck_host::{Admission, Host, ViewPolicy};
 use capdeck_mcp::server::Principal;
 use http::StatusCode;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -37,6 +37,7 @@ use self::{
     endpoints::Endpoints,
 };
 use crate::{
+    dashboard,
     mcp::reach,
     rest::{self, Rest},
 };
@@ -181,8 +182,8 @@ fn router(
         .merge(status)
         .merge(rest)
         .layer(middleware::from_fn_with_state(access, access::identify))
-        // Liveness says nothing about the deck, so it needs no key.
-        .route("/", get(status::home))
+        // Liveness and the dashboard's page say nothing about the deck, so they need no key.
+        .merge(dashboard::routes())
         .route("/health", get(status::health))
         .layer(middleware::from_fn_with_state(names, access::check_names))
         .layer(middleware::from_fn(rest::dress_refusals))
@@ -234,12 +235,21 @@ async fn one_view(
     }
 }
 
+/// A session belongs to the credential that it was opened with: another one of the same holder may be good for less.
+fn bind_session(extensions: &mut http::Extensions) {
+    if let Some(admission) = extensions.get::<Admission>() {
+        let owner = format!("{} with {}", admission.principal(), admission.credential());
+        extensions.insert(Principal(owner.into()));
+    }
+}
+
 async fn answer(
     endpoints: &Endpoints,
     endpoint: Arc<capdeck_mcp::server::HttpEndpoint>,
     request: Request,
 ) -> Response {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
+    bind_session(&mut head.extensions);
     let reading = Limited::new(body, capdeck_mcp::MAX_MESSAGE_BYTES).collect();
     let Ok(read) = tokio::time::timeout(endpoints.body_timeout(), reading).await else {
         return (StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response();
