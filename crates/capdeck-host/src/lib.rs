@@ -76,7 +76,7 @@ pub use capdeck_backend::{
 };
 pub use capdeck_capsule::{
     Access, AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode, Mode, Origin,
-    PatchStep, RiskClass, Role, Scheme, SchemeError, StoreOptions, Visibility,
+    PatchStep, RiskClass, Role, Scheme, SchemeError, Scope as EntryScope, StoreOptions, Visibility,
 };
 pub use capdeck_catalog::{DeckGrant, RawObject, sha256_hex};
 pub use capdeck_definition::{CapabilityId, Exposure, RemoteCapability};
