@@ -6,6 +6,7 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use capdeck_auth::GuardedClients;
 use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, LocalImport,
     NoListener,
@@ -239,6 +240,11 @@ impl Host {
     /// The way to the capsules of this machine, if the host was given one.
     pub fn capsules(&self) -> Option<&Arc<dyn CapsuleDesk>> {
         self.0.settings.capsules.as_ref()
+    }
+
+    /// HTTP clients that reach only where they may.
+    pub fn guarded_clients(&self) -> &GuardedClients {
+        self.0.connector.guarded_clients()
     }
 
     /// Large outputs kept aside, readable by their URI.

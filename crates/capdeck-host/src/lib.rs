@@ -77,7 +77,7 @@ pub use capdeck_backend::{
 };
 pub use capdeck_capsule::{
     Access, AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode, Mode, Origin,
-    PatchStep, RiskClass, Role, Scheme, SchemeError, StoreOptions, Visibility,
+    PatchStep, RiskClass, Role, Scheme, SchemeError, Scope as EntryScope, StoreOptions, Visibility,
 };
 pub use capdeck_catalog::{Capability, Catalog, DeckGrant, RawObject, estimate_tokens, sha256_hex};
 pub use capdeck_definition::{CapabilityId, Exposure, PinMode, RemoteCapability};

@@ -1,5 +1,7 @@
 //! Who may ask for what: the same word decides and is shown in the document.
 
+use capdeck_auth::inbound::OperatorRole;
+
 use super::problem::ApiError;
 use crate::actor::Actor;
 
@@ -38,7 +40,8 @@ impl Who {
     pub(super) fn admit(self, actor: &Actor) -> Result<(), ApiError> {
         let may = match actor {
             Actor::Owner => true,
-            Actor::Share(_) => false,
+            Actor::Operator(operator) => operator.role == OperatorRole::Admin,
+            Actor::Credential(_) | Actor::Share(_) => false,
         };
         if may {
             return Ok(());
