@@ -119,7 +119,10 @@ pub(super) struct Draft<'a> {
     /// What is said about it in the audit; filled in as it becomes known.
     pub(super) deed: &'a mut Deed,
     pub(super) options: &'a RegistryOptions,
+    pub(super) volatile: &'a Volatile,
     pub(super) now: Timestamp,
+    /// Whether what was changed stays although the answer is no: a stolen token ends what it was stolen from.
+    pub(super) keeps_anyway: bool,
     /// Further lines, for what follows from the change.
     pub(super) consequences: Vec<Deed>,
 }
@@ -140,9 +143,7 @@ impl Inner {
         let mut consequences = Vec::new();
         let result = self.carry_out(&mut storage, &mut deed, &mut consequences, now, change);
         self.tell(deed.event(now, result.as_ref().err()));
-        if result.is_ok() {
-            consequences.into_iter().for_each(|deed| self.tell(deed.event(now, None)));
-        }
+        consequences.into_iter().for_each(|deed| self.tell(deed.event(now, None)));
         result
     }
 
@@ -167,10 +168,15 @@ impl Inner {
             state: &mut state,
             deed,
             options: &self.options,
+            volatile: &self.volatile,
             now,
+            keeps_anyway: false,
             consequences: Vec::new(),
         };
-        let value = change(&mut draft)?;
+        let result = change(&mut draft);
+        if result.is_err() && !draft.keeps_anyway {
+            return result;
+        }
         *consequences = draft.consequences;
         let texts = state.changed_texts(&before)?;
         if !texts.is_empty() {
@@ -182,7 +188,7 @@ impl Inner {
             self.accesses.sweep(&state);
             *self.state.write() = Arc::new(state);
         }
-        Ok(value)
+        result
     }
 
     fn tell(&self, event: RegistryEvent) {

@@ -5,7 +5,9 @@ use std::{collections::HashMap, time::Duration};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
-use super::{RegistryError, failures::Failures};
+use super::{
+    RegistryError, authorization::Code, failures::Failures, renewal::Renewal, token::TokenHash,
+};
 
 /// See above.
 #[derive(Debug, Default)]
@@ -13,12 +15,18 @@ pub(super) struct Volatile {
     pub(super) failures: Failures,
     /// When each sign-up may be asked about again.
     polls: Mutex<HashMap<String, Timestamp>>,
+    /// Codes that can still be redeemed.
+    pub(super) codes: Mutex<HashMap<TokenHash, Code>>,
+    /// The last renewal of each connection, for a while.
+    pub(super) renewals: Mutex<HashMap<String, Renewal>>,
 }
 
 impl Volatile {
     /// Forgets what is over.
     pub(super) fn sweep(&self, now: Timestamp) {
         self.polls.lock().retain(|_, next| now < *next);
+        self.codes.lock().retain(|_, code| now < code.expires_at);
+        self.renewals.lock().retain(|_, renewal| now < renewal.until);
     }
 
     /// Notes that a sign-up was asked about, unless it was too soon.

@@ -7,6 +7,7 @@ mod device;
 mod identity;
 mod inbound_enrollment;
 mod inbound_grants;
+mod inbound_oauth;
 mod inbound_support;
 mod issuers;
 mod renewal;
