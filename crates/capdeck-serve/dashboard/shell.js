@@ -39,9 +39,15 @@ export function Shell({ person, children }) {
       <${Navigation} current=${path[0] ?? 'overview'} pending=${pending} />
       <${Foot} person=${person} />
     </header>
-    <main class="page" id="main" tabindex="-1"><div class="page-inner">${children}</div></main>
+    <main class="page" id="main" tabindex="-1"><div class="page-inner"><${NoRegistry} registry=${person.registry} />${children}</div></main>
     <${Toasts} /><${Questions} /><${Overlays} />
   </div>`;
+}
+
+/** @param {{ registry: { available: boolean, reason?: string, served_at?: string } }} props */
+function NoRegistry({ registry }) {
+  if (registry.available) return null;
+  return html`<div class="notice warn shell-notice"><span>Grants, operators and clients are not served here: ${registry.reason ?? 'another process has the registry'}.${registry.served_at ? html` They are at <code>${registry.served_at}</code>.` : ''}</span></div>`;
 }
 
 /** What waits for a person, counted anew when something happened that may have changed it. */
