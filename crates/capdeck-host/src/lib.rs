@@ -74,7 +74,7 @@ pub use capdeck_backend::{
     vault_holder,
 };
 pub use capdeck_capsule::{
-    AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode, Mode, Origin,
+    AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode, Indexing, Mode, Origin,
     PatchStep, RiskClass, Role, Scheme, SchemeError, StoreOptions, Visibility,
 };
 pub use capdeck_catalog::{RawObject, sha256_hex};
@@ -89,8 +89,9 @@ pub use attach::Attachment;
 pub use call::ToolRequest;
 pub use capsules::{
     AuditFilter, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure,
-    CapsuleOperation, CapsuleRequest, CapsuleTool, EntryHit, EntryWrite, ExportForm, ImportForm,
-    ListQuery, LocalDesk, Mount, Reach, ReadBody, SearchQuery, ToolCaller, WriteBlob, WriteMode,
+    CapsuleOperation, CapsuleRequest, CapsuleTool, EntryHit, EntryNaming, EntryOffer, EntryPage,
+    EntryPlace, EntryWrite, ExportForm, ImportForm, ListQuery, LocalDesk, Mount, Reach, ReadBody,
+    SearchQuery, ToolCaller, WriteBlob, WriteMode,
 };
 pub use card::card;
 pub use check::CheckReport;
