@@ -6,6 +6,7 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use capdeck_auth::GuardedClients;
 use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, LocalImport,
     NoListener,
@@ -241,6 +242,11 @@ impl Host {
         self.0.settings.capsules.as_ref()
     }
 
+    /// HTTP clients that reach only where they may.
+    pub fn guarded_clients(&self) -> &GuardedClients {
+        self.0.connector.guarded_clients()
+    }
+
     /// Large outputs kept aside, readable by their URI.
     pub fn artifacts(&self) -> &ArtifactStore {
         self.0.connector.artifacts()
@@ -272,7 +278,7 @@ impl Host {
     }
 
     /// Builds the catalog again from the same files, because a fact outside them changed.
-    pub(crate) fn rebuild(&self) {
+    pub fn rebuild(&self) {
         let _building = self.0.building.lock();
         let (deck, previous) = (self.deck(), self.catalog());
         self.swap_in(build_catalog(&self.0.settings, &deck, &self.0.discoveries, Some(&previous)));

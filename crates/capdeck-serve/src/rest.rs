@@ -5,6 +5,7 @@
 
 mod call;
 mod capsules;
+mod deck;
 mod idempotency;
 mod input;
 mod openapi;
@@ -13,6 +14,7 @@ mod page;
 mod problem;
 mod reply;
 mod serving;
+mod shapes;
 mod who;
 
 #[cfg(test)]
@@ -69,6 +71,6 @@ fn operations() -> Vec<Operation> {
         .done_by(|call: call::Call, _: NoQuery, _: NoBody| async move {
             Ok(Reply::new(Document(call.rest.document.clone())))
         });
-    let parts = [vec![document], capsules::operations()];
+    let parts = [vec![document], capsules::operations(), deck::operations()];
     parts.into_iter().flatten().collect()
 }

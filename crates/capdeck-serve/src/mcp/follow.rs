@@ -1,6 +1,6 @@
 //! Passes on what changes under a client, until its session ends.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use capdeck_host::{CapabilityId, HostEvent, RawObject, Session as HostSession};
 use serde_json::value::to_raw_value;
@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     client_streams::ClientStreams,
+    deck_entries::DeckEntries,
     seen_lists::{List, SeenLists},
 };
 
@@ -21,6 +22,7 @@ trait Reaction: Send + 'static {
 
 struct ToDeckClient {
     seen: Arc<SeenLists>,
+    entries: Weak<DeckEntries>,
     streams: Arc<ClientStreams>,
 }
 
@@ -33,10 +35,12 @@ struct ToServerClient {
 pub(super) fn deck(
     session: &Arc<HostSession>,
     seen: Arc<SeenLists>,
+    entries: &Arc<DeckEntries>,
     streams: Arc<ClientStreams>,
     ended: CancellationToken,
 ) {
-    follow(session, ToDeckClient { seen, streams }, ended);
+    let entries = Arc::downgrade(entries);
+    follow(session, ToDeckClient { seen, entries, streams }, ended);
 }
 
 /// Tells a client of one server what that server says on a connection that others use, too.
@@ -78,6 +82,9 @@ impl Reaction for ToDeckClient {
             }
             Some(HostEvent::TaskChanged { .. }) => return,
             Some(HostEvent::CatalogChanged) | None => {}
+        }
+        if let Some(entries) = self.entries.upgrade() {
+            entries.catalog_changed();
         }
         for list in self.seen.outdated(session) {
             self.streams.tell(list.changed(), None);

@@ -12,9 +12,9 @@ use crate::actor::Actor;
 pub(super) struct Call {
     pub(super) rest: Arc<Rest>,
     pub(super) actor: Actor,
+    /// The stable name of whoever asks.
+    pub(super) principal: String,
     pub(super) headers: HeaderMap,
-    /// Names this very request, in answers and logs.
-    pub(super) request_id: String,
     /// What stands in the places of the path, by their names.
     pub(super) places: BTreeMap<String, String>,
     /// The path as it was asked for.

@@ -89,18 +89,13 @@ impl ApiError {
         self
     }
 
-    pub(super) fn data(mut self, data: Value) -> Self {
-        self.data = Some(data);
-        self
-    }
-
     pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
     }
 
     /// Something that is there already is what the precondition was about.
-    pub(super) fn as_failed_precondition(mut self, is_asked: bool) -> Self {
+    pub(super) fn into_failed_precondition(mut self, is_asked: bool) -> Self {
         if is_asked && self.code == "exists" {
             self.status = StatusCode::PRECONDITION_FAILED;
         }

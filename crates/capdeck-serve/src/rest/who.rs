@@ -1,5 +1,7 @@
 //! Who may ask for what: the same word decides and is shown in the document.
 
+use capdeck_auth::inbound::OperatorRole;
+
 use super::problem::ApiError;
 use crate::actor::Actor;
 
@@ -10,6 +12,10 @@ pub(super) enum Who {
     Anyone,
     /// The host's owner and every operator, within what they reach.
     Operator,
+    /// The host's owner and its admins, and clients that were granted a part of the deck, within that part.
+    Deck,
+    /// The same, with the right to call.
+    DeckCall,
     /// The host's owner and its admins.
     Admin,
 }
@@ -20,6 +26,12 @@ impl Who {
         match self {
             Self::Anyone => "Everyone who is signed in, within what they may reach.",
             Self::Operator => "The host's owner and every operator, within what they may reach.",
+            Self::Deck => {
+                "The host's owner, operators with the role `admin`, and clients that were granted a part of the deck, within that part."
+            }
+            Self::DeckCall => {
+                "The host's owner, operators with the role `admin`, and clients that may call a part of the deck, within that part."
+            }
             Self::Admin => "The host's owner and operators with the role `admin`.",
         }
     }
@@ -28,7 +40,8 @@ impl Who {
     pub(super) fn admit(self, actor: &Actor) -> Result<(), ApiError> {
         let may = match actor {
             Actor::Owner => true,
-            Actor::Share(_) => false,
+            Actor::Operator(operator) => operator.role == OperatorRole::Admin,
+            Actor::Credential(_) | Actor::Share(_) => false,
         };
         if may {
             return Ok(());
