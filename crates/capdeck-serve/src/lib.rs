@@ -1,4 +1,4 @@
-//! Faces of the host: MCP over stdio and HTTP, the shell's own channel, health, readiness and metrics.
+//! Faces of the host: MCP over stdio and HTTP, the dashboard, the shell's own channel, health, readiness and metrics.
 //!
 //! Read [`serve_stdio`] and [`HttpServer`] first. What a request means is decided by `capdeck-host`; this
 //! crate translates its answers (`mcp`, `shell`) and moves bytes (`transport`).
@@ -6,9 +6,11 @@
 //! This crate never reads definition files and knows nothing of how a backend works.
 
 mod actor;
+mod dashboard;
 mod desk;
 mod local_socket;
 mod mcp;
+mod rest;
 mod shell;
 mod transport;
 

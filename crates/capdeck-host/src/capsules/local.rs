@@ -17,8 +17,8 @@ use std::{
 
 use async_trait::async_trait;
 use capdeck_capsule::{
-    Access, Author, CapsuleInfo, CapsuleSession, Capsules, EntryUri, GitProject, Prefix,
-    RegistryError, StoreError, StoreOptions,
+    Access, Author, CapsuleInfo, CapsuleSession, CapsuleUpdate, Capsules, EntryUri, GitProject,
+    Prefix, RegistryError, StoreError, StoreOptions,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -176,8 +176,9 @@ impl CapsuleDesk for LocalDesk {
             Do::CreateCapsule { name, description, visibility } => {
                 self.create_capsule(&caller, name, description, visibility).await
             }
-            Do::UpdateCapsule { name, description, visibility } => {
-                self.update_capsule(&caller, capsule, name, description, visibility).await
+            Do::UpdateCapsule { name, description, visibility, owner } => {
+                let update = CapsuleUpdate { name, description, visibility, owner };
+                self.update_capsule(&caller, capsule, update).await
             }
             Do::DeleteCapsule => self.delete_capsule(&caller, capsule).await,
             Do::Discover => Ok(self.discover()),

@@ -36,7 +36,11 @@ use self::{
     access::{Access, Names},
     endpoints::Endpoints,
 };
-use crate::mcp::reach;
+use crate::{
+    dashboard,
+    mcp::reach,
+    rest::{self, Rest},
+};
 
 /// Longest wait for open requests when the host stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -98,7 +102,8 @@ impl HttpServer {
         let access = Arc::new(Access::new(mode, settings.key, host.capsules().cloned()));
         let limits = settings.limits;
         let endpoints = Arc::new(Endpoints::new(host.clone(), settings.policy, limits));
-        let router = router(host.clone(), endpoints.clone(), access, Arc::new(names));
+        let rest = rest::router(&Rest::new(host.clone(), limits.body_timeout));
+        let router = router(host.clone(), endpoints.clone(), rest, access, Arc::new(names));
         Ok(Self { listener, address, router, endpoints, host, limits })
     }
 
@@ -151,7 +156,13 @@ fn auth_mode(settings: &HttpSettings, address: IpAddr) -> Result<AuthMode, BindE
     }
 }
 
-fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>, names: Arc<Names>) -> Router {
+fn router(
+    host: Host,
+    endpoints: Arc<Endpoints>,
+    rest: Router,
+    access: Arc<Access>,
+    names: Arc<Names>,
+) -> Router {
     let mcp = Router::new()
         .route("/mcp", any(deck))
         .route("/mcp/{capsule}", any(one_capsule))
@@ -169,11 +180,13 @@ fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>, names: Arc
     Router::new()
         .merge(mcp)
         .merge(status)
+        .merge(rest)
         .layer(middleware::from_fn_with_state(access, access::identify))
-        // Liveness says nothing about the deck, so it needs no key.
-        .route("/", get(status::home))
+        // Liveness and the dashboard's page say nothing about the deck, so they need no key.
+        .merge(dashboard::routes())
         .route("/health", get(status::health))
         .layer(middleware::from_fn_with_state(names, access::check_names))
+        .layer(middleware::from_fn(rest::dress_refusals))
         .layer(DefaultBodyLimit::disable())
 }
 
