@@ -76,8 +76,9 @@ pub use capdeck_backend::{
     vault_holder,
 };
 pub use capdeck_capsule::{
-    Access, AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode, Mode, Origin,
-    PatchStep, RiskClass, Role, Scheme, SchemeError, Scope as EntryScope, StoreOptions, Visibility,
+    Access, AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode, Indexing, Mode,
+    Origin, PatchStep, RiskClass, Role, Scheme, SchemeError, Scope as EntryScope, StoreOptions,
+    Visibility,
 };
 pub use capdeck_catalog::{Capability, Catalog, DeckGrant, RawObject, estimate_tokens, sha256_hex};
 pub use capdeck_definition::{
@@ -95,8 +96,9 @@ pub use audit::{TrailCounts, TrailFilter, TrailLine};
 pub use call::ToolRequest;
 pub use capsules::{
     AuditFilter, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure,
-    CapsuleOperation, CapsuleRequest, CapsuleTool, EntryHit, EntryWrite, ExportForm, ImportForm,
-    ListQuery, LocalDesk, Mount, Reach, ReadBody, SearchQuery, ToolCaller, WriteBlob, WriteMode,
+    CapsuleOperation, CapsuleRequest, CapsuleTool, EntryHit, EntryNaming, EntryOffer, EntryPage,
+    EntryPlace, EntryWrite, ExportForm, ImportForm, ListQuery, LocalDesk, Mount, Reach, ReadBody,
+    SearchQuery, ToolCaller, WriteBlob, WriteMode,
 };
 pub use card::card;
 pub use check::CheckReport;

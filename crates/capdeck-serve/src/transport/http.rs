@@ -257,7 +257,8 @@ async fn one_server(
     Extension(principal): Extension<Principal>,
     request: Request,
 ) -> Response {
-    match endpoints.server(&id, &principal) {
+    let admission = request.extensions().get::<Admission>();
+    match endpoints.server(&id, &principal, admission) {
         Some(endpoint) => answer(&endpoints, endpoint, request).await,
         None => (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response(),
     }
@@ -286,7 +287,7 @@ async fn one_view(
     axum::extract::Path(name): axum::extract::Path<String>,
     request: Request,
 ) -> Response {
-    match endpoints.view(&name) {
+    match endpoints.view(&name, request.extensions().get()) {
         Some(endpoint) => answer(&endpoints, endpoint, request).await,
         None => (StatusCode::NOT_FOUND, format!("there is no view `{name}`\n")).into_response(),
     }
