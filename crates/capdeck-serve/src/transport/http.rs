@@ -92,6 +92,7 @@ pub struct HttpServer {
     address: SocketAddr,
     router: Router,
     endpoints: Arc<Endpoints>,
+    rest: Arc<Rest>,
     host: Host,
     limits: HttpLimits,
 }
@@ -139,9 +140,11 @@ impl HttpServer {
             limiter,
             reception,
         };
-        let rest = rest::router(&Rest::new(host.clone(), limits.body_timeout));
-        let router = router(host.clone(), endpoints.clone(), rest, rules);
-        Ok(Self { listener, address, router, endpoints, host, limits })
+        let load = endpoints.clone();
+        let rest =
+            Rest::new(rules.reception.clone(), Box::new(move || load.load()), limits.body_timeout);
+        let router = router(host.clone(), endpoints.clone(), rest::router(&rest), rules);
+        Ok(Self { listener, address, router, endpoints, rest, host, limits })
     }
 
     /// The address clients on this machine use.
@@ -156,7 +159,7 @@ impl HttpServer {
 
     /// Answers until `stop`, then ends every session and every connection behind them.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { listener, router, endpoints, host, limits, .. } = self;
+        let Self { listener, router, endpoints, rest, host, limits, .. } = self;
         let serving = async {
             tokio::select! {
                 () = connections::serve(listener, router, limits, stop.clone()) => {}
@@ -169,6 +172,7 @@ impl HttpServer {
         };
         let closing = async {
             stop.cancelled().await;
+            rest.close();
             endpoints.shutdown().await;
             host.close().await;
         };
