@@ -1,13 +1,14 @@
-//! Secrets, and how Capdeck signs in to others.
+//! Secrets, how Capdeck signs in to others, and who may sign in to Capdeck.
 //!
 //! Read [`Secret`] first, then [`resolve_value`] (references in a definition become values) and
 //! [`Credentials`] (what is sent along with a request). [`SignIn`] is for the services a person signs in to, [`Vault`]
-//! keeps secrets at rest.
+//! keeps secrets at rest. [`inbound`] is the other direction: who may use what of this host.
 //!
 //! This crate never reads the process environment and knows nothing of capabilities. A resolved value is never
 //! logged, and only [`Vault`] and [`TokenStore`] write one down, encrypted.
 
 mod environment;
+pub mod inbound;
 mod interpolate;
 mod key;
 mod key_file;

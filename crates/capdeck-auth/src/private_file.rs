@@ -1,7 +1,7 @@
 //! Files that only their owner may read: written whole or not at all, locked while they are changed.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, TryLockError},
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -68,10 +68,13 @@ pub(crate) fn hold(lock: &Path) -> io::Result<Held> {
 }
 
 /// The lock, if nobody holds it now.
-pub(crate) fn try_hold(lock: &Path) -> Option<Held> {
-    let file = open_lock(lock).ok()?;
-    file.try_lock().ok()?;
-    Some(Held(file))
+pub(crate) fn try_hold(lock: &Path) -> io::Result<Option<Held>> {
+    let file = open_lock(lock)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(Held(file))),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
 }
 
 /// True when somebody besides the owner may read or change the file.

@@ -136,7 +136,7 @@ impl SealedFolder {
 
     /// The same, unless somebody does.
     pub(crate) fn try_hold(&self, name: &str) -> Option<Held> {
-        private_file::try_hold(&self.path(name).with_extension("lock"))
+        private_file::try_hold(&self.path(name).with_extension("lock")).ok().flatten()
     }
 
     /// The id of the key a file is sealed with. A file that is not sealed has none.

@@ -9,6 +9,7 @@ use std::{io, path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use query::{AuditQuery, query_audit, tail_audit};
@@ -59,7 +60,7 @@ pub struct AuditLine {
 }
 
 /// How a call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuditOutcome {
     Ok,

@@ -91,6 +91,20 @@ impl Scope {
         })
     }
 
+    /// What either of the two reaches, without what either of them denies.
+    #[must_use]
+    pub fn joined(&self, other: &Self) -> Self {
+        let both = |one: &[Prefix], more: &[Prefix]| {
+            let added = more.iter().filter(|prefix| !one.contains(prefix));
+            one.iter().chain(added).cloned().collect()
+        };
+        let allow = match self.allow.is_empty() || other.allow.is_empty() {
+            true => Vec::new(),
+            false => both(&self.allow, &other.allow),
+        };
+        Self { allow, deny: both(&self.deny, &other.deny) }
+    }
+
     pub fn is_all(&self) -> bool {
         self.allow.is_empty() && self.deny.is_empty()
     }

@@ -1,11 +1,16 @@
 //! What a caller may do in a capsule.
 
+use std::cmp::Ordering;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Scope, StoreError};
 
 /// Each role may do what those before it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Reads, lists, searches; sends signals; keeps memory.
@@ -56,5 +61,16 @@ impl Access {
     /// Everything, everywhere.
     pub fn owner() -> Self {
         Self { role: Role::Owner, scope: Scope::all() }
+    }
+
+    /// What somebody may do who was given both. A role that does not reach as far is not lent to the other one's part:
+    /// the higher role counts where they differ.
+    #[must_use]
+    pub fn joined(&self, other: &Self) -> Self {
+        match self.role.cmp(&other.role) {
+            Ordering::Greater => self.clone(),
+            Ordering::Less => other.clone(),
+            Ordering::Equal => Self { role: self.role, scope: self.scope.joined(&other.scope) },
+        }
     }
 }

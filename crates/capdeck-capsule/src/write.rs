@@ -1,5 +1,6 @@
 //! A request to write an entry, and its answer.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -41,7 +42,7 @@ pub enum Content {
 }
 
 /// One change to a body.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
 pub enum PatchStep {
     /// Replaces `find` everywhere; it must occur exactly `count` times, once if no count is given.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Exposure, FlowMode, Layer, PinMode, Policy, ViewConfig,
+    Exposure, FlowMode, Layer, PinMode, Policy, ServeConfig, ViewConfig,
     shape::config_file::{ConfigFile, NamespaceAliases},
 };
 
@@ -79,20 +79,6 @@ impl Default for RunConfig {
     fn default() -> Self {
         Self { record: true, max_age_days: None, max_runs: None, max_megabytes: None }
     }
-}
-
-/// Defaults of the HTTP host.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ServeConfig {
-    /// The address to listen on.
-    pub host: Option<String>,
-    /// The port to listen on.
-    pub port: Option<u16>,
-    /// How long a client's session lives without being used.
-    pub session_idle_ms: Option<u64>,
-    /// How long a client without a session may take to answer a question before its call is cancelled.
-    pub question_lifetime_ms: Option<u64>,
 }
 
 impl Default for DeckConfig {
@@ -189,11 +175,7 @@ impl DeckConfig {
         }
         // A project must not decide where this machine listens.
         if let (Some(serve), false) = (&file.serve, layer.needs_trust()) {
-            self.serve.host = serve.host.clone().or(self.serve.host.take());
-            self.serve.port = serve.port.or(self.serve.port);
-            self.serve.session_idle_ms = serve.session_idle_ms.or(self.serve.session_idle_ms);
-            let lifetime = serve.question_lifetime_ms;
-            self.serve.question_lifetime_ms = lifetime.or(self.serve.question_lifetime_ms);
+            self.serve.apply(serve);
         }
     }
 }

@@ -36,6 +36,7 @@ mod project;
 mod reference;
 mod rules;
 mod schema;
+mod serve_config;
 mod set;
 mod setup;
 mod shape;
@@ -72,7 +73,7 @@ pub use cmp::export::{CmpExport, ExportError, export_cmp};
 pub use cmp::matcher::{CmpCandidate, IntentHit, IntentMatch, MatchKind, match_intent};
 pub use cmp::schemas::CMP_RESULT;
 pub use deck::{Deck, Quarantined};
-pub use deck_config::{ArtifactConfig, DeckConfig, RunConfig, ServeConfig};
+pub use deck_config::{ArtifactConfig, DeckConfig, RunConfig};
 pub use definition::{
     CapabilityId, Definition, Hints, InvalidId, ResourceClass, Runtime, RuntimeFeature,
     RuntimeResources, Shadowing,
@@ -88,6 +89,9 @@ pub use policy::{About, Annotation, Effect, Policy, PolicyRule};
 pub use project::{Project, find_project};
 pub use rules::FORBIDDEN_HEADERS;
 pub use schema::{capability_file_schema, caplet_schema, cmp_schema, config_schema};
+pub use serve_config::{
+    AuthMode, BucketConfig, LimitConfig, OidcConfig, RedirectConfig, ServeConfig,
+};
 pub use setup::{Setup, SetupStep};
 pub use shape::config_file::NamespaceAliases;
 pub use skill_file::{BadSkill, skill_frontmatter};

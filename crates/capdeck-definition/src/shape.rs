@@ -3,6 +3,7 @@
 pub(crate) mod caplet_file;
 pub(crate) mod cmp_files;
 pub(crate) mod config_file;
+pub(crate) mod serve_fields;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;

@@ -6,6 +6,7 @@
 //!
 //! This crate never knows MCP server types, HTTP statuses, terminals or argument parsers.
 
+mod admission;
 mod approvals;
 mod artifacts;
 mod attach;
@@ -74,16 +75,17 @@ pub use capdeck_backend::{
     vault_holder,
 };
 pub use capdeck_capsule::{
-    AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode, Indexing, Mode, Origin,
-    PatchStep, RiskClass, Role, Scheme, SchemeError, StoreOptions, Visibility,
+    Access, AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode, Indexing, Mode,
+    Origin, PatchStep, RiskClass, Role, Scheme, SchemeError, StoreOptions, Visibility,
 };
-pub use capdeck_catalog::{RawObject, sha256_hex};
+pub use capdeck_catalog::{DeckGrant, RawObject, sha256_hex};
 pub use capdeck_definition::{CapabilityId, Exposure, RemoteCapability};
 pub use capdeck_sandbox::{
     Diagnostic, Envelope, RunError, RunReport, SessionChoice, SessionId, Severity, TypeCheck,
     WorkerCommand, run_worker,
 };
 
+pub use admission::{Admission, AdmissionSource, Granted, GrantedCapsule};
 pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
 pub use attach::Attachment;
 pub use call::ToolRequest;

@@ -8,7 +8,7 @@ use capdeck_definition::{Backend, CapabilityId, Definition, Exposure};
 use serde_json::value::RawValue;
 
 use crate::{
-    Host, Principal, TaskForm, View, ViewPolicy,
+    Admission, Host, Principal, TaskForm, View, ViewPolicy,
     audience::Audience,
     audit::subject,
     capsules::Mount,
@@ -40,6 +40,8 @@ pub struct SessionSettings {
     pub tasks: TaskForm,
     /// By what the client is known when it comes back.
     pub continuity: Continuity,
+    /// What the client was granted. `None`: everything is its own, as it is for the person at this machine.
+    pub admission: Option<Admission>,
 }
 
 /// By what a client is known when it comes back.
@@ -74,6 +76,8 @@ pub struct Session {
     pub(crate) connections: Connections,
     pub(crate) tasks: TaskForm,
     pub(crate) continuity: Continuity,
+    /// Asked with every request.
+    pub(crate) admission: Option<Admission>,
     /// What the client set up. Nothing is remembered of clients whose requests stand alone.
     pub(crate) set_up: SetUp,
     pub(crate) handed_out: HandedOut,
@@ -92,6 +96,7 @@ impl Host {
             listener,
             tasks,
             continuity,
+            admission,
         } = settings;
         client.capabilities = forwarded_capabilities(&scope, tasks, &client.capabilities);
         let id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
@@ -121,6 +126,7 @@ impl Host {
             connections: Connections::new(audience, own),
             tasks,
             continuity,
+            admission,
             set_up: SetUp::default(),
             handed_out: HandedOut::default(),
             mount: Mount::default(),

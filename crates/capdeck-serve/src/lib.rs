@@ -1,13 +1,16 @@
-//! Faces of the host: MCP over stdio and HTTP, the shell's own channel, health, readiness and metrics.
+//! Faces of the host: MCP over stdio and HTTP, the dashboard, the shell's own channel, health, readiness and metrics.
 //!
 //! Read [`serve_stdio`] and [`HttpServer`] first. What a request means is decided by `capdeck-host`; this
 //! crate translates its answers (`mcp`, `shell`) and moves bytes (`transport`).
 //!
 //! This crate never reads definition files and knows nothing of how a backend works.
 
+mod actor;
+mod dashboard;
 mod desk;
 mod local_socket;
 mod mcp;
+mod rest;
 mod shell;
 mod transport;
 
@@ -17,5 +20,5 @@ pub use mcp::CapsulePlace;
 pub use shell::{
     LocalShell, RemoteShell, Shell, ShellCall, ShellSocket, SocketError, person_at_terminal,
 };
-pub use transport::http::{BindError, HttpLimits, HttpServer, HttpSettings};
+pub use transport::http::{AuthMode, BindError, HttpLimits, HttpServer, HttpSettings};
 pub use transport::stdio::{serve_capsule_stdio, serve_stdio};

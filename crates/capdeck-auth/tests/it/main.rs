@@ -1,10 +1,13 @@
-//! Sign-ins against a real authorization server on loopback.
+//! Sign-ins against a real authorization server on loopback, the vault, and the registry.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod aborts;
 mod device;
 mod identity;
+mod inbound_enrollment;
+mod inbound_grants;
+mod inbound_support;
 mod issuers;
 mod renewal;
 mod sign_in;

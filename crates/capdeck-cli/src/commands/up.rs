@@ -7,7 +7,7 @@ use std::{io, time::Duration};
 use capdeck_auth::Secret;
 use capdeck_definition::{Exposure, ServeConfig};
 use capdeck_host::{Host, ViewPolicy};
-use capdeck_serve::{BindError, HttpLimits, HttpServer, HttpSettings, ShellSocket};
+use capdeck_serve::{AuthMode, BindError, HttpLimits, HttpServer, HttpSettings, ShellSocket};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -38,9 +38,19 @@ pub(crate) struct UpArgs {
     /// Offer every capability this way, whatever its file says.
     #[arg(long, value_enum, value_name = "MODE")]
     exposure: Option<ExposureMode>,
+    /// Who needs a token: `local` lets this machine in without one, `required` nobody. Default: `required` with a key or off loopback.
+    #[arg(long, value_enum, value_name = "MODE")]
+    auth: Option<AuthChoice>,
     /// Open the address in a browser.
     #[arg(long)]
     open: bool,
+}
+
+/// `--auth`.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum AuthChoice {
+    Local,
+    Required,
 }
 
 /// Where and for whom to listen, resolved.
@@ -48,6 +58,7 @@ pub(crate) struct UpArgs {
 pub(crate) struct UpSettings {
     pub(crate) host: String,
     pub(crate) port: u16,
+    pub(crate) auth: Option<AuthMode>,
     pub(crate) key: Option<Secret>,
     pub(crate) public_url: Option<String>,
     pub(crate) exposure: Option<Exposure>,
@@ -61,12 +72,13 @@ impl UpSettings {
         env: &EnvVars,
         file: &ServeConfig,
     ) -> Result<Self, Failure> {
-        let UpArgs { host, port, exposure, open: _ } = args;
+        let UpArgs { host, port, exposure, auth, open: _ } = args;
         let from_env = env.port.as_deref().map(parse_port).transpose()?;
         let host = host.as_ref().or(env.host.as_ref()).or(file.host.as_ref());
         Ok(Self {
             host: host.cloned().unwrap_or_else(|| DEFAULT_HOST.to_owned()),
             port: port.or(from_env).or(file.port).unwrap_or(DEFAULT_PORT),
+            auth: auth.map(AuthMode::from).or(file.auth.map(as_mode)),
             key: env.admin_key.clone(),
             public_url: env.public_url.clone(),
             exposure: exposure.map(Exposure::from),
@@ -78,6 +90,7 @@ impl UpSettings {
         HttpSettings {
             host: self.host.clone(),
             port: self.port,
+            auth: self.auth,
             key: self.key.clone(),
             allowed_hosts: self.public_url.iter().filter_map(|url| host_of(url)).collect(),
             policy: ViewPolicy::offering(self.exposure),
@@ -137,6 +150,22 @@ fn shell_socket(places: &Settings) -> Option<ShellSocket> {
     }
 }
 
+impl From<AuthChoice> for AuthMode {
+    fn from(choice: AuthChoice) -> Self {
+        match choice {
+            AuthChoice::Local => Self::Local,
+            AuthChoice::Required => Self::Required,
+        }
+    }
+}
+
+fn as_mode(configured: capdeck_definition::AuthMode) -> AuthMode {
+    match configured {
+        capdeck_definition::AuthMode::Local => AuthMode::Local,
+        capdeck_definition::AuthMode::Required => AuthMode::Required,
+    }
+}
+
 fn limits(file: &ServeConfig) -> HttpLimits {
     let default = HttpLimits::default();
     let millis = |set: Option<u64>, default| set.map_or(default, Duration::from_millis);
@@ -178,6 +207,11 @@ fn cannot_listen(error: BindError) -> Failure {
             Failure::setup("CANNOT_LISTEN", format!("cannot listen on {host}:{port}: {source}"))
                 .hint("use an address of this machine, such as --host 127.0.0.1")
         }
+        BindError::LocalOffLoopback { host } => Failure::setup(
+            "AUTH_NOT_LOCAL",
+            format!("{host} can be reached from other machines, so `local` is not enough to be let in"),
+        )
+        .hint("leave out --auth and `serve.auth`, or listen on 127.0.0.1"),
         BindError::KeyRequired { host } => Failure::setup(
             "KEY_REQUIRED",
             format!("{host} can be reached from other machines, so clients need a key"),

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Declared, EntryFields, Many};
+use super::{Declared, EntryFields, Many, serve_fields::ServeFields};
 use crate::{
     Backend, CapletSet, CliTools, Exposure, FlowMode, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi,
     McpServer, OpenApiEndpoint, PinMode, ViewConfig,
@@ -200,48 +200,6 @@ impl RuleFields {
             _ => None,
         }
     }
-}
-
-/// `serve`: defaults of the HTTP host.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[expect(dead_code, reason = "keys other than host and port are accepted for existing files")]
-pub(crate) struct ServeFields {
-    #[serde(default)]
-    #[schemars(length(min = 1))]
-    pub(crate) host: Option<String>,
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 65535))]
-    pub(crate) port: Option<u16>,
-    /// How long a client's session lives without being used.
-    #[serde(default)]
-    #[schemars(range(min = 1000))]
-    pub(crate) session_idle_ms: Option<u64>,
-    /// How long a client without a session may take to answer a question before its call is cancelled.
-    #[serde(default)]
-    #[schemars(range(min = 1000))]
-    pub(crate) question_lifetime_ms: Option<u64>,
-    #[serde(default)]
-    #[schemars(length(min = 1))]
-    remote_state_path: Option<String>,
-    #[serde(default)]
-    upstream_url: Option<String>,
-    #[serde(default)]
-    allow_unauthenticated_http: Option<bool>,
-    #[serde(default)]
-    trust_proxy: Option<bool>,
-    #[serde(default)]
-    #[schemars(length(min = 1))]
-    admin_upload_staging_dir: Option<String>,
-    #[serde(default)]
-    #[schemars(range(min = 1))]
-    admin_upload_max_concurrent: Option<u64>,
-    #[serde(default)]
-    #[schemars(range(min = 369_283_314))]
-    admin_upload_max_staged_bytes: Option<u64>,
-    #[serde(default)]
-    #[schemars(inner(regex(pattern = pattern::ORIGIN)))]
-    public_origins: Vec<String>,
 }
 
 /// Labels that tell apart capabilities of the same id when several decks are attached.

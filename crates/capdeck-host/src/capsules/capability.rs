@@ -67,7 +67,14 @@ impl Session {
             author = author.principal(self.principal.as_str());
         }
         let project = self.host.settings().project.as_ref().map(|project| project.dir.clone());
-        CapsuleCaller { author, reach: Reach::All, project }
+        CapsuleCaller { author, reach: self.capsule_reach(), project }
+    }
+
+    fn capsule_reach(&self) -> Reach {
+        match &self.admission {
+            Some(admission) => Reach::Granted(admission.granted().capsules.clone()),
+            None => Reach::All,
+        }
     }
 
     /// Calls a tool of the capability.

@@ -25,10 +25,9 @@ const PROMPT_PREFIX: &str = "capsules__";
 const SKILL_PREFIX: &str = "skill://capsules/";
 
 /// For whom entries are offered, and what they are called there.
-#[derive(Clone, Copy)]
 pub struct EntryOffer<'a> {
     pub desk: &'a dyn CapsuleDesk,
-    pub caller: &'a CapsuleCaller,
+    pub caller: CapsuleCaller,
     pub naming: EntryNaming<'a>,
 }
 

@@ -44,8 +44,8 @@ impl CapsuleFailure {
     }
 
     /// Only the person at this machine may do this.
-    pub(super) fn owner_of_machine_only(what: &str) -> Self {
-        Self::new("forbidden_role", format!("a share may not {what}"))
+    pub(super) fn owner_of_machine_only(way: &str, what: &str) -> Self {
+        Self::new("forbidden_role", format!("a {way} may not {what}"))
             .hint("ask the person who runs the host")
     }
 
@@ -60,7 +60,7 @@ impl CapsuleFailure {
             (true, true) => failure("there is no capsule yet".to_owned())
                 .hint("make one with `capdeck capsule new NAME`"),
             (true, false) => failure("no capsule is open to this access".to_owned())
-                .hint("ask the person who runs the host for a new share"),
+                .hint("ask the person who runs the host for access"),
         }
     }
 }

@@ -17,8 +17,8 @@ use std::{
 
 use async_trait::async_trait;
 use capdeck_capsule::{
-    Access, Author, CapsuleInfo, CapsuleSession, Capsules, EntryUri, GitProject, Prefix,
-    RegistryError, StoreError, StoreOptions,
+    Access, Author, CapsuleInfo, CapsuleSession, CapsuleUpdate, Capsules, EntryUri, GitProject,
+    Prefix, RegistryError, StoreError, StoreOptions,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -28,6 +28,7 @@ use super::{
     CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure, CapsuleOperation, CapsuleRequest,
     Reach,
 };
+use crate::GrantedCapsule;
 
 /// What an operation answers with.
 type Answer = Result<Value, CapsuleFailure>;
@@ -44,7 +45,16 @@ struct Admitted {
     author: Author,
     /// Every capsule it reaches, with what it may do there.
     reached: Vec<(CapsuleInfo, Access)>,
-    is_share: bool,
+    way: Way,
+}
+
+/// By what a caller was let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// It is the person at this machine, or works for it.
+    Machine,
+    Share,
+    Grant,
 }
 
 impl LocalDesk {
@@ -63,7 +73,7 @@ impl LocalDesk {
             Reach::All => {
                 let own = |info| (info, Access::owner());
                 let reached = self.capsules.list().into_iter().map(own).collect();
-                Admitted { author: caller.author.clone(), reached, is_share: false }
+                Admitted { author: caller.author.clone(), reached, way: Way::Machine }
             }
             Reach::Share(id) => {
                 let share = self.capsules.share(id);
@@ -75,9 +85,28 @@ impl LocalDesk {
                     Some((self.capsules.find(&share.capsule).ok()?, share.access))
                 };
                 let reached = share.and_then(open).into_iter().collect();
-                Admitted { author, reached, is_share: true }
+                Admitted { author, reached, way: Way::Share }
+            }
+            Reach::Granted(granted) => {
+                let reached = self.granted(granted);
+                Admitted { author: caller.author.clone(), reached, way: Way::Grant }
             }
         }
+    }
+
+    /// The granted capsules that there are, each once.
+    fn granted(&self, granted: &[GrantedCapsule]) -> Vec<(CapsuleInfo, Access)> {
+        let mut reached: Vec<(CapsuleInfo, Access)> = Vec::new();
+        for one in granted {
+            let found = self.capsules.find(&one.capsule).ok();
+            // Grants name ids; a capsule that is called like another one's id is not meant.
+            let Some(info) = found.filter(|info| info.id == one.capsule) else { continue };
+            match reached.iter_mut().find(|(other, _)| other.id == info.id) {
+                Some((_, access)) => *access = access.joined(&one.access),
+                None => reached.push((info, one.access.clone())),
+            }
+        }
+        reached
     }
 
     /// The capsule that a request is about, for its caller.
@@ -106,7 +135,7 @@ impl Admitted {
                 [only] => Ok(only),
                 several => {
                     let choices: Vec<_> = several.iter().map(|(info, _)| info.clone()).collect();
-                    Err(CapsuleFailure::capsule_required(&choices, !self.is_share))
+                    Err(CapsuleFailure::capsule_required(&choices, self.way == Way::Machine))
                 }
             };
         };
@@ -118,9 +147,13 @@ impl Admitted {
             .ok_or_else(|| RegistryError::NotFound { name: asked.to_owned() }.into())
     }
 
-    /// Passes when the caller is no share.
+    /// Passes when the caller is the person at this machine.
     fn require_machine(&self, what: &str) -> Result<(), CapsuleFailure> {
-        if self.is_share { Err(CapsuleFailure::owner_of_machine_only(what)) } else { Ok(()) }
+        match self.way {
+            Way::Machine => Ok(()),
+            Way::Share => Err(CapsuleFailure::owner_of_machine_only("share", what)),
+            Way::Grant => Err(CapsuleFailure::owner_of_machine_only("grant", what)),
+        }
     }
 }
 
@@ -143,8 +176,9 @@ impl CapsuleDesk for LocalDesk {
             Do::CreateCapsule { name, description, visibility } => {
                 self.create_capsule(&caller, name, description, visibility).await
             }
-            Do::UpdateCapsule { name, description, visibility } => {
-                self.update_capsule(&caller, capsule, name, description, visibility).await
+            Do::UpdateCapsule { name, description, visibility, owner } => {
+                let update = CapsuleUpdate { name, description, visibility, owner };
+                self.update_capsule(&caller, capsule, update).await
             }
             Do::DeleteCapsule => self.delete_capsule(&caller, capsule).await,
             Do::Discover => Ok(self.discover()),

@@ -6,6 +6,7 @@ use capdeck_capsule::Author;
 use serde::{Deserialize, Serialize};
 
 use super::CapsuleOperation;
+use crate::GrantedCapsule;
 
 /// One operation for one caller.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -35,6 +36,8 @@ pub enum Reach {
     All,
     /// What the share with this id opens. It is looked up with every request, so that taking it back works at once.
     Share(String),
+    /// These, as they were granted at the time of the request.
+    Granted(Vec<GrantedCapsule>),
 }
 
 impl CapsuleCaller {

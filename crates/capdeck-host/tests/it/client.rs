@@ -89,6 +89,7 @@ impl ScriptedClient {
             listener: self.clone(),
             tasks,
             continuity: Continuity::Connection,
+            admission: None,
         })
     }
 

@@ -3,8 +3,8 @@
 use std::{path::PathBuf, sync::Arc};
 
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation, EntryNaming, EntryOffer,
-    Host, Mount, Reach,
+    Admission, Author, CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure,
+    CapsuleOperation, EntryNaming, EntryOffer, Host, Mount, Reach,
 };
 use capdeck_mcp::server::ClientHello;
 use serde_json::Value;
@@ -26,7 +26,9 @@ pub struct CapsulePlace {
 /// A client and its way to the desk.
 pub(super) struct CapsuleClient {
     pub(super) desk: Arc<dyn CapsuleDesk>,
-    pub(super) caller: CapsuleCaller,
+    caller: CapsuleCaller,
+    /// What the client was granted, where it is neither the owner nor a share. Asked with every request.
+    admission: Option<Admission>,
     pub(super) mount: Mount,
     /// The id of the endpoint's capsule; absent where the client may have several.
     pub(super) capsule: Option<String>,
@@ -72,10 +74,24 @@ impl CapsuleClient {
             Some(version) => author.version(&version),
             None => author,
         };
+        let admission = hello.extensions.get::<Admission>().cloned();
+        let author = match &admission {
+            Some(admission) => author.principal(admission.principal()),
+            None => author,
+        };
         let reach = reach(&hello.extensions);
         let version = host.settings().version.clone();
         let caller = CapsuleCaller { author, reach, project: None };
-        Self { desk, caller, mount: Mount::default(), capsule: None, version }
+        Self { desk, caller, admission, mount: Mount::default(), capsule: None, version }
+    }
+
+    /// The client with what it reaches now.
+    pub(super) fn caller(&self) -> CapsuleCaller {
+        let caller = self.caller.clone();
+        match &self.admission {
+            Some(admission) => CapsuleCaller { reach: granted(admission), ..caller },
+            None => caller,
+        }
     }
 
     /// The same at the endpoint of one capsule.
@@ -94,12 +110,17 @@ impl CapsuleClient {
     /// The entries of its capsule, by the capsule's own names.
     pub(super) fn entries(&self) -> EntryOffer<'_> {
         let naming = EntryNaming::Own(self.capsule.as_deref());
-        EntryOffer { desk: self.desk.as_ref(), caller: &self.caller, naming }
+        EntryOffer { desk: self.desk.as_ref(), caller: self.caller(), naming }
+    }
+
+    /// What changes within its reach from now on.
+    pub(super) async fn changes(&self) -> Result<CapsuleChanges, CapsuleFailure> {
+        CapsuleChanges::for_client(self.desk.as_ref(), self.caller(), self.admission.clone()).await
     }
 
     /// What the client may know of its capsule; `None` when there is none any more, or several.
     pub(super) async fn about(&self) -> Result<Option<Value>, CapsuleFailure> {
-        let mut listed = listed(self.desk.as_ref(), &self.caller).await?;
+        let mut listed = listed(self.desk.as_ref(), &self.caller()).await?;
         if let Some(id) = &self.capsule {
             listed.retain(|capsule| capsule["id"] == id.as_str());
         }
@@ -109,10 +130,15 @@ impl CapsuleClient {
 
 /// Which capsules the sender of a request reaches.
 pub(crate) fn reach(extensions: &http::Extensions) -> Reach {
-    match extensions.get::<ViaShare>() {
-        Some(via) => Reach::Share(via.share.clone()),
-        None => Reach::All,
+    match (extensions.get::<ViaShare>(), extensions.get::<Admission>()) {
+        (Some(via), _) => Reach::Share(via.share.clone()),
+        (None, Some(admission)) => granted(admission),
+        (None, None) => Reach::All,
     }
+}
+
+fn granted(admission: &Admission) -> Reach {
+    Reach::Granted(admission.granted().capsules.clone())
 }
 
 async fn listed(

@@ -58,7 +58,7 @@ impl CapsuleSession {
             ended: CancellationToken::new(),
         };
         // Whatever changes after the client was answered, it is told.
-        let changes = session.client.desk.changes(session.client.caller.clone()).await;
+        let changes = session.client.changes().await;
         let changes = changes.map_err(|failure| capsule_failure::as_rpc_error(&failure))?;
         let listening = Listening {
             capsule: session.client.capsule.clone(),
@@ -71,11 +71,12 @@ impl CapsuleSession {
 
     async fn call_tool(&self, params: RawObject) -> Result<Box<RawValue>, RpcError> {
         let (name, request) = params::tool_call(params)?;
-        let CapsuleClient { desk, caller, mount, .. } = self.client.as_ref();
+        let CapsuleClient { desk, mount, .. } = self.client.as_ref();
         let tool = CapsuleTool::named(&name).filter(|tool| tool.is_offered(mount));
         let tool =
             tool.ok_or_else(|| RpcError::invalid_params(format!("there is no tool `{name}`")))?;
-        let by = ToolCaller { desk: desk.as_ref(), caller, mount };
+        let caller = self.client.caller();
+        let by = ToolCaller { desk: desk.as_ref(), caller: &caller, mount };
         Ok(tool.call(&by, request.arguments.as_deref()).await)
     }
 

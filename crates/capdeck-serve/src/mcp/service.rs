@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use capdeck_host::{ClientProfile, Continuity, Host, Principal, Scope, SessionSettings, TaskForm};
+use capdeck_host::{
+    Admission, ClientProfile, Continuity, Host, Principal, Scope, SessionSettings, TaskForm,
+};
 use capdeck_mcp::{
     Era, RpcError,
     server::{ClientHello, Peer, Service, Session},
@@ -43,10 +45,13 @@ impl Service for McpService {
             .get("name")
             .and_then(|name| serde_json::from_str(name.get()).ok())
             .unwrap_or_else(|| "unnamed client".to_owned());
-        let principal = hello
-            .extensions
-            .get::<capdeck_mcp::server::Principal>()
-            .map_or_else(Principal::local, |principal| Principal::named(&principal.0));
+        let admission = hello.extensions.get::<Admission>().cloned();
+        let sender = hello.extensions.get::<capdeck_mcp::server::Principal>();
+        let principal = match (&admission, sender) {
+            (Some(admission), _) => Principal::named(admission.principal()),
+            (None, Some(sender)) => Principal::named(&sender.0),
+            (None, None) => Principal::local(),
+        };
         let streams = ClientStreams::new(hello.revision, peer.clone());
         let session = self.host.session(SessionSettings {
             scope: self.scope.clone(),
@@ -63,6 +68,7 @@ impl Service for McpService {
                 Era::Legacy => Continuity::Connection,
                 Era::Modern => Continuity::Requests,
             },
+            admission,
         });
         match &self.scope {
             Scope::Transparent(id) => Ok(TransparentSession::open(id.clone(), session, streams)),

@@ -24,16 +24,23 @@ use axum::{
 };
 use bytes::Bytes;
 use capdeck_auth::Secret;
-use capdeck_host::{Host, ViewPolicy};
+use capdeck_host::{Admission, Host, ViewPolicy};
 use capdeck_mcp::server::Principal;
 use http::StatusCode;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-pub use self::connections::HttpLimits;
-use self::{access::Access, endpoints::Endpoints};
-use crate::mcp::reach;
+pub use self::{access::AuthMode, connections::HttpLimits};
+use self::{
+    access::{Access, Names},
+    endpoints::Endpoints,
+};
+use crate::{
+    dashboard,
+    mcp::reach,
+    rest::{self, Rest},
+};
 
 /// Longest wait for open requests when the host stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -44,7 +51,9 @@ pub struct HttpSettings {
     pub host: String,
     /// 0 picks a free port.
     pub port: u16,
-    /// The bearer key every request must carry. Required off loopback.
+    /// Who needs a token. Without a choice, everyone does where there is a key or other machines can reach the host.
+    pub auth: Option<AuthMode>,
+    /// The key of the host's owner. Required where everyone needs a token.
     pub key: Option<Secret>,
     /// Further names this host is reached by, such as the public one.
     pub allowed_hosts: Vec<String>,
@@ -75,6 +84,8 @@ pub enum BindError {
     },
     #[error("{host} can be reached from other machines, so a key is required")]
     KeyRequired { host: String },
+    #[error("{host} can be reached from other machines, so `local` is not enough to be let in")]
+    LocalOffLoopback { host: String },
 }
 
 impl HttpServer {
@@ -85,14 +96,14 @@ impl HttpServer {
         let listener =
             TcpListener::bind((settings.host.as_str(), settings.port)).await.map_err(bind_error)?;
         let address = listener.local_addr().map_err(bind_error)?;
-        if !address.ip().is_loopback() && settings.key.is_none() {
-            return Err(BindError::KeyRequired { host: settings.host });
-        }
+        let mode = auth_mode(&settings, address.ip())?;
         status::recorder();
-        let access = Arc::new(Access::new(address.ip(), &settings, host.capsules().cloned()));
+        let names = Names::new(address.ip(), &settings.host, &settings.allowed_hosts);
+        let access = Arc::new(Access::new(mode, settings.key, host.capsules().cloned()));
         let limits = settings.limits;
         let endpoints = Arc::new(Endpoints::new(host.clone(), settings.policy, limits));
-        let router = router(host.clone(), endpoints.clone(), access);
+        let rest = rest::router(&Rest::new(host.clone(), limits.body_timeout));
+        let router = router(host.clone(), endpoints.clone(), rest, access, Arc::new(names));
         Ok(Self { listener, address, router, endpoints, host, limits })
     }
 
@@ -129,7 +140,29 @@ impl HttpServer {
     }
 }
 
-fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>) -> Router {
+/// Who needs a token at this address, if that is a safe thing to say.
+fn auth_mode(settings: &HttpSettings, address: IpAddr) -> Result<AuthMode, BindError> {
+    let has_key = settings.key.is_some();
+    let is_local = address.is_loopback() && !has_key;
+    let default = if is_local { AuthMode::Local } else { AuthMode::Required };
+    let mode = settings.auth.unwrap_or(default);
+    let host = || settings.host.clone();
+    match mode {
+        AuthMode::Local if !address.is_loopback() => {
+            Err(BindError::LocalOffLoopback { host: host() })
+        }
+        AuthMode::Required if !has_key => Err(BindError::KeyRequired { host: host() }),
+        AuthMode::Local | AuthMode::Required => Ok(mode),
+    }
+}
+
+fn router(
+    host: Host,
+    endpoints: Arc<Endpoints>,
+    rest: Router,
+    access: Arc<Access>,
+    names: Arc<Names>,
+) -> Router {
     let mcp = Router::new()
         .route("/mcp", any(deck))
         .route("/mcp/{capsule}", any(one_capsule))
@@ -147,11 +180,13 @@ fn router(host: Host, endpoints: Arc<Endpoints>, access: Arc<Access>) -> Router 
     Router::new()
         .merge(mcp)
         .merge(status)
-        .layer(middleware::from_fn_with_state(access.clone(), access::check_key))
-        // Liveness says nothing about the deck, so it needs no key.
-        .route("/", get(status::home))
+        .merge(rest)
+        .layer(middleware::from_fn_with_state(access, access::identify))
+        // Liveness and the dashboard's page say nothing about the deck, so they need no key.
+        .merge(dashboard::routes())
         .route("/health", get(status::health))
-        .layer(middleware::from_fn_with_state(access, access::check_names))
+        .layer(middleware::from_fn_with_state(names, access::check_names))
+        .layer(middleware::from_fn(rest::dress_refusals))
         .layer(DefaultBodyLimit::disable())
 }
 
@@ -200,12 +235,21 @@ async fn one_view(
     }
 }
 
+/// A session belongs to the credential that it was opened with: another one of the same holder may be good for less.
+fn bind_session(extensions: &mut http::Extensions) {
+    if let Some(admission) = extensions.get::<Admission>() {
+        let owner = format!("{} with {}", admission.principal(), admission.credential());
+        extensions.insert(Principal(owner.into()));
+    }
+}
+
 async fn answer(
     endpoints: &Endpoints,
     endpoint: Arc<capdeck_mcp::server::HttpEndpoint>,
     request: Request,
 ) -> Response {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
+    bind_session(&mut head.extensions);
     let reading = Limited::new(body, capdeck_mcp::MAX_MESSAGE_BYTES).collect();
     let Ok(read) = tokio::time::timeout(endpoints.body_timeout(), reading).await else {
         return (StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response();

@@ -11,6 +11,7 @@ mod capsules;
 mod card;
 mod code_mode;
 mod crowd;
+mod dashboard;
 mod deck_endpoint;
 mod deck_features;
 mod edges;

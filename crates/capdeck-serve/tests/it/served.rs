@@ -43,6 +43,7 @@ impl Setting {
         let http = HttpSettings {
             host: "127.0.0.1".to_owned(),
             port: 0,
+            auth: None,
             key: None,
             allowed_hosts: Vec::new(),
             policy: ViewPolicy::default(),
@@ -133,6 +134,7 @@ impl Served {
         let settings = HttpSettings {
             host: "127.0.0.1".to_owned(),
             port: 0,
+            auth: None,
             key: Some(Secret::new(key)),
             allowed_hosts: Vec::new(),
             policy: self.policy.clone(),

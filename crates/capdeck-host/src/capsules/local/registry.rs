@@ -35,7 +35,7 @@ impl LocalDesk {
         visibility: Option<Visibility>,
     ) -> Answer {
         self.admit(caller).require_machine("make capsules")?;
-        let new = CapsuleUpdate { name: Some(name), description, visibility };
+        let new = CapsuleUpdate { name: Some(name), description, visibility, owner: None };
         let info = self.capsules.acting_for(caller.author.clone()).create(new).await?;
         self.hub.capsules_changed();
         Ok(json!(info))
@@ -45,14 +45,11 @@ impl LocalDesk {
         &self,
         caller: &CapsuleCaller,
         capsule: Option<&str>,
-        name: Option<String>,
-        description: Option<String>,
-        visibility: Option<Visibility>,
+        update: CapsuleUpdate,
     ) -> Answer {
         let admitted = self.admit(caller);
         let id = &admitted.choose(capsule)?.0.id;
         admitted.require_machine("change a capsule")?;
-        let update = CapsuleUpdate { name, description, visibility };
         let info = self.capsules.acting_for(caller.author.clone()).update(id, update).await?;
         self.hub.capsules_changed();
         Ok(json!(info))

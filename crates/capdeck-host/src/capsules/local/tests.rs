@@ -1,6 +1,7 @@
 //! Every operation of the desk, with what it refuses.
 
 mod entries;
+mod granted;
 mod reach;
 mod whole;
 

@@ -1,7 +1,9 @@
-//! Who may talk to the host: names against DNS rebinding, origins against web pages, a key off loopback, and the tokens of
-//! shares, each of which opens its capsule and nothing else.
+//! Who a request comes from: the host's key, this machine itself, or the token of a share, which opens its capsule and
+//! nothing else.
 
-use std::{net::IpAddr, sync::Arc};
+mod names;
+
+use std::sync::Arc;
 
 use axum::{
     extract::{Request, State},
@@ -12,85 +14,67 @@ use capdeck_auth::Secret;
 use capdeck_host::{Author, CapsuleCaller, CapsuleDesk, CapsuleOperation};
 use capdeck_mcp::server::Principal;
 use http::{HeaderMap, StatusCode, header};
+use subtle::ConstantTimeEq as _;
 
-use super::HttpSettings;
-use crate::mcp::ViaShare;
+pub(super) use self::names::{Names, check_names};
+use crate::{actor::Actor, mcp::ViaShare};
 
+/// Who needs a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthMode {
+    /// Requests without a token from this machine are its owner's.
+    Local,
+    /// Every request needs a token.
+    Required,
+}
+
+/// Headers that a proxy adds. What was passed on does not come from this machine, whatever the socket says.
+const PASSED_ON: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
+/// Knows everyone who may come in.
 pub(super) struct Access {
-    /// Names a request may be addressed to, without port. `None` when the key alone decides.
-    hosts: Option<Vec<String>>,
-    origins: Vec<String>,
+    mode: AuthMode,
     key: Option<Secret>,
     /// Knows the tokens of shares.
     capsules: Option<Arc<dyn CapsuleDesk>>,
 }
 
 /// As whom a request is let in.
-enum Admitted {
-    /// With the key, or from this machine where there is none.
-    Owner,
-    Share {
-        principal: Principal,
-        via: ViaShare,
-    },
-    Nobody,
+struct Admitted {
+    actor: Actor,
+    principal: Principal,
 }
 
 impl Access {
     pub(super) fn new(
-        address: IpAddr,
-        settings: &HttpSettings,
+        mode: AuthMode,
+        key: Option<Secret>,
         capsules: Option<Arc<dyn CapsuleDesk>>,
     ) -> Self {
-        let mut names: Vec<String> = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned).into();
-        names.push(address.to_string());
-        names.push(settings.host.clone());
-        names.extend(settings.allowed_hosts.iter().cloned());
-        let names: Vec<String> = names.into_iter().map(|name| name.to_lowercase()).collect();
-        // Off loopback the host has names it cannot know; every request carries the key instead.
-        let hosts = address.is_loopback().then(|| names.clone());
-        Self { hosts, origins: names, key: settings.key.clone(), capsules }
-    }
-
-    fn allows_host(&self, headers: &HeaderMap, uri_host: Option<&str>) -> bool {
-        let Some(allowed) = &self.hosts else { return true };
-        let named = headers.get(header::HOST).and_then(|host| host.to_str().ok()).or(uri_host);
-        named.is_some_and(|host| allowed.contains(&without_port(host).to_lowercase()))
-    }
-
-    fn allows_origin(&self, headers: &HeaderMap) -> bool {
-        let mut origins = headers.get_all(header::ORIGIN).iter();
-        origins.all(|origin| {
-            let name = origin
-                .to_str()
-                .ok()
-                .and_then(|origin| origin.split_once("://"))
-                .map(|(_, host)| without_port(host).to_lowercase());
-            name.is_some_and(|name| self.origins.contains(&name))
-        })
-    }
-
-    /// Whoever was let in: everyone who has the key, or everyone on this machine.
-    fn principal(&self) -> Principal {
-        Principal(if self.key.is_some() { "key" } else { "local" }.into())
+        Self { mode, key, capsules }
     }
 
     /// A token that opens nothing is refused even where none is needed: whoever sends one does not mean to be the owner.
-    async fn admit(&self, headers: &HeaderMap) -> Admitted {
-        let sent = bearer(headers);
-        let is_owner = match &self.key {
-            Some(key) => {
-                sent.is_some_and(|sent| same_bytes(sent.as_bytes(), key.expose().as_bytes()))
+    async fn admit(&self, headers: &HeaderMap) -> Option<Admitted> {
+        match authorization(headers) {
+            Sent::Nothing => self.admit_locally(headers),
+            Sent::Bearer(token) if self.is_key(token) => {
+                Some(Admitted { actor: Actor::Owner, principal: Principal("key".into()) })
             }
-            None => sent.is_none(),
-        };
-        if is_owner {
-            return Admitted::Owner;
+            Sent::Bearer(token) => self.open_share(token).await,
+            Sent::Other => None,
         }
-        match sent {
-            Some(token) => self.open_share(token).await.unwrap_or(Admitted::Nobody),
-            None => Admitted::Nobody,
-        }
+    }
+
+    fn admit_locally(&self, headers: &HeaderMap) -> Option<Admitted> {
+        let is_direct = !PASSED_ON.iter().any(|name| headers.contains_key(*name));
+        let is_owner = self.mode == AuthMode::Local && is_direct;
+        is_owner.then(|| Admitted { actor: Actor::Owner, principal: Principal("local".into()) })
+    }
+
+    fn is_key(&self, token: &str) -> bool {
+        let same = |key: &Secret| token.as_bytes().ct_eq(key.expose().as_bytes()).into();
+        self.key.as_ref().is_some_and(same)
     }
 
     /// The share that a token opens now; it may have been taken back since the last request.
@@ -101,55 +85,31 @@ impl Access {
         let share = desk.ask(caller.request(None, open)).await.ok()?;
         let text = |key: &str| Some(share.get(key)?.as_str()?.to_owned());
         let principal = Principal(text("principal")?.into());
-        Some(Admitted::Share { principal, via: ViaShare { share: text("id")? } })
+        Some(Admitted { actor: Actor::Share(ViaShare { share: text("id")? }), principal })
     }
 }
 
-/// Refuses requests addressed to a foreign name or sent by a foreign web page.
-pub(super) async fn check_names(
-    State(access): State<Arc<Access>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let refuse = |reason: &'static str| (StatusCode::FORBIDDEN, reason).into_response();
-    if !access.allows_host(request.headers(), request.uri().host()) {
-        return refuse("this host is not reached by that name\n");
-    }
-    if !access.allows_origin(request.headers()) {
-        return refuse("requests from that origin are not allowed\n");
-    }
-    if has_token(request.uri()) {
-        let advice = "no token is taken from an address, where logs keep it; send Authorization: Bearer <token>\n";
-        return (StatusCode::GONE, advice).into_response();
-    }
-    next.run(request).await
-}
-
-/// Refuses requests without the key, when there is one, and marks the others with who sends them.
-pub(super) async fn check_key(
+/// Refuses requests of nobody, and marks the others with who sends them.
+pub(super) async fn identify(
     State(access): State<Arc<Access>>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    match access.admit(request.headers()).await {
-        Admitted::Owner => {
-            request.extensions_mut().insert(access.principal());
+    let Some(Admitted { actor, principal }) = access.admit(request.headers()).await else {
+        let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"capdeck\"")];
+        let advice = "send the host's key or the token of a share: Authorization: Bearer <key>\n";
+        return (StatusCode::UNAUTHORIZED, challenge, advice).into_response();
+    };
+    if let Actor::Share(via) = &actor {
+        if !is_for_shares(request.uri().path()) {
+            let advice = "this token opens a capsule, at /mcp or /mcp/<capsule>\n";
+            return (StatusCode::FORBIDDEN, advice).into_response();
         }
-        Admitted::Share { principal, via } => {
-            if !is_for_shares(request.uri().path()) {
-                let advice = "this token opens a capsule, at /mcp or /mcp/<capsule>\n";
-                return (StatusCode::FORBIDDEN, advice).into_response();
-            }
-            request.extensions_mut().insert(principal);
-            request.extensions_mut().insert(via);
-        }
-        Admitted::Nobody => {
-            let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"capdeck\"")];
-            let advice =
-                "send the host's key or the token of a share: Authorization: Bearer <key>\n";
-            return (StatusCode::UNAUTHORIZED, challenge, advice).into_response();
-        }
+        let via = via.clone();
+        request.extensions_mut().insert(via);
     }
+    request.extensions_mut().insert(principal);
+    request.extensions_mut().insert(actor);
     next.run(request).await
 }
 
@@ -164,32 +124,25 @@ fn is_for_shares(path: &str) -> bool {
     }
 }
 
-/// True when an address carries a secret, which belongs into a header: addresses are kept in logs and histories.
-fn has_token(uri: &http::Uri) -> bool {
-    let names =
-        uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split('=').next());
-    names
-        .into_iter()
-        .any(|name| name.eq_ignore_ascii_case("token") || name.eq_ignore_ascii_case("access_token"))
+/// What a request says about who sends it.
+enum Sent<'r> {
+    Nothing,
+    Bearer(&'r str),
+    /// Something else, or several.
+    Other,
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let sent = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+fn authorization(headers: &HeaderMap) -> Sent<'_> {
+    let mut all = headers.get_all(header::AUTHORIZATION).iter();
+    let (sent, more) = (all.next(), all.next());
+    let Some(sent) = sent else { return Sent::Nothing };
+    let Ok(sent) = sent.to_str() else { return Sent::Other };
     // A scheme without anything behind it is a bearer of nothing, not nobody.
     let (scheme, token) = sent.trim().split_once(' ').unwrap_or((sent.trim(), ""));
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-}
-
-/// Compares in time that depends on the lengths only.
-fn same_bytes(one: &[u8], other: &[u8]) -> bool {
-    let differences = one.iter().zip(other).fold(0, |seen, (left, right)| seen | (left ^ right));
-    one.len() == other.len() && differences == 0
-}
-
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
+    if more.is_none() && scheme.eq_ignore_ascii_case("bearer") {
+        Sent::Bearer(token.trim())
+    } else {
+        Sent::Other
     }
 }
 
@@ -197,65 +150,54 @@ fn without_port(host: &str) -> &str {
 mod tests {
     use http::HeaderValue;
 
-    use super::{super::HttpLimits, *};
-    use capdeck_host::ViewPolicy;
+    use super::*;
 
-    fn access(host: &str, key: Option<&str>) -> Access {
-        let settings = HttpSettings {
-            host: host.to_owned(),
-            port: 0,
-            key: key.map(|key| Secret::new(key.to_owned())),
-            allowed_hosts: vec!["deck.example".to_owned()],
-            policy: ViewPolicy::default(),
-            limits: HttpLimits::default(),
-        };
-        Access::new(host.parse().unwrap(), &settings, None)
+    fn access(mode: AuthMode, key: Option<&str>) -> Access {
+        Access::new(mode, key.map(|key| Secret::new(key.to_owned())), None)
     }
 
-    fn headers(name: header::HeaderName, value: &str) -> HeaderMap {
-        HeaderMap::from_iter([(name, HeaderValue::from_str(value).unwrap())])
-    }
-
-    #[test]
-    fn names_and_origins_on_loopback() {
-        let access = access("127.0.0.1", None);
-        for good in ["localhost", "localhost:7717", "127.0.0.1:1", "[::1]:7717", "DECK.example"] {
-            assert!(access.allows_host(&headers(header::HOST, good), None), "{good}");
-            let origin = format!("http://{good}");
-            assert!(access.allows_origin(&headers(header::ORIGIN, &origin)), "{good}");
-        }
-        for bad in ["evil.example", "localhost.evil.example", "127.0.0.1.evil:80", ""] {
-            assert!(!access.allows_host(&headers(header::HOST, bad), None), "{bad}");
-        }
-        for bad in ["http://evil.example", "null", "https://localhost.evil.example:443"] {
-            assert!(!access.allows_origin(&headers(header::ORIGIN, bad)), "{bad}");
-        }
-        assert!(!access.allows_host(&HeaderMap::new(), None));
-        assert!(access.allows_origin(&HeaderMap::new()));
+    async fn is_owner(access: &Access, sent: &[(&'static str, &str)]) -> bool {
+        let pairs = sent.iter().map(|(name, value)| {
+            (header::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+        });
+        let admitted = access.admit(&pairs.collect()).await;
+        admitted.is_some_and(|admitted| matches!(admitted.actor, Actor::Owner))
     }
 
     #[tokio::test]
     async fn the_key_is_needed_whole() {
-        let with_key = access("127.0.0.1", Some("open-sesame"));
-        let is_owner = async |access: &Access, text: &str| {
-            let admitted = access.admit(&headers(header::AUTHORIZATION, text)).await;
-            matches!(admitted, Admitted::Owner)
-        };
-        assert!(is_owner(&with_key, "Bearer open-sesame").await);
-        assert!(is_owner(&with_key, "bearer open-sesame").await);
+        let with_key = access(AuthMode::Required, Some("open-sesame"));
+        for good in ["Bearer open-sesame", "bearer open-sesame"] {
+            assert!(is_owner(&with_key, &[("authorization", good)]).await, "{good}");
+        }
         for bad in ["Bearer open-sesam", "Bearer open-sesame2", "Basic open-sesame", "Bearer"] {
-            assert!(!is_owner(&with_key, bad).await, "{bad}");
+            assert!(!is_owner(&with_key, &[("authorization", bad)]).await, "{bad}");
         }
-        assert!(!matches!(with_key.admit(&HeaderMap::new()).await, Admitted::Owner));
-        let open = access("127.0.0.1", None);
-        assert!(matches!(open.admit(&HeaderMap::new()).await, Admitted::Owner));
-        for wrong in ["Bearer nonsense", "Bearer cap_sh_x", "bearer"] {
-            assert!(!is_owner(&open, wrong).await, "{wrong}");
+        assert!(!is_owner(&with_key, &[]).await);
+        let mut twice = HeaderMap::new();
+        twice.append(header::AUTHORIZATION, HeaderValue::from_static("Bearer open-sesame"));
+        twice.append(header::AUTHORIZATION, HeaderValue::from_static("Bearer other"));
+        assert!(with_key.admit(&twice).await.is_none(), "nobody sends two");
+    }
+
+    #[tokio::test]
+    async fn this_machine_is_enough_in_local_mode_only() {
+        let open = access(AuthMode::Local, None);
+        assert!(is_owner(&open, &[]).await);
+        for wrong in ["Bearer nonsense", "Bearer cap_sh_x", "bearer", "Basic eDp5"] {
+            assert!(!is_owner(&open, &[("authorization", wrong)]).await, "{wrong}");
         }
+        for passed_on in PASSED_ON {
+            assert!(!is_owner(&open, &[(passed_on, "192.0.2.1")]).await, "{passed_on}");
+        }
+        let with_key = access(AuthMode::Local, Some("open-sesame"));
+        assert!(is_owner(&with_key, &[]).await);
+        assert!(is_owner(&with_key, &[("authorization", "Bearer open-sesame")]).await);
+        assert!(!is_owner(&access(AuthMode::Required, None), &[]).await);
     }
 
     #[test]
-    fn shares_and_tokens_have_their_places() {
+    fn shares_have_their_places() {
         for good in ["/mcp", "/mcp/team", "/mcp/a-b"] {
             assert!(is_for_shares(good), "{good}");
         }
@@ -264,8 +206,5 @@ mod tests {
         {
             assert!(!is_for_shares(bad), "{bad}");
         }
-        let has = |uri: &str| has_token(&uri.parse().unwrap());
-        assert!(has("/mcp?token=x") && has("/mcp?a=1&Token") && has("http://h/x?access_token=1"));
-        assert!(!has("/mcp") && !has("/mcp?tokens=1") && !has("/token?a=token"));
     }
 }

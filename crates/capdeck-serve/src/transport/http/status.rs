@@ -4,22 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use axum::{Json, extract::State, response::IntoResponse};
 use capdeck_host::Host;
-use http::{HeaderMap, header};
+use http::header;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde_json::{Value, json};
 
 use super::endpoints::Endpoints;
-
-/// For a person who opens the address in a browser. Says nothing about the deck.
-pub(super) async fn home(headers: HeaderMap) -> String {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("this host");
-    format!(
-        "Capdeck is running.\n\nMCP clients connect to http://{host}/mcp\n\
-         One capability as it is: http://{host}/servers/<id>/mcp\n\
-         One view: http://{host}/views/<name>/mcp\n\
-         Health: /health  Readiness: /ready  Metrics: /metrics\n"
-    )
-}
 
 /// The process answers.
 pub(super) async fn health() -> Json<Value> {

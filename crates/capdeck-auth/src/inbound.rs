@@ -1,0 +1,73 @@
+//! Who may use what of this host: clients that sign in, agents that sign up, requests for access, grants, and the operators
+//! who decide. It knows neither HTTP nor what a capsule or a capability is; names, prefixes and patterns are texts here.
+//!
+//! Read [`Registry`] first. Every access begins as a [`GrantRequest`] ([`Registry::file_request`]), becomes a [`Grant`] by a
+//! decision ([`Registry::decide`]) and is used with a token ([`Registry::authenticate`], then [`Registry::access`] with
+//! every request). Questions are answered from memory. Changes are `async`: they are on disk before they are in force.
+
+mod access;
+mod admin_key;
+mod client;
+mod client_end;
+mod clock;
+mod collection;
+mod connection;
+mod credential;
+mod decide;
+mod enrollment;
+mod error;
+mod event;
+mod failures;
+mod grant;
+mod last_used;
+mod name_pattern;
+mod operator;
+mod options;
+mod owner;
+mod policy;
+mod principal;
+mod profile;
+mod redirect;
+mod registry;
+mod request;
+mod role;
+mod scope;
+mod session;
+mod sign_in;
+mod state;
+mod storage;
+mod target;
+mod text;
+mod token;
+mod uri_prefix;
+mod volatile;
+
+pub use self::{
+    access::{CapsuleAccess, DeckAccess, GrantedAccess},
+    admin_key::{AdminKey, AdminKeyError, LoadedAdminKey},
+    client::{Client, ClientAuthMethod, ClientKind, ClientMetadata, RegisteredClient},
+    clock::Clock,
+    connection::{NewConnection, OpenedConnection},
+    credential::{Credential, CredentialKind, Standing},
+    decide::{Decider, Decision, Terms},
+    enrollment::{Enrolled, Enrollment, EnrollmentState, EnrollmentStatus, NewEnrollment},
+    error::{OpenRegistryError, RegistryError},
+    event::{AuditSink, Caller, RegistryEvent, Subject},
+    grant::Grant,
+    last_used::LastUsed,
+    operator::{
+        ADMIN_OPERATOR, LOCAL_OPERATOR, NewOperator, Operator, OperatorStanding, OperatorSubject,
+        OperatorUpdate, OperatorWithKey,
+    },
+    options::{Lifetimes, Limits, RegistryOptions},
+    policy::{ApprovalMode, Policy, PolicyRule, RuleAction, RuleMatch},
+    principal::{Holder, Principal},
+    profile::{AccessProfile, ProfileTerms},
+    redirect::RedirectPolicy,
+    registry::Registry,
+    request::{GrantRequest, NewRequest, RequestSource, RequestStatus},
+    role::{OperatorRole, Role},
+    scope::{Scope, Scopes, UnknownScope},
+    session::{NewSession, OperatorSession},
+    target::GrantTarget,
+};

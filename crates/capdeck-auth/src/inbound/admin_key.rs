@@ -1,0 +1,175 @@
+//! The admin key: made once, kept in a file of its owner's, or given from outside.
+
+use std::path::Path;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use super::{
+    RegistryError,
+    token::{Hex, TokenHash, random},
+};
+use crate::{Secret, private_file};
+
+/// The shortest key.
+const SHORTEST: usize = 16;
+/// What stands before a key that was made here.
+const PREFIX: &str = "cap_ad_";
+
+/// The key that opens everything. Shows nothing of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdminKey {
+    key: Secret,
+    hash: TokenHash,
+}
+
+/// A key, and whether it was made just now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadedAdminKey {
+    pub key: AdminKey,
+    /// Whether nobody has seen it yet.
+    pub is_new: bool,
+}
+
+/// Why there is no admin key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AdminKeyError {
+    #[error("the admin key is too short: it needs {SHORTEST} bytes or more")]
+    TooShort,
+    #[error("the admin key holds a space or a control character, so it cannot be sent")]
+    NotSendable,
+    #[error(
+        "`{path}` may be read by others; take their rights away, or remove the file to have a new key"
+    )]
+    OpenToOthers { path: String },
+    #[error(
+        "`{path}` holds no admin key, or a part of one; put the copy of it back, or remove the file to have a new key"
+    )]
+    Broken { path: String },
+    #[error("`{path}`: {reason}")]
+    Disk { path: String, reason: String },
+    #[error("the system gives no random numbers")]
+    NoRandomness,
+}
+
+impl AdminKey {
+    /// A key that was given.
+    pub fn new(key: Secret) -> Result<Self, AdminKeyError> {
+        if key.expose().len() < SHORTEST {
+            return Err(AdminKeyError::TooShort);
+        }
+        if key.expose().contains(|letter: char| letter.is_control() || letter.is_whitespace()) {
+            return Err(AdminKeyError::NotSendable);
+        }
+        let hash = TokenHash::of(key.expose());
+        Ok(Self { key, hash })
+    }
+
+    /// The key in a file. If there is no file, one is made that only its owner may read.
+    pub fn load_or_create(path: &Path) -> Result<LoadedAdminKey, AdminKeyError> {
+        let _held = private_file::hold(&path.with_extension("lock")).map_err(disk(path))?;
+        if let Some(key) = Self::load(path)? {
+            return Ok(LoadedAdminKey { key, is_new: false });
+        }
+        let bytes = Zeroizing::new(random::<32>().map_err(|error| match error {
+            RegistryError::NoRandomness => AdminKeyError::NoRandomness,
+            other => AdminKeyError::Disk { path: shown(path), reason: other.to_string() },
+        })?);
+        let key =
+            Secret::new(format!("{PREFIX}{}", *Zeroizing::new(URL_SAFE_NO_PAD.encode(*bytes))));
+        let text = Zeroizing::new(format!("{} {}\n", key.expose(), checksum(key.expose())));
+        private_file::write(path, text.as_bytes()).map_err(disk(path))?;
+        Ok(LoadedAdminKey { key: Self::new(key)?, is_new: true })
+    }
+
+    /// The key in a file; `None` when there is no file.
+    pub fn load(path: &Path) -> Result<Option<Self>, AdminKeyError> {
+        let bytes = private_file::read(path).map_err(disk(path))?;
+        let Some(bytes) = bytes.map(Zeroizing::new) else { return Ok(None) };
+        if private_file::is_open_to_others(path).map_err(disk(path))? {
+            return Err(AdminKeyError::OpenToOthers { path: shown(path) });
+        }
+        let broken = || AdminKeyError::Broken { path: shown(path) };
+        let text = std::str::from_utf8(&bytes).map_err(|_| broken())?;
+        let (key, sum) = text.trim_end().split_once(' ').ok_or_else(broken)?;
+        if checksum(key) != sum {
+            return Err(broken());
+        }
+        Self::new(Secret::new(key)).map(Some)
+    }
+
+    /// Whether this is the key. Compares in the same time whatever the value is.
+    pub fn is(&self, given: &str) -> bool {
+        self.hash.is(&TokenHash::of(given))
+    }
+
+    /// The key itself, to be shown once to the person it is for.
+    pub fn reveal(&self) -> &str {
+        self.key.expose()
+    }
+}
+
+/// Enough to notice a key that was cut or mistyped.
+fn checksum(key: &str) -> String {
+    let digest = Sha256::new().chain_update(b"capdeck admin key\0").chain_update(key).finalize();
+    Hex(digest.get(..4).unwrap_or_default()).to_string()
+}
+
+fn disk(path: &Path) -> impl Fn(std::io::Error) -> AdminKeyError {
+    move |error| AdminKeyError::Disk { path: shown(path), reason: error.to_string() }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_made_once_and_kept_for_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state/admin.key");
+        let first = AdminKey::load_or_create(&path).unwrap();
+        assert!(first.is_new);
+        assert!(first.key.reveal().starts_with(PREFIX));
+        let again = AdminKey::load_or_create(&path).unwrap();
+        assert_eq!((again.key.clone(), again.is_new), (first.key.clone(), false));
+        assert!(again.key.is(first.key.reveal()) && !again.key.is("something else"));
+        assert!(!format!("{again:?}").contains(first.key.reveal()));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+            let error = AdminKey::load(&path).unwrap_err();
+            assert!(matches!(error, AdminKeyError::OpenToOthers { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_cut_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("admin.key");
+        AdminKey::load_or_create(&path).unwrap();
+        let whole = fs::read_to_string(&path).unwrap();
+        for broken in ["", "\n", whole.split_at(20).0, &whole.replace("cap_ad_", "cap_ax_")] {
+            private_file::write(&path, broken.as_bytes()).unwrap();
+            let error = AdminKey::load_or_create(&path).unwrap_err();
+            assert!(matches!(error, AdminKeyError::Broken { .. }), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), broken);
+        }
+    }
+
+    #[test]
+    fn short_and_unsendable_keys_are_refused() {
+        assert_eq!(AdminKey::new(Secret::new("123456789012345")), Err(AdminKeyError::TooShort));
+        let spaced = AdminKey::new(Secret::new("1234567890 123456"));
+        assert_eq!(spaced, Err(AdminKeyError::NotSendable));
+        assert!(AdminKey::new(Secret::new("1234567890123456")).is_ok());
+    }
+}

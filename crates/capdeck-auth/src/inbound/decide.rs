@@ -1,0 +1,333 @@
+//! Decisions about requests: who may make them, and that they only ever narrow.
+
+use jiff::Timestamp;
+
+use super::{
+    ApprovalMode, Caller, Grant, GrantRequest, GrantTarget, OperatorRole, Registry, RegistryError,
+    RequestStatus, Scope, Scopes,
+    event::{Deed, Subject},
+    registry::Draft,
+    state::State,
+    text,
+    token::new_id,
+};
+
+/// Who decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decider {
+    /// A person with the dashboard.
+    Operator { id: String, role: OperatorRole },
+    /// A program that was granted `registry:manage`, by the id of its credential.
+    Supervisor { credential: String },
+}
+
+/// What is decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Yes, on these terms.
+    Approve(Terms),
+    /// No.
+    Deny { note: Option<String> },
+}
+
+/// On what terms a request is approved. What is left out is as it was asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Terms {
+    pub target: Option<GrantTarget>,
+    pub scopes: Option<Scopes>,
+    pub expires_at: Option<Timestamp>,
+    /// The id of a profile; the request is narrowed to it first.
+    pub profile: Option<String>,
+    pub note: Option<String>,
+}
+
+impl Registry {
+    /// Decides a request.
+    pub async fn decide(
+        &self,
+        caller: &Caller,
+        decider: &Decider,
+        request: &str,
+        decision: Decision,
+    ) -> Result<GrantRequest, RegistryError> {
+        let action = match decision {
+            Decision::Approve(_) => "grant.approve",
+            Decision::Deny { .. } => "grant.deny",
+        };
+        let deed = Deed::new(action, caller, Subject::id(request));
+        let (decider, request) = (decider.clone(), request.to_owned());
+        self.change(deed, move |draft| {
+            let request = draft.pending_request(&request, "decided")?;
+            match decision {
+                Decision::Approve(terms) => draft.approve(&decider, request, terms),
+                Decision::Deny { note } => {
+                    // Nobody learns from a refusal what is granted, so a no needs no ceiling but the capsule.
+                    decider.may_look_at(draft.state, draft.now, &request)?;
+                    let note = text::note("note", note.as_deref())?;
+                    Ok(draft.deny(request, decider.name(draft.state), note))
+                }
+            }
+        })
+        .await
+    }
+
+    /// Whether somebody may decide a request as it was made.
+    pub fn may_decide(&self, decider: &Decider, request: &GrantRequest) -> bool {
+        let (state, now) = (self.state(), self.now());
+        decider.may_look_at(&state, now, request).is_ok()
+    }
+}
+
+impl Draft<'_> {
+    fn approve(
+        &mut self,
+        decider: &Decider,
+        mut request: GrantRequest,
+        terms: Terms,
+    ) -> Result<GrantRequest, RegistryError> {
+        decider.may_look_at(self.state, self.now, &request)?;
+        let note = text::note("note", terms.note.as_deref())?;
+        let mut wanted = Wanted::of(&request);
+        if let Some(id) = &terms.profile {
+            let profile = self.state.profiles.get(id);
+            let profile = profile.ok_or_else(|| RegistryError::not_found("profile", id))?;
+            profile.narrow(&mut wanted, self.now)?;
+            request.profile_id = Some(id.clone());
+        }
+        let granted = wanted.narrowed(terms, self.now)?;
+        decider.may_grant(self.state, self.now, &request, &granted)?;
+        self.grant(request, granted, decider.name(self.state), note)
+    }
+
+    /// Makes the grant of a request. Whether it may be made was checked before.
+    pub(super) fn grant(
+        &mut self,
+        mut request: GrantRequest,
+        granted: Wanted,
+        decided_by: String,
+        note: Option<String>,
+    ) -> Result<GrantRequest, RegistryError> {
+        let grant = Grant {
+            id: new_id("grt_")?,
+            request_id: request.id.clone(),
+            principal: request.principal.clone(),
+            target: granted.target,
+            scopes: granted.scopes,
+            created_at: self.now,
+            expires_at: granted.until,
+            revoked_at: None,
+        };
+        request.status = RequestStatus::Approved;
+        request.grant = Some(grant.id.clone());
+        request.decided_by = Some(decided_by);
+        request.decided_at = Some(self.now);
+        request.decision_note = note;
+        self.put_grant(grant)?;
+        self.state.requests.put(request.clone());
+        self.enrollment_decided(&request);
+        Ok(request)
+    }
+
+    /// Turns a request down.
+    pub(super) fn deny(
+        &mut self,
+        mut request: GrantRequest,
+        decided_by: String,
+        note: Option<String>,
+    ) -> GrantRequest {
+        request.status = RequestStatus::Denied;
+        request.decided_by = Some(decided_by);
+        request.decided_at = Some(self.now);
+        request.decision_note = note;
+        self.state.requests.put(request.clone());
+        self.enrollment_decided(&request);
+        request
+    }
+}
+
+/// What is asked for or granted, without the rest of the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) target: GrantTarget,
+    pub(super) scopes: Scopes,
+    pub(super) until: Option<Timestamp>,
+}
+
+impl Wanted {
+    pub(super) fn of(request: &GrantRequest) -> Self {
+        Self {
+            target: request.target.clone(),
+            scopes: request.scopes.clone(),
+            until: request.wanted_until,
+        }
+    }
+
+    /// On these terms, if they ask for no more.
+    fn narrowed(self, terms: Terms, now: Timestamp) -> Result<Self, RegistryError> {
+        let widens = |reason| RegistryError::Widens { reason };
+        let target = terms.target.unwrap_or_else(|| self.target.clone());
+        target.check()?;
+        if !target.is_within(&self.target) {
+            return Err(widens(
+                "the target, role, prefixes or patterns go beyond what was asked for",
+            ));
+        }
+        let scopes = terms.scopes.unwrap_or_else(|| self.scopes.clone());
+        if scopes.is_empty() {
+            return Err(RegistryError::invalid("scopes", "at least one"));
+        }
+        if !self.scopes.covers(&scopes) {
+            return Err(widens("a scope was not asked for"));
+        }
+        let until = terms.expires_at.or(self.until);
+        if until.is_some_and(|until| until <= now) {
+            return Err(RegistryError::invalid("expires_at", "a time to come"));
+        }
+        if let (Some(until), Some(asked)) = (until, self.until)
+            && until > asked
+        {
+            return Err(widens("it would last longer than was asked for"));
+        }
+        Ok(Self { target, scopes, until })
+    }
+}
+
+impl Decider {
+    /// The id that a decision is signed with.
+    fn name(&self, state: &State) -> String {
+        match self {
+            Self::Operator { id, .. } => id.clone(),
+            Self::Supervisor { credential } => state
+                .credentials
+                .get(credential)
+                .map_or_else(|| credential.clone(), |found| found.principal.clone()),
+        }
+    }
+
+    /// Whether requests about this target are theirs to decide at all.
+    fn may_look_at(
+        &self,
+        state: &State,
+        now: Timestamp,
+        request: &GrantRequest,
+    ) -> Result<(), RegistryError> {
+        match self {
+            Self::Operator { id, role } => may_operate(state, id, *role, &request.target),
+            Self::Supervisor { credential } => {
+                let hidden = || RegistryError::not_found("request", &request.id);
+                let held = supervised(state, credential, now)?;
+                if held.principal == request.principal || held.principal == request.requested_by {
+                    return Err(RegistryError::Forbidden {
+                        reason: "nobody decides about access for themselves",
+                    });
+                }
+                let about = request.target.capsule_id();
+                let holds = held.grants.iter().any(|grant| grant.target.capsule_id() == about);
+                if holds { Ok(()) } else { Err(hidden()) }
+            }
+        }
+    }
+
+    /// Whether they may grant this.
+    fn may_grant(
+        &self,
+        state: &State,
+        now: Timestamp,
+        request: &GrantRequest,
+        granted: &Wanted,
+    ) -> Result<(), RegistryError> {
+        self.may_look_at(state, now, request)?;
+        match self {
+            Self::Operator { role, .. } => {
+                if granted.scopes.allows(Scope::RegistryManage) && *role < OperatorRole::Approver {
+                    return Err(RegistryError::needs_role(OperatorRole::Approver));
+                }
+                Ok(())
+            }
+            Self::Supervisor { credential } => {
+                let held = supervised(state, credential, now)?;
+                let covers = |grant: &&Grant| {
+                    granted.target.is_within(&grant.target)
+                        && held.scopes.meet(&grant.scopes).covers(&granted.scopes)
+                };
+                if held.grants.iter().any(|grant| covers(&grant)) {
+                    return Ok(());
+                }
+                Err(RegistryError::Forbidden {
+                    reason: "a program can grant no more than it holds itself",
+                })
+            }
+        }
+    }
+
+    /// Whether they may take this grant back.
+    pub(super) fn may_take_back(
+        &self,
+        state: &State,
+        now: Timestamp,
+        grant: &Grant,
+    ) -> Result<(), RegistryError> {
+        match self {
+            Self::Operator { id, role } => {
+                let principal = state.principals.get(&grant.principal);
+                let is_theirs = principal.is_some_and(|one| one.operator.as_ref() == Some(id));
+                if is_theirs { Ok(()) } else { may_operate(state, id, *role, &grant.target) }
+            }
+            Self::Supervisor { credential } => {
+                let held = supervised(state, credential, now)?;
+                if held.grants.iter().any(|own| grant.target.is_within(&own.target)) {
+                    Ok(())
+                } else {
+                    Err(RegistryError::not_found("grant", &grant.id))
+                }
+            }
+        }
+    }
+}
+
+/// Members decide about their own capsules, the others about everything.
+fn may_operate(
+    state: &State,
+    operator: &str,
+    role: OperatorRole,
+    target: &GrantTarget,
+) -> Result<(), RegistryError> {
+    if role >= OperatorRole::Approver {
+        return Ok(());
+    }
+    let owner = target.capsule_id().and_then(|capsule| state.owners.get(capsule));
+    if owner.is_some_and(|owner| owner.operator == operator) {
+        return Ok(());
+    }
+    Err(RegistryError::needs_role(OperatorRole::Approver))
+}
+
+/// What a program that decides holds itself.
+struct Supervised {
+    principal: String,
+    scopes: Scopes,
+    grants: Vec<Grant>,
+}
+
+fn supervised(
+    state: &State,
+    credential: &str,
+    now: Timestamp,
+) -> Result<Supervised, RegistryError> {
+    let refused = RegistryError::Forbidden { reason: "only operators decide about access here" };
+    if state.policy.mode != ApprovalMode::Supervisor {
+        return Err(refused);
+    }
+    let found =
+        state.credentials.get(credential).filter(|found| found.is_live(now)).ok_or(refused)?;
+    let manages = |grant: &Grant| found.scopes.meet(&grant.scopes).allows(Scope::RegistryManage);
+    let grants = state.live_grants(&found.principal, now);
+    if !grants.iter().any(manages) {
+        return Err(RegistryError::Forbidden { reason: "this needs the scope `registry:manage`" });
+    }
+    Ok(Supervised {
+        principal: found.principal.clone(),
+        scopes: found.scopes.clone(),
+        grants: grants.into_iter().filter(manages).collect(),
+    })
+}

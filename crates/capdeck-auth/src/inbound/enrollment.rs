@@ -1,0 +1,376 @@
+//! Agents without a browser sign up: they ask, wait, and use what they were given when they asked.
+//!
+//! The token is handed out at once and opens nothing. An approval makes a connection of it; until then there is no
+//! credential with its hash, so nothing has to remember to refuse it.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Caller, Credential, CredentialKind, GrantRequest, GrantTarget, Holder, LastUsed, NewRequest,
+    Registry, RegistryError, RequestSource, RequestStatus, Scopes,
+    collection::Record,
+    credential::KeptToken,
+    event::{Deed, Subject},
+    registry::Draft,
+    state::State,
+    text,
+    token::{TokenHash, TokenKind, new_id, random},
+};
+use crate::Secret;
+
+/// A sign-up as it is kept. What became of it is read from its request and its connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Enrollment {
+    pub id: String,
+    /// The id of the request that it filed.
+    pub request: String,
+    pub client_id: String,
+    pub client_name: String,
+    pub principal: String,
+    /// Says the same on both sides, so that a person approves the agent they mean.
+    pub user_code: String,
+    /// How to reach whoever runs the agent, in their words.
+    pub contact: Option<String>,
+    /// The id of the connection that it became.
+    pub credential: Option<String>,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub(super) token: TokenHash,
+}
+
+/// What became of a sign-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EnrollmentStatus {
+    Pending,
+    /// Approved, and not used yet.
+    Approved,
+    /// Approved and used.
+    Active,
+    Denied,
+    Revoked,
+    Expired,
+}
+
+/// A sign-up to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEnrollment {
+    pub client_id: String,
+    pub client_name: Option<String>,
+    pub target: GrantTarget,
+    pub scopes: Scopes,
+    pub reason: Option<String>,
+    pub contact: Option<String>,
+}
+
+/// A sign-up, and its token if it is new. The token of one that is known already is told to nobody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Enrolled {
+    pub state: EnrollmentState,
+    pub token: Option<Secret>,
+}
+
+/// A sign-up as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnrollmentState {
+    pub enrollment: Enrollment,
+    pub status: EnrollmentStatus,
+    /// What was granted, once something was; else what was asked for.
+    pub target: GrantTarget,
+    pub scopes: Scopes,
+    /// When the sign-up, or what it became, is over.
+    pub expires_at: Option<Timestamp>,
+    /// Seconds between two questions about it.
+    pub interval: u64,
+}
+
+impl EnrollmentStatus {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Active => "active",
+            Self::Denied => "denied",
+            Self::Revoked => "revoked",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+impl Record for Enrollment {
+    const FILE: &'static str = "enrollments.json";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Registry {
+    /// Signs an agent up. While nobody decided, the same client asking for the same role in the same place is one sign-up.
+    pub async fn enroll(
+        &self,
+        caller: &Caller,
+        new: NewEnrollment,
+    ) -> Result<Enrolled, RegistryError> {
+        let deed = Deed::new("enrollment.create", caller, Subject::default());
+        let interval = self.interval();
+        self.change(deed, move |draft| {
+            let (enrollment, token) = draft.enroll(&new)?;
+            let state = draft.state.enrollment_state(enrollment, draft.now, interval)?;
+            Ok(Enrolled { state, token })
+        })
+        .await
+    }
+
+    /// How a sign-up stands, for whoever has its token. A wrong token and a wrong id give the same answer.
+    pub async fn poll_enrollment(
+        &self,
+        caller: &Caller,
+        id: &str,
+        token: &str,
+    ) -> Result<EnrollmentState, RegistryError> {
+        let polled = self.poll(id, token);
+        if let Err(error) = &polled {
+            let subject =
+                if error.code() == "not_found" { Subject::default() } else { Subject::id(id) };
+            self.record(Deed::new("enrollment.poll", caller, subject), Some(error)).await;
+        }
+        polled
+    }
+
+    /// Takes a sign-up back, for whoever has its token. One that was approved ends with its connection.
+    pub async fn withdraw_enrollment(
+        &self,
+        caller: &Caller,
+        id: &str,
+        token: &str,
+    ) -> Result<(), RegistryError> {
+        let deed = Deed::new("enrollment.withdraw", caller, Subject::default());
+        let (id, hash) = (id.to_owned(), TokenHash::of(token));
+        self.change(deed, move |draft| {
+            let found = draft.state.enrollments.get(&id).filter(|one| one.token.is(&hash)).cloned();
+            let enrollment = found.ok_or_else(|| RegistryError::not_found("enrollment", &id))?;
+            draft.deed.subject.id = Some(id);
+            draft.withdraw(&enrollment);
+            Ok(())
+        })
+        .await
+    }
+
+    /// A sign-up by id, for operators.
+    pub fn enrollment(&self, id: &str) -> Option<EnrollmentState> {
+        let state = self.state();
+        let found = state.enrollments.get(id)?.clone();
+        state.enrollment_state(found, self.now(), self.interval()).ok()
+    }
+
+    /// The sign-up that waits with this code. Case, spaces and dashes do not matter.
+    pub fn enrollment_by_code(&self, code: &str) -> Option<EnrollmentState> {
+        let letters = |text: &str| -> String {
+            text.chars()
+                .filter(char::is_ascii_alphanumeric)
+                .map(|c| c.to_ascii_uppercase())
+                .collect()
+        };
+        let (state, code, now) = (self.state(), letters(code), self.now());
+        let found = state.enrollments.values().find(|one| letters(&one.user_code) == code)?.clone();
+        let found = state.enrollment_state(found, now, self.interval()).ok()?;
+        (found.status == EnrollmentStatus::Pending).then_some(found)
+    }
+
+    fn poll(&self, id: &str, token: &str) -> Result<EnrollmentState, RegistryError> {
+        let (state, now, hash) = (self.state(), self.now(), TokenHash::of(token));
+        let found = state.enrollments.get(id).filter(|one| one.token.is(&hash));
+        let found = found.ok_or_else(|| RegistryError::not_found("enrollment", id))?;
+        self.0.volatile.note_poll(id, now, self.0.options.lifetimes.poll_interval)?;
+        state.enrollment_state(found.clone(), now, self.interval())
+    }
+
+    fn interval(&self) -> u64 {
+        self.0.options.lifetimes.poll_interval.as_secs()
+    }
+}
+
+impl State {
+    /// What became of a sign-up.
+    pub(super) fn enrollment_state(
+        &self,
+        enrollment: Enrollment,
+        now: Timestamp,
+        interval: u64,
+    ) -> Result<EnrollmentState, RegistryError> {
+        let gone = || RegistryError::not_found("enrollment", &enrollment.id);
+        let request = self.requests.get(&enrollment.request).ok_or_else(gone)?.clone().at(now);
+        let grant = request.grant.as_ref().and_then(|id| self.grants.get(id));
+        let credential = enrollment.credential.as_ref().and_then(|id| self.credentials.get(id));
+        let status = match (request.status, credential) {
+            (RequestStatus::Pending, _) => EnrollmentStatus::Pending,
+            (RequestStatus::Denied | RequestStatus::Cancelled, _) => EnrollmentStatus::Denied,
+            (RequestStatus::Expired, _) | (RequestStatus::Approved, None) => {
+                EnrollmentStatus::Expired
+            }
+            (RequestStatus::Approved, Some(one)) if one.revoked_at.is_some() => {
+                EnrollmentStatus::Revoked
+            }
+            (RequestStatus::Approved, Some(one)) if !one.is_live(now) => EnrollmentStatus::Expired,
+            (RequestStatus::Approved, Some(one)) if one.last_used_at.get().is_some() => {
+                EnrollmentStatus::Active
+            }
+            (RequestStatus::Approved, Some(_)) => EnrollmentStatus::Approved,
+        };
+        Ok(EnrollmentState {
+            status,
+            target: grant.map_or(&request.target, |grant| &grant.target).clone(),
+            scopes: grant.map_or(&request.scopes, |grant| &grant.scopes).clone(),
+            expires_at: credential.map_or(Some(request.expires_at), |one| one.expires_at),
+            interval,
+            enrollment,
+        })
+    }
+}
+
+impl Draft<'_> {
+    fn enroll(
+        &mut self,
+        new: &NewEnrollment,
+    ) -> Result<(Enrollment, Option<Secret>), RegistryError> {
+        let client_id = text::name("client_id", &new.client_id)?;
+        let client_name =
+            text::name("client_name", new.client_name.as_deref().unwrap_or(&client_id))?;
+        let contact = text::note("contact", new.contact.as_deref())?;
+        self.deed.subject.client_id = Some(client_id.clone());
+        new.target.check()?;
+        let now = self.now;
+        let waits = |one: &&Enrollment| {
+            self.state.requests.get(&one.request).is_some_and(|request| request.is_pending(now))
+        };
+        let is_same = |one: &&Enrollment| {
+            one.client_id == client_id
+                && self.state.requests.get(&one.request).is_some_and(|request| {
+                    request.target.capsule_id() == new.target.capsule_id()
+                        && request.target.role() == new.target.role()
+                })
+        };
+        let waiting = || self.state.enrollments.values().filter(waits);
+        if let Some(same) = waiting().find(is_same).cloned() {
+            self.deed.subject.id = Some(same.id.clone());
+            return Ok((same, None));
+        }
+        let limit = self.options.limits.pending_enrollments;
+        if waiting().count() >= limit {
+            return Err(RegistryError::Full { what: "sign-ups that wait", limit });
+        }
+        let token = TokenKind::Enrollment.create()?;
+        let expires_at = self.after(self.options.lifetimes.enrollment);
+        let principal = self.principal(&Holder::New {
+            name: client_name.clone(),
+            client_id: Some(client_id.clone()),
+        })?;
+        let mut enrollment = Enrollment {
+            id: new_id("enr_")?,
+            request: String::new(),
+            client_id: client_id.clone(),
+            client_name,
+            principal: principal.id.clone(),
+            user_code: user_code()?,
+            contact,
+            credential: None,
+            created_at: now,
+            expires_at,
+            token: TokenHash::of(token.expose()),
+        };
+        let request = NewRequest {
+            source: RequestSource::Enrollment,
+            holder: Holder::Principal { id: principal.id },
+            requested_by: client_id,
+            target: new.target.clone(),
+            scopes: new.scopes.clone(),
+            reason: new.reason.clone(),
+            wanted_until: None,
+        };
+        let request = self.file_request(&request, expires_at)?;
+        enrollment.request.clone_from(&request.id);
+        self.deed.subject.id = Some(enrollment.id.clone());
+        self.state.enrollments.put(enrollment.clone());
+        // A rule may have decided before the sign-up was there.
+        self.enrollment_decided(&request);
+        let enrollment = self.state.enrollments.get(&enrollment.id).cloned().unwrap_or(enrollment);
+        Ok((enrollment, Some(token)))
+    }
+
+    /// Makes the connection of a sign-up whose request was approved.
+    pub(super) fn enrollment_decided(&mut self, request: &GrantRequest) {
+        if request.status != RequestStatus::Approved || request.source != RequestSource::Enrollment
+        {
+            return;
+        }
+        let found = self.state.enrollments.values().find(|one| one.request == request.id).cloned();
+        let Some(mut enrollment) = found.filter(|one| one.credential.is_none()) else { return };
+        let grant = request.grant.as_ref().and_then(|id| self.state.grants.get(id));
+        let scopes = grant.map_or(&request.scopes, |grant| &grant.scopes).clone();
+        let end = grant.and_then(|grant| grant.expires_at);
+        let end = end.unwrap_or_else(|| self.after(self.options.lifetimes.enrollment_token));
+        // The sign-up has one connection, so its id can be made from the sign-up's.
+        let id = enrollment.id.replacen("enr_", "crd_", 1);
+        enrollment.credential = Some(id.clone());
+        self.state.credentials.put(Credential {
+            id: id.clone(),
+            kind: CredentialKind::Enrollment,
+            principal: enrollment.principal.clone(),
+            client_id: Some(enrollment.client_id.clone()),
+            client_name: enrollment.client_name.clone(),
+            scopes,
+            audience: None,
+            created_at: self.now,
+            expires_at: Some(end),
+            revoked_at: None,
+            last_used_at: LastUsed::default(),
+            tokens: vec![KeptToken { hash: enrollment.token, expires_at: Some(end) }],
+            refresh: None,
+            code: None,
+        });
+        let subject = Subject {
+            id: Some(id),
+            principal: Some(enrollment.principal.clone()),
+            client_id: Some(enrollment.client_id.clone()),
+            ..Subject::default()
+        };
+        self.consequences.push(Deed::new("credential.issue", &self.deed.caller, subject));
+        self.state.enrollments.put(enrollment);
+    }
+
+    fn withdraw(&mut self, enrollment: &Enrollment) {
+        let now = self.now;
+        let waiting =
+            self.state.requests.get(&enrollment.request).filter(|one| one.is_pending(now));
+        if let Some(mut request) = waiting.cloned() {
+            request.status = RequestStatus::Cancelled;
+            request.decided_by = Some(enrollment.client_id.clone());
+            request.decided_at = Some(now);
+            self.state.requests.put(request);
+        }
+        let live = |one: &&super::Grant| one.principal == enrollment.principal && one.is_live(now);
+        let grants: Vec<_> = self.state.grants.values().filter(live).cloned().collect();
+        for mut grant in grants {
+            grant.revoked_at = Some(now);
+            self.consequences.push(Deed::new("grant.revoke", &self.deed.caller, grant.subject()));
+            self.state.grants.put(grant);
+        }
+        self.end_connections_without_grants(&enrollment.principal);
+    }
+}
+
+/// Eight letters in two groups, without those that look like others. 40 bits, for one day, behind a limit of attempts.
+fn user_code() -> Result<String, RegistryError> {
+    const LETTERS: [char; 32] = [
+        'A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'J', 'K', 'L', 'M', 'N', 'P', 'Q', 'R', 'S', 'T',
+        'U', 'V', 'W', 'X', 'Y', 'Z', '2', '3', '4', '5', '6', '7', '8', '9',
+    ];
+    let bytes = random::<8>()?;
+    let mut letters = bytes.iter().filter_map(|byte| LETTERS.get(usize::from(byte % 32)));
+    let first: String = letters.by_ref().take(4).collect();
+    Ok(format!("{first}-{}", letters.collect::<String>()))
+}

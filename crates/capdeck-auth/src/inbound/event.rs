@@ -1,0 +1,101 @@
+//! What happened here, told once: to the audit and to whoever follows.
+
+use std::{fmt, net::IpAddr};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::RegistryError;
+
+/// Who wants something, as the audit names them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// The id of an operator, a principal or a client; empty for somebody who is not known.
+    pub id: String,
+    /// Where the request came from.
+    pub address: Option<IpAddr>,
+}
+
+impl Caller {
+    /// Somebody who is known.
+    pub fn new(id: impl Into<String>, address: Option<IpAddr>) -> Self {
+        Self { id: id.into(), address }
+    }
+
+    /// Somebody who is not known.
+    pub fn unknown(address: Option<IpAddr>) -> Self {
+        Self { id: String::new(), address }
+    }
+}
+
+/// One change of the registry, or one refusal. It never holds a token, a key or a code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RegistryEvent {
+    pub at: Timestamp,
+    /// `grant.request`, `grant.approve`, `credential.issue`, `login.fail`, …
+    pub action: &'static str,
+    /// The word for what went wrong; none when it was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<&'static str>,
+    /// Whether it was refused, rather than failed.
+    pub is_refused: bool,
+    /// The id of who did it; empty when nobody knows.
+    pub actor: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    #[serde(flatten)]
+    pub subject: Subject,
+}
+
+/// What an event is about, by ids.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Subject {
+    /// The request, grant, credential, client, operator … itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capsule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principal: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+}
+
+impl Subject {
+    pub(super) fn id(id: impl Into<String>) -> Self {
+        Self { id: Some(id.into()), ..Self::default() }
+    }
+}
+
+/// Keeps one line for every event.
+pub trait AuditSink: fmt::Debug + Send + Sync {
+    /// Writes the line. Called once for every change, after it is on disk, and once for every refusal; it may block.
+    fn record(&self, event: &RegistryEvent);
+}
+
+/// Something that is about to be done: what its line in the audit says, whether it succeeds or not.
+#[derive(Debug, Clone)]
+pub(super) struct Deed {
+    pub(super) action: &'static str,
+    pub(super) caller: Caller,
+    pub(super) subject: Subject,
+}
+
+impl Deed {
+    pub(super) fn new(action: &'static str, caller: &Caller, subject: Subject) -> Self {
+        Self { action, caller: caller.clone(), subject }
+    }
+
+    pub(super) fn event(self, at: Timestamp, error: Option<&RegistryError>) -> RegistryEvent {
+        let Self { action, caller: Caller { id: actor, address }, subject } = self;
+        RegistryEvent {
+            at,
+            action,
+            error_code: error.map(RegistryError::code),
+            is_refused: error.is_some_and(RegistryError::is_refusal),
+            actor,
+            address,
+            subject,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Approved access.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Caller, Decider, GrantTarget, Registry, RegistryError, Scopes,
+    collection::Record,
+    event::{Deed, Subject},
+    registry::Draft,
+};
+
+/// What somebody may use, as it was approved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    pub id: String,
+    pub request_id: String,
+    pub principal: String,
+    pub target: GrantTarget,
+    pub scopes: Scopes,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl Record for Grant {
+    const FILE: &'static str = "grants.json";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Grant {
+    /// Whether it is neither over nor taken back.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|expires| now < expires)
+    }
+
+    /// Whether it opens nothing that the other one does not, and no longer.
+    fn is_within(&self, other: &Self) -> bool {
+        self.principal == other.principal
+            && self.target.is_within(&other.target)
+            && other.scopes.covers(&self.scopes)
+            && match (self.expires_at, other.expires_at) {
+                (_, None) => true,
+                (None, Some(_)) => false,
+                (Some(mine), Some(its)) => mine <= its,
+            }
+    }
+}
+
+impl Registry {
+    /// A grant by id.
+    pub fn grant(&self, id: &str) -> Option<Grant> {
+        self.state().grants.get(id).cloned()
+    }
+
+    /// Takes a grant back; what it opened is closed with the next request. Whoever may decide about it may do this.
+    pub async fn revoke_grant(
+        &self,
+        caller: &Caller,
+        decider: &Decider,
+        id: &str,
+    ) -> Result<Grant, RegistryError> {
+        let deed = Deed::new("grant.revoke", caller, Subject::id(id));
+        let (id, decider) = (id.to_owned(), decider.clone());
+        self.change(deed, move |draft| {
+            let found = draft.state.grants.get(&id).cloned();
+            let mut grant = found.ok_or_else(|| RegistryError::not_found("grant", &id))?;
+            draft.deed.subject = grant.subject();
+            decider.may_take_back(draft.state, draft.now, &grant)?;
+            if grant.revoked_at.is_some() {
+                return Err(RegistryError::WrongState {
+                    what: "grant",
+                    id,
+                    state: "taken back already",
+                    attempt: "taken back",
+                });
+            }
+            grant.revoked_at = Some(draft.now);
+            draft.state.grants.put(grant.clone());
+            draft.end_connections_without_grants(&grant.principal);
+            Ok(grant)
+        })
+        .await
+    }
+}
+
+impl Grant {
+    pub(super) fn subject(&self) -> Subject {
+        Subject {
+            id: Some(self.id.clone()),
+            capsule: self.target.capsule_id().map(str::to_owned),
+            principal: Some(self.principal.clone()),
+            client_id: None,
+        }
+    }
+}
+
+impl Draft<'_> {
+    /// Puts a grant in force. Older ones that it makes pointless are taken back, so that repeated sign-ins leave no heap.
+    pub(super) fn put_grant(&mut self, grant: Grant) -> Result<(), RegistryError> {
+        let now = self.now;
+        let limit = self.options.limits.grants;
+        let pointless: Vec<Grant> = self
+            .state
+            .grants
+            .values()
+            .filter(|old| old.is_live(now) && old.is_within(&grant))
+            .cloned()
+            .collect();
+        if self.state.grants.len() >= limit + pointless.len() {
+            return Err(RegistryError::Full { what: "grants", limit });
+        }
+        for mut old in pointless {
+            old.revoked_at = Some(now);
+            self.state.grants.put(old);
+        }
+        self.state.grants.put(grant);
+        Ok(())
+    }
+}

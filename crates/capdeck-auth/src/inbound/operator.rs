@@ -1,0 +1,286 @@
+//! Operators: the people with the dashboard.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Caller, LastUsed, OperatorRole, Registry, RegistryError,
+    collection::Record,
+    event::{Deed, Subject},
+    state::State,
+    text,
+    token::{TokenHash, TokenKind, new_id},
+};
+use crate::Secret;
+
+/// Who somebody with the admin key is.
+pub const ADMIN_OPERATOR: &str = "admin";
+/// Who the person at this machine is, where nobody has to sign in.
+pub const LOCAL_OPERATOR: &str = "local";
+
+/// A person with the dashboard, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Operator {
+    pub id: String,
+    pub name: String,
+    pub role: OperatorRole,
+    /// Who they are with the provider of sign-ins.
+    pub subject: Option<OperatorSubject>,
+    pub created_at: Timestamp,
+    #[serde(default)]
+    pub last_used_at: LastUsed,
+    /// The start of the key, to tell keys apart; none for those who have no key.
+    pub key_hint: Option<String>,
+    pub(super) key: Option<TokenHash>,
+}
+
+/// An account at a provider of sign-ins.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperatorSubject {
+    pub issuer: String,
+    pub subject: String,
+}
+
+/// Who somebody at the dashboard is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OperatorStanding {
+    pub id: String,
+    pub name: String,
+    pub role: OperatorRole,
+}
+
+/// An operator to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewOperator {
+    pub name: String,
+    pub role: OperatorRole,
+    pub subject: Option<OperatorSubject>,
+    /// Whether to make a key to sign in with.
+    pub with_key: bool,
+}
+
+/// What changes about an operator. What is left out stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OperatorUpdate {
+    pub name: Option<String>,
+    pub role: Option<OperatorRole>,
+    /// `Some(None)` unbinds the account.
+    pub subject: Option<Option<OperatorSubject>>,
+}
+
+/// An operator with a key that is shown this once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperatorWithKey {
+    pub operator: Operator,
+    pub key: Option<Secret>,
+}
+
+impl Record for Operator {
+    const FILE: &'static str = "operators.json";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Operator {
+    /// Who they are.
+    pub fn standing(&self) -> OperatorStanding {
+        OperatorStanding { id: self.id.clone(), name: self.name.clone(), role: self.role }
+    }
+
+    fn make_key(&mut self) -> Result<Secret, RegistryError> {
+        const SHOWN: usize = 4;
+        let key = TokenKind::Operator.create()?;
+        let hint = key.expose().chars().take(TokenKind::Operator.prefix().len() + SHOWN).collect();
+        self.key_hint = Some(hint);
+        self.key = Some(TokenHash::of(key.expose()));
+        Ok(key)
+    }
+}
+
+impl OperatorStanding {
+    /// Whoever has the admin key.
+    pub fn admin() -> Self {
+        Self::built_in(ADMIN_OPERATOR, "Admin")
+    }
+
+    /// The person at this machine.
+    pub fn local() -> Self {
+        Self::built_in(LOCAL_OPERATOR, "This machine")
+    }
+
+    fn built_in(id: &str, name: &str) -> Self {
+        Self { id: id.to_owned(), name: name.to_owned(), role: OperatorRole::Admin }
+    }
+}
+
+impl State {
+    /// Who an operator is now; `None` when they were removed.
+    pub(super) fn operator_standing(&self, id: &str) -> Option<OperatorStanding> {
+        match id {
+            ADMIN_OPERATOR => Some(OperatorStanding::admin()),
+            LOCAL_OPERATOR => Some(OperatorStanding::local()),
+            id => self.operators.get(id).map(Operator::standing),
+        }
+    }
+
+    fn check_subject(
+        &self,
+        subject: Option<&OperatorSubject>,
+        except: &str,
+    ) -> Result<(), RegistryError> {
+        let Some(subject) = subject else { return Ok(()) };
+        if subject.issuer.is_empty() || subject.subject.is_empty() {
+            return Err(RegistryError::invalid("subject", "an issuer and a subject"));
+        }
+        let is_taken = |one: &&Operator| one.id != except && one.subject.as_ref() == Some(subject);
+        match self.operators.values().find(is_taken) {
+            Some(other) => Err(RegistryError::Taken {
+                what: "operator with this account",
+                name: other.name.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Registry {
+    /// Every operator, by name.
+    pub fn operators(&self) -> Vec<Operator> {
+        let mut operators: Vec<_> = self.state().operators.values().cloned().collect();
+        operators.sort_by(|one, other| one.name.cmp(&other.name));
+        operators
+    }
+
+    /// An operator by id.
+    pub fn operator(&self, id: &str) -> Option<Operator> {
+        self.state().operators.get(id).cloned()
+    }
+
+    /// Who comes with this operator's key. For requests without a session; sign-ins go through [`Self::sign_in`].
+    pub fn operator_by_key(&self, key: &str) -> Option<OperatorStanding> {
+        if !TokenKind::Operator.fits(key) {
+            return None;
+        }
+        let hash = TokenHash::of(key);
+        let state = self.state();
+        let id = state.operator_keys.get(&hash)?;
+        let operator = state.operators.get(id)?;
+        operator.key.as_ref().filter(|kept| kept.is(&hash))?;
+        operator.last_used_at.note(self.now());
+        Some(operator.standing())
+    }
+
+    /// The operator that is bound to an account at a provider of sign-ins.
+    pub fn operator_for_subject(&self, issuer: &str, subject: &str) -> Option<OperatorStanding> {
+        let state = self.state();
+        let is_bound = |one: &&Operator| {
+            one.subject
+                .as_ref()
+                .is_some_and(|bound| bound.issuer == issuer && bound.subject == subject)
+        };
+        state.operators.values().find(is_bound).map(Operator::standing)
+    }
+
+    /// Makes an operator.
+    pub async fn create_operator(
+        &self,
+        caller: &Caller,
+        new: NewOperator,
+    ) -> Result<OperatorWithKey, RegistryError> {
+        let deed = Deed::new("operator.create", caller, Subject::default());
+        self.change(deed, move |draft| {
+            let limit = draft.options.limits.operators;
+            if draft.state.operators.len() >= limit {
+                return Err(RegistryError::Full { what: "operators", limit });
+            }
+            let name = text::name("name", &new.name)?;
+            if draft.state.operators.values().any(|other| other.name == name) {
+                return Err(RegistryError::Taken { what: "operator", name });
+            }
+            draft.state.check_subject(new.subject.as_ref(), "")?;
+            let mut operator = Operator {
+                id: new_id("opr_")?,
+                name,
+                role: new.role,
+                subject: new.subject,
+                created_at: draft.now,
+                last_used_at: LastUsed::default(),
+                key_hint: None,
+                key: None,
+            };
+            let key = if new.with_key { Some(operator.make_key()?) } else { None };
+            draft.deed.subject.id = Some(operator.id.clone());
+            draft.state.operators.put(operator.clone());
+            Ok(OperatorWithKey { operator, key })
+        })
+        .await
+    }
+
+    /// Changes an operator. It is in force with their next request, in sessions that are open, too.
+    pub async fn update_operator(
+        &self,
+        caller: &Caller,
+        id: &str,
+        update: OperatorUpdate,
+    ) -> Result<Operator, RegistryError> {
+        let deed = Deed::new("operator.update", caller, Subject::id(id));
+        let id = id.to_owned();
+        self.change(deed, move |draft| {
+            let found = draft.state.operators.get(&id).cloned();
+            let mut operator = found.ok_or_else(|| RegistryError::not_found("operator", &id))?;
+            if let Some(name) = update.name {
+                let name = text::name("name", &name)?;
+                if draft.state.operators.values().any(|one| one.id != id && one.name == name) {
+                    return Err(RegistryError::Taken { what: "operator", name });
+                }
+                operator.name = name;
+            }
+            if let Some(subject) = update.subject {
+                draft.state.check_subject(subject.as_ref(), &id)?;
+                operator.subject = subject;
+            }
+            operator.role = update.role.unwrap_or(operator.role);
+            draft.state.operators.put(operator.clone());
+            Ok(operator)
+        })
+        .await
+    }
+
+    /// Gives an operator a new key. The old one and every session end at once.
+    pub async fn rotate_operator_key(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<OperatorWithKey, RegistryError> {
+        let deed = Deed::new("operator.key", caller, Subject::id(id));
+        let id = id.to_owned();
+        self.change(deed, move |draft| {
+            let found = draft.state.operators.get(&id).cloned();
+            let mut operator = found.ok_or_else(|| RegistryError::not_found("operator", &id))?;
+            let key = Some(operator.make_key()?);
+            draft.state.sessions.keep(|session| session.operator != id);
+            draft.state.operators.put(operator.clone());
+            Ok(OperatorWithKey { operator, key })
+        })
+        .await
+    }
+
+    /// Removes an operator with their key and sessions. Grants that they made stay.
+    pub async fn remove_operator(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
+        let (id, deed) = (id.to_owned(), Deed::new("operator.remove", caller, Subject::id(id)));
+        self.change(deed, move |draft| {
+            if !draft.state.operators.contains_key(&id) {
+                return Err(RegistryError::not_found("operator", &id));
+            }
+            draft.state.operators.edit().remove(&id);
+            draft.state.sessions.keep(|session| session.operator != id);
+            draft.state.owners.keep(|owner| owner.operator != id);
+            Ok(())
+        })
+        .await
+    }
+}

@@ -1,0 +1,100 @@
+//! How a registry is opened.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{AuditSink, Clock, RedirectPolicy};
+
+/// Settings of a registry.
+#[derive(Debug, Clone, Default)]
+pub struct RegistryOptions {
+    pub clock: Clock,
+    pub lifetimes: Lifetimes,
+    pub limits: Limits,
+    /// Where clients may send people back to.
+    pub redirects: RedirectPolicy,
+    /// Gets every change and every refusal.
+    pub audit: Option<Arc<dyn AuditSink>>,
+}
+
+/// How long things last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lifetimes {
+    pub access_token: Duration,
+    /// Counted anew with every renewal.
+    pub refresh_token: Duration,
+    /// How long the last renewal is answered again, for a client that lost the answer.
+    pub refresh_grace: Duration,
+    /// At most ten minutes.
+    pub code: Duration,
+    /// How long a request waits for a decision.
+    pub request: Duration,
+    /// How long a sign-up waits for a decision.
+    pub enrollment: Duration,
+    /// How long an approved sign-up's token lasts, when nobody says otherwise.
+    pub enrollment_token: Duration,
+    /// How often the state of a sign-up may be asked for.
+    pub poll_interval: Duration,
+    pub session: Duration,
+    /// How long a session lasts without being used.
+    pub session_idle: Duration,
+    /// How long things that are over stay readable.
+    pub history: Duration,
+}
+
+impl Default for Lifetimes {
+    fn default() -> Self {
+        const HOUR: Duration = Duration::from_secs(3600);
+        const DAY: Duration = Duration::from_secs(24 * 3600);
+        Self {
+            access_token: HOUR,
+            refresh_token: 90 * DAY,
+            refresh_grace: Duration::from_secs(60),
+            code: Duration::from_secs(300),
+            request: 7 * DAY,
+            enrollment: DAY,
+            enrollment_token: 90 * DAY,
+            poll_interval: Duration::from_secs(5),
+            session: 12 * HOUR,
+            session_idle: HOUR,
+            history: 90 * DAY,
+        }
+    }
+}
+
+/// How many of each thing there may be, so that nobody fills the disk by asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests without a decision, in all.
+    pub pending_requests: usize,
+    /// Requests without a decision, of one client.
+    pub pending_requests_of_client: usize,
+    pub clients: usize,
+    /// Codes that can still be redeemed.
+    pub codes: usize,
+    pub credentials: usize,
+    pub grants: usize,
+    /// Sign-ups without a decision.
+    pub pending_enrollments: usize,
+    pub operators: usize,
+    pub sessions: usize,
+    pub profiles: usize,
+    pub policy_rules: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            pending_requests: 1_000,
+            pending_requests_of_client: 50,
+            clients: 2_000,
+            codes: 1_000,
+            credentials: 10_000,
+            grants: 20_000,
+            pending_enrollments: 500,
+            operators: 1_000,
+            sessions: 2_000,
+            profiles: 200,
+            policy_rules: 200,
+        }
+    }
+}

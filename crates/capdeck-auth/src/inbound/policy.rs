@@ -1,0 +1,248 @@
+//! How requests are decided: by people, by programs that may, or by rules.
+
+use std::{net::IpAddr, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Caller, GrantRequest, GrantTarget, Registry, RegistryError, RequestSource, Role, Scope,
+    decide::Wanted,
+    event::{Deed, Subject},
+    name_pattern,
+    registry::Draft,
+};
+
+/// Who decides, and the rules.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Policy {
+    #[serde(default)]
+    pub mode: ApprovalMode,
+    /// Only looked at in the mode `policy`. The first one that fits decides; when none does, a person does.
+    #[serde(default)]
+    pub rules: Vec<PolicyRule>,
+}
+
+/// Who decides requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ApprovalMode {
+    /// Operators.
+    #[default]
+    Human,
+    /// Operators, and programs that were granted `registry:manage`.
+    Supervisor,
+    /// Rules, and operators for what the rules leave.
+    Policy,
+}
+
+/// What to do with some requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyRule {
+    #[serde(default, rename = "match")]
+    pub matches: RuleMatch,
+    pub action: RuleAction,
+    /// The highest role that the rule gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling_role: Option<Role>,
+    /// How long what it gives lasts, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<u64>,
+}
+
+/// Which requests a rule is about. What is left out fits everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleMatch {
+    /// A pattern for the client's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// The id of a capsule. Such a rule is not about the deck.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capsule: Option<String>,
+    /// The highest role that is asked for. Such a rule is not about the deck.
+    #[serde(
+        default,
+        rename = "role<=",
+        alias = "max_role",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub max_role: Option<Role>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<RequestSource>,
+    /// Where the request came from, as `10.0.0.0/8`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ip_cidr: Option<String>,
+}
+
+/// What a rule does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RuleAction {
+    Approve,
+    Deny,
+    /// Leaves it to a person.
+    Human,
+}
+
+impl Registry {
+    /// The policy in force.
+    pub fn policy(&self) -> Policy {
+        Policy::clone(&self.state().policy)
+    }
+
+    /// Replaces the policy. Requests that wait are not decided anew.
+    pub async fn set_policy(
+        &self,
+        caller: &Caller,
+        policy: Policy,
+    ) -> Result<Policy, RegistryError> {
+        let deed = Deed::new("settings.update", caller, Subject::id("policy"));
+        self.change(deed, move |draft| {
+            policy.check(draft.options.limits.policy_rules)?;
+            draft.state.policy = policy.clone().into();
+            Ok(policy)
+        })
+        .await
+    }
+}
+
+impl Policy {
+    fn check(&self, limit: usize) -> Result<(), RegistryError> {
+        if self.rules.len() > limit {
+            return Err(RegistryError::Full { what: "rules", limit });
+        }
+        for rule in &self.rules {
+            if rule.action == RuleAction::Approve && rule.ceiling_role == Some(Role::Owner) {
+                return Err(RegistryError::invalid(
+                    "ceiling_role",
+                    "a rule never makes an owner; the highest is `writer`",
+                ));
+            }
+            if rule.ttl == Some(0) {
+                return Err(RegistryError::invalid("ttl", "at least one second"));
+            }
+            if rule.matches.ip_cidr.as_deref().is_some_and(|text| Network::parse(text).is_none()) {
+                return Err(RegistryError::invalid(
+                    "ip_cidr",
+                    "an address and a length, as `10.0.0.0/8`",
+                ));
+            }
+            if rule.matches.client_id.as_deref().is_some_and(|text| !name_pattern::is_pattern(text))
+            {
+                return Err(RegistryError::invalid(
+                    "client_id",
+                    "1 to 256 letters, with `*` and `?`",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RuleMatch {
+    fn fits(&self, request: &GrantRequest, address: Option<IpAddr>) -> bool {
+        let client = request.client_id.as_deref().unwrap_or_default();
+        self.client_id.as_deref().is_none_or(|pattern| name_pattern::covers(pattern, client))
+            && self.capsule.as_deref().is_none_or(|id| request.target.capsule_id() == Some(id))
+            && self
+                .max_role
+                .is_none_or(|most| request.target.role().is_some_and(|role| role <= most))
+            && self.source.is_none_or(|source| source == request.source)
+            && self.ip_cidr.as_deref().is_none_or(|text| {
+                // A network that cannot be read holds nobody.
+                Network::parse(text)
+                    .zip(address)
+                    .is_some_and(|(network, address)| network.holds(address))
+            })
+    }
+}
+
+impl Draft<'_> {
+    /// Lets the rules decide, if they do.
+    pub(super) fn apply_policy(
+        &mut self,
+        request: GrantRequest,
+    ) -> Result<GrantRequest, RegistryError> {
+        let policy = std::sync::Arc::clone(&self.state.policy);
+        if policy.mode != ApprovalMode::Policy {
+            return Ok(request);
+        }
+        let address = self.deed.caller.address;
+        let Some(rule) = policy.rules.iter().find(|rule| rule.matches.fits(&request, address))
+        else {
+            return Ok(request);
+        };
+        let (action, decided) = match rule.action {
+            RuleAction::Human => return Ok(request),
+            RuleAction::Deny => ("grant.deny", self.deny(request, POLICY.to_owned(), None)),
+            RuleAction::Approve => match rule.terms(&request, self.now) {
+                Some(wanted) => {
+                    ("grant.approve", self.grant(request, wanted, POLICY.to_owned(), None)?)
+                }
+                None => return Ok(request),
+            },
+        };
+        let caller = Caller::new(POLICY, address);
+        self.consequences.push(Deed::new(action, &caller, decided.subject()));
+        Ok(decided)
+    }
+}
+
+/// Who decided what a rule decided.
+const POLICY: &str = "policy";
+
+impl PolicyRule {
+    /// What the rule gives; nothing when it is not for a rule to give, and a person has to look at it.
+    fn terms(&self, request: &GrantRequest, now: jiff::Timestamp) -> Option<Wanted> {
+        let mut wanted = Wanted::of(request);
+        if wanted.scopes.allows(Scope::RegistryManage) {
+            return None;
+        }
+        if let GrantTarget::Capsule { role, .. } = &mut wanted.target {
+            *role = self.ceiling_role.map_or(*role, |ceiling| ceiling.min(*role));
+            if *role == Role::Owner {
+                return None;
+            }
+        }
+        if let Some(seconds) = self.ttl {
+            let end = now.checked_add(Duration::from_secs(seconds)).ok()?;
+            wanted.until = Some(wanted.until.map_or(end, |until| until.min(end)));
+        }
+        Some(wanted)
+    }
+}
+
+/// Addresses that start with the same bits.
+struct Network {
+    start: IpAddr,
+    length: u32,
+}
+
+impl Network {
+    fn parse(text: &str) -> Option<Self> {
+        let (start, length) = match text.split_once('/') {
+            Some((start, length)) => (start.parse::<IpAddr>().ok()?, Some(length.parse().ok()?)),
+            None => (text.parse::<IpAddr>().ok()?, None),
+        };
+        let longest = if start.is_ipv4() { 32 } else { 128 };
+        let length = length.unwrap_or(longest);
+        (length <= longest).then_some(Self { start, length })
+    }
+
+    fn holds(&self, address: IpAddr) -> bool {
+        // An IPv4 address may come in the clothes of IPv6.
+        match (self.start, address.to_canonical()) {
+            (IpAddr::V4(start), IpAddr::V4(address)) => {
+                let mask = u32::MAX.checked_shl(32 - self.length).unwrap_or(0);
+                (start.to_bits() ^ address.to_bits()) & mask == 0
+            }
+            (IpAddr::V6(start), IpAddr::V6(address)) => {
+                let mask = u128::MAX.checked_shl(128 - self.length).unwrap_or(0);
+                (start.to_bits() ^ address.to_bits()) & mask == 0
+            }
+            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Who holds grants.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Registry, RegistryError, collection::Record, registry::Draft, token::new_id};
+
+/// A program, as one person uses it. It keeps its grants, and what it remembers, over sign-ins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Principal {
+    pub id: String,
+    /// What it calls itself.
+    pub name: String,
+    pub client_id: Option<String>,
+    /// The operator who signed in with it, if one did.
+    pub operator: Option<String>,
+    pub created_at: Timestamp,
+}
+
+/// For whom something is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holder {
+    /// Somebody who is known already.
+    Principal { id: String },
+    /// A client as this operator uses it: the same principal each time.
+    Client { client_id: String, client_name: String, operator: String },
+    /// Somebody new.
+    New { name: String, client_id: Option<String> },
+}
+
+impl Record for Principal {
+    const FILE: &'static str = "principals.json";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Registry {
+    /// A principal by id.
+    pub fn principal(&self, id: &str) -> Option<Principal> {
+        self.state().principals.get(id).cloned()
+    }
+
+    /// The principal that a client is when this operator uses it, if they met before.
+    pub fn principal_of_client(&self, client_id: &str, operator: &str) -> Option<Principal> {
+        let state = self.state();
+        let found = state.principals.values().find(|one| one.is_of(client_id, operator));
+        found.cloned()
+    }
+}
+
+impl Principal {
+    fn is_of(&self, client_id: &str, operator: &str) -> bool {
+        self.client_id.as_deref() == Some(client_id) && self.operator.as_deref() == Some(operator)
+    }
+}
+
+impl Draft<'_> {
+    /// The principal that is meant, made if it is new.
+    pub(super) fn principal(&mut self, holder: &Holder) -> Result<Principal, RegistryError> {
+        let (name, client_id, operator) = match holder {
+            Holder::Principal { id } => {
+                let found = self.state.principals.get(id).cloned();
+                return found.ok_or_else(|| RegistryError::not_found("principal", id));
+            }
+            Holder::Client { client_id, client_name, operator } => {
+                let known = self.state.principals.values();
+                if let Some(found) = known.clone().find(|one| one.is_of(client_id, operator)) {
+                    return Ok(found.clone());
+                }
+                (client_name, Some(client_id), Some(operator))
+            }
+            Holder::New { name, client_id } => (name, client_id.as_ref(), None),
+        };
+        let principal = Principal {
+            id: new_id("prn_")?,
+            name: super::text::name("name", name)?,
+            client_id: client_id.cloned(),
+            operator: operator.cloned(),
+            created_at: self.now,
+        };
+        self.state.principals.put(principal.clone());
+        Ok(principal)
+    }
+}

@@ -1,0 +1,238 @@
+//! Profiles: terms of access under a name, so that approvals need not be spelled out.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Caller, GrantTarget, Registry, RegistryError, Role, Scopes,
+    collection::Record,
+    decide::Wanted,
+    event::{Deed, Subject},
+    name_pattern, text,
+    token::new_id,
+    uri_prefix::UriPrefix,
+};
+
+/// Terms of access. A request that is approved with a profile is narrowed to it; later changes of the profile change no
+/// grant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AccessProfile {
+    pub id: String,
+    pub created_at: Timestamp,
+    pub terms: ProfileTerms,
+}
+
+/// What a profile says. What is left out narrows nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileTerms {
+    pub name: String,
+    /// The highest role in a capsule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Scopes>,
+    #[serde(default)]
+    pub uri_prefixes: Vec<String>,
+    #[serde(default)]
+    pub denied_prefixes: Vec<String>,
+    /// Patterns for capabilities of the deck.
+    #[serde(default)]
+    pub capabilities: Vec<String>,
+    #[serde(default)]
+    pub tools: Vec<String>,
+    #[serde(default)]
+    pub denied_tools: Vec<String>,
+    #[serde(default)]
+    pub modes: Vec<String>,
+    /// How long what is granted lasts, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<u64>,
+}
+
+impl Record for AccessProfile {
+    const FILE: &'static str = "profiles.json";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Registry {
+    /// Every profile, by name.
+    pub fn profiles(&self) -> Vec<AccessProfile> {
+        let mut profiles: Vec<_> = self.state().profiles.values().cloned().collect();
+        profiles.sort_by(|one, other| one.terms.name.cmp(&other.terms.name));
+        profiles
+    }
+
+    /// A profile by id.
+    pub fn profile(&self, id: &str) -> Option<AccessProfile> {
+        self.state().profiles.get(id).cloned()
+    }
+
+    /// Makes a profile.
+    pub async fn create_profile(
+        &self,
+        caller: &Caller,
+        terms: ProfileTerms,
+    ) -> Result<AccessProfile, RegistryError> {
+        let deed = Deed::new("settings.update", caller, Subject::default());
+        self.change(deed, move |draft| {
+            let limit = draft.options.limits.profiles;
+            if draft.state.profiles.len() >= limit {
+                return Err(RegistryError::Full { what: "profiles", limit });
+            }
+            let profile = AccessProfile {
+                id: new_id("prf_")?,
+                created_at: draft.now,
+                terms: terms.checked(draft.state.profiles.values())?,
+            };
+            draft.deed.subject.id = Some(profile.id.clone());
+            draft.state.profiles.put(profile.clone());
+            Ok(profile)
+        })
+        .await
+    }
+
+    /// Replaces what a profile says.
+    pub async fn update_profile(
+        &self,
+        caller: &Caller,
+        id: &str,
+        terms: ProfileTerms,
+    ) -> Result<AccessProfile, RegistryError> {
+        let deed = Deed::new("settings.update", caller, Subject::id(id));
+        let id = id.to_owned();
+        self.change(deed, move |draft| {
+            let found = draft.state.profiles.get(&id).cloned();
+            let mut profile = found.ok_or_else(|| RegistryError::not_found("profile", &id))?;
+            let others = draft.state.profiles.values().filter(|other| other.id != id);
+            profile.terms = terms.checked(others)?;
+            draft.state.profiles.put(profile.clone());
+            Ok(profile)
+        })
+        .await
+    }
+
+    /// Removes a profile. Grants that were made with it stay.
+    pub async fn remove_profile(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
+        let (id, deed) = (id.to_owned(), Deed::new("settings.update", caller, Subject::id(id)));
+        self.change(deed, move |draft| {
+            if !draft.state.profiles.contains_key(&id) {
+                return Err(RegistryError::not_found("profile", &id));
+            }
+            draft.state.profiles.edit().remove(&id);
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl ProfileTerms {
+    fn checked<'a>(
+        mut self,
+        mut others: impl Iterator<Item = &'a AccessProfile>,
+    ) -> Result<Self, RegistryError> {
+        self.name = text::name("name", &self.name)?;
+        if others.any(|other| other.terms.name == self.name) {
+            return Err(RegistryError::Taken { what: "profile", name: self.name });
+        }
+        if self.ttl == Some(0) {
+            return Err(RegistryError::invalid("ttl", "at least one second"));
+        }
+        if self.scopes.as_ref().is_some_and(Scopes::is_empty) {
+            return Err(RegistryError::invalid(
+                "scopes",
+                "at least one, or none at all to narrow nothing",
+            ));
+        }
+        GrantTarget::Capsule {
+            capsule: "any".to_owned(),
+            role: Role::Reader,
+            uri_prefixes: self.uri_prefixes.clone(),
+            denied_prefixes: self.denied_prefixes.clone(),
+        }
+        .check()?;
+        let capabilities = match self.capabilities.is_empty() {
+            true => vec!["*".to_owned()],
+            false => self.capabilities.clone(),
+        };
+        GrantTarget::Deck {
+            capabilities,
+            tools: self.tools.clone(),
+            denied_tools: self.denied_tools.clone(),
+            modes: self.modes.clone(),
+        }
+        .check()?;
+        Ok(self)
+    }
+}
+
+impl AccessProfile {
+    /// Leaves what both the request and the profile allow.
+    pub(super) fn narrow(&self, wanted: &mut Wanted, now: Timestamp) -> Result<(), RegistryError> {
+        let terms = &self.terms;
+        match &mut wanted.target {
+            GrantTarget::Capsule { role, uri_prefixes, denied_prefixes, .. } => {
+                *role = terms.role.map_or(*role, |highest| highest.min(*role));
+                *uri_prefixes = meet(uri_prefixes, &terms.uri_prefixes, |outer, inner| {
+                    UriPrefix::parse(outer)
+                        .zip(UriPrefix::parse(inner))
+                        .is_some_and(|(outer, inner)| outer.covers(&inner))
+                })?;
+                join(denied_prefixes, &terms.denied_prefixes);
+            }
+            GrantTarget::Deck { capabilities, tools, denied_tools, modes } => {
+                *capabilities = meet(capabilities, &terms.capabilities, name_pattern::covers)?;
+                *tools = meet(tools, &terms.tools, name_pattern::covers)?;
+                *modes = meet(modes, &terms.modes, |outer, inner| outer == inner)?;
+                join(denied_tools, &terms.denied_tools);
+            }
+        }
+        if let Some(scopes) = &terms.scopes {
+            wanted.scopes = wanted.scopes.meet(scopes);
+            if wanted.scopes.is_empty() {
+                return Err(nothing_left());
+            }
+        }
+        if let Some(seconds) = terms.ttl {
+            let end = now.checked_add(Duration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
+            wanted.until = Some(wanted.until.map_or(end, |until| until.min(end)));
+        }
+        Ok(())
+    }
+}
+
+/// What two lists allow in common, where an empty one allows everything.
+fn meet(
+    one: &[String],
+    other: &[String],
+    covers: impl Fn(&str, &str) -> bool,
+) -> Result<Vec<String>, RegistryError> {
+    if one.is_empty() || other.is_empty() {
+        return Ok([one, other].concat());
+    }
+    let within = |inner: &[String], outer: &[String]| -> Vec<String> {
+        let is_covered = |item: &&String| outer.iter().any(|wide| covers(wide, item));
+        inner.iter().filter(is_covered).cloned().collect()
+    };
+    let mut common = within(one, other);
+    join(&mut common, &within(other, one));
+    if common.is_empty() { Err(nothing_left()) } else { Ok(common) }
+}
+
+fn join(list: &mut Vec<String>, more: &[String]) {
+    for item in more {
+        if !list.contains(item) {
+            list.push(item.clone());
+        }
+    }
+}
+
+fn nothing_left() -> RegistryError {
+    RegistryError::invalid("profile", "the request and the profile have nothing in common")
+}

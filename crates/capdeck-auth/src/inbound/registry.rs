@@ -1,0 +1,220 @@
+//! The registry: who may use what. Read from memory, changed on disk first.
+
+use std::{path::PathBuf, sync::Arc};
+
+use jiff::Timestamp;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::broadcast;
+
+use super::{
+    OpenRegistryError, RegistryError, RegistryEvent, RegistryOptions, access::AccessCache,
+    event::Deed, state::State, storage::Storage, volatile::Volatile,
+};
+
+/// How many events somebody who follows may be behind before missing some.
+const BACKLOG: usize = 1024;
+
+/// Clients, principals, requests, grants, credentials and operators of a host. Clones are the same registry.
+#[derive(Debug, Clone)]
+pub struct Registry(pub(super) Arc<Inner>);
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) options: RegistryOptions,
+    /// What is in force. Replaced whole, so a reader sees a change entirely or not at all.
+    state: RwLock<Arc<State>>,
+    /// Held while something is being changed.
+    storage: Mutex<Storage>,
+    pub(super) accesses: AccessCache,
+    /// What is never written down.
+    pub(super) volatile: Volatile,
+    events: broadcast::Sender<RegistryEvent>,
+}
+
+impl Registry {
+    /// Opens the registry in a folder. A folder that is not there is an empty registry; it is made with the first change.
+    pub fn open(
+        folder: impl Into<PathBuf>,
+        options: RegistryOptions,
+    ) -> Result<Self, OpenRegistryError> {
+        let storage = Storage::open(folder.into())?;
+        let state = RwLock::new(Arc::new(State::load(&storage)?));
+        let (events, _) = broadcast::channel(BACKLOG);
+        Ok(Self(Arc::new(Inner {
+            options,
+            state,
+            storage: Mutex::new(storage),
+            accesses: AccessCache::default(),
+            volatile: Volatile::default(),
+            events,
+        })))
+    }
+
+    /// Every change and every refusal from now on, as it is recorded.
+    pub fn changes(&self) -> broadcast::Receiver<RegistryEvent> {
+        self.0.events.subscribe()
+    }
+
+    /// Says where this process serves, for other processes that find the registry in use. Makes no folder for it.
+    pub async fn announce(&self, place: &str) -> Result<(), RegistryError> {
+        let (inner, place) = (Arc::clone(&self.0), place.to_owned());
+        blocking(move || {
+            let storage = inner.storage.lock();
+            if storage.is_held() { storage.announce(&place) } else { Ok(()) }
+        })
+        .await
+    }
+
+    /// Writes down when credentials were last used, if anything was used. For the end of a process.
+    pub async fn settle(&self) -> Result<(), RegistryError> {
+        let inner = Arc::clone(&self.0);
+        blocking(move || {
+            let mut storage = inner.storage.lock();
+            if !storage.is_held() {
+                return Ok(());
+            }
+            storage.write(inner.state().use_texts()?)
+        })
+        .await
+    }
+
+    /// What is in force now.
+    pub(super) fn state(&self) -> Arc<State> {
+        self.0.state()
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.0.options.clock.now()
+    }
+
+    /// Makes a change: it is tried on a copy, written, and then in force. Either way it is recorded once. It is carried
+    /// through even when whoever waits for it goes away.
+    pub(super) async fn change<T: Send + 'static>(
+        &self,
+        deed: Deed,
+        change: impl FnOnce(&mut Draft<'_>) -> Result<T, RegistryError> + Send + 'static,
+    ) -> Result<T, RegistryError> {
+        let inner = Arc::clone(&self.0);
+        blocking(move || inner.change(deed, change)).await
+    }
+
+    /// Records something that changes nothing on disk, or that was refused before anything was tried.
+    pub(super) async fn record(&self, deed: Deed, error: Option<&RegistryError>) {
+        let event = deed.event(self.now(), error);
+        let inner = Arc::clone(&self.0);
+        let recorded: Result<(), RegistryError> = blocking(move || {
+            inner.tell(event);
+            Ok(())
+        })
+        .await;
+        if let Err(error) = recorded {
+            tracing::error!(%error, "an event of the registry could not be recorded");
+        }
+    }
+}
+
+/// A copy of the registry that is being changed.
+pub(super) struct Draft<'a> {
+    pub(super) state: &'a mut State,
+    /// What is said about it in the audit; filled in as it becomes known.
+    pub(super) deed: &'a mut Deed,
+    pub(super) options: &'a RegistryOptions,
+    pub(super) now: Timestamp,
+    /// Further lines, for what follows from the change.
+    pub(super) consequences: Vec<Deed>,
+}
+
+impl Inner {
+    pub(super) fn state(&self) -> Arc<State> {
+        Arc::clone(&self.state.read())
+    }
+
+    /// Blocks the thread: it waits for other changes and for the disk.
+    fn change<T>(
+        &self,
+        mut deed: Deed,
+        change: impl FnOnce(&mut Draft<'_>) -> Result<T, RegistryError>,
+    ) -> Result<T, RegistryError> {
+        let mut storage = self.storage.lock();
+        let now = self.options.clock.now();
+        let mut consequences = Vec::new();
+        let result = self.carry_out(&mut storage, &mut deed, &mut consequences, now, change);
+        self.tell(deed.event(now, result.as_ref().err()));
+        if result.is_ok() {
+            consequences.into_iter().for_each(|deed| self.tell(deed.event(now, None)));
+        }
+        result
+    }
+
+    fn carry_out<T>(
+        &self,
+        storage: &mut Storage,
+        deed: &mut Deed,
+        consequences: &mut Vec<Deed>,
+        now: Timestamp,
+        change: impl FnOnce(&mut Draft<'_>) -> Result<T, RegistryError>,
+    ) -> Result<T, RegistryError> {
+        // A folder that was not there when the registry was opened may have been made and left by another process since.
+        if !storage.is_held() && storage.is_there() {
+            storage.take().map_err(not_opened)?;
+            *self.state.write() = Arc::new(State::load(storage).map_err(not_opened)?);
+        }
+        let before = self.state();
+        let mut state = State::clone(&before);
+        state.sweep(now, &self.options.lifetimes);
+        self.volatile.sweep(now);
+        let mut draft = Draft {
+            state: &mut state,
+            deed,
+            options: &self.options,
+            now,
+            consequences: Vec::new(),
+        };
+        let value = change(&mut draft)?;
+        *consequences = draft.consequences;
+        let texts = state.changed_texts(&before)?;
+        if !texts.is_empty() {
+            if !storage.is_held() {
+                storage.take_new().map_err(not_opened)?;
+            }
+            storage.write(texts)?;
+            state.index(&before);
+            self.accesses.sweep(&state);
+            *self.state.write() = Arc::new(state);
+        }
+        Ok(value)
+    }
+
+    fn tell(&self, event: RegistryEvent) {
+        if let Some(sink) = &self.options.audit {
+            sink.record(&event);
+        }
+        // Nobody may be following.
+        drop(self.events.send(event));
+    }
+}
+
+/// A folder that can only be opened now, and cannot.
+fn not_opened(error: OpenRegistryError) -> RegistryError {
+    match error {
+        OpenRegistryError::InUse { .. } => RegistryError::InUse,
+        OpenRegistryError::Disk { path, reason } | OpenRegistryError::Broken { path, reason } => {
+            RegistryError::Disk { path, reason }
+        }
+        OpenRegistryError::TooNew { ref path, .. } => {
+            RegistryError::Disk { path: path.clone(), reason: error.to_string() }
+        }
+    }
+}
+
+/// Runs something that waits for the disk where it holds up nobody.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, RegistryError> + Send + 'static,
+) -> Result<T, RegistryError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => {
+            Err(RegistryError::Disk { path: "the registry".to_owned(), reason: error.to_string() })
+        }
+    }
+}

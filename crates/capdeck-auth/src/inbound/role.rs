@@ -1,0 +1,64 @@
+//! What somebody may do in a capsule, and what an operator may do here.
+
+use serde::{Deserialize, Serialize};
+
+/// A role in a capsule. Each may do what those before it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Reads, lists, searches; sends signals; keeps memory.
+    Reader,
+    /// Creates new entries.
+    Appender,
+    /// Replaces, patches and restores entries.
+    Writer,
+    /// Deletes, declares schemes, reads the audit.
+    Owner,
+}
+
+impl Role {
+    /// The role's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reader => "reader",
+            Self::Appender => "appender",
+            Self::Writer => "writer",
+            Self::Owner => "owner",
+        }
+    }
+
+    /// Reads a role by name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Reader, Self::Appender, Self::Writer, Self::Owner]
+            .into_iter()
+            .find(|role| role.as_str() == name)
+    }
+}
+
+/// What an operator may do. Each may do what those before it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OperatorRole {
+    /// Has capsules, and decides who else uses them.
+    Member,
+    /// Decides every request.
+    Approver,
+    /// Changes operators, policy and settings, and sees everything.
+    Admin,
+}
+
+impl OperatorRole {
+    /// The role's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Member => "member",
+            Self::Approver => "approver",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Reads a role by name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Member, Self::Approver, Self::Admin].into_iter().find(|role| role.as_str() == name)
+    }
+}

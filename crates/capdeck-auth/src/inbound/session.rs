@@ -1,0 +1,144 @@
+//! Sessions of operators at the dashboard.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use super::{
+    Caller, LastUsed, OperatorStanding, Registry, RegistryError,
+    collection::Record,
+    event::{Deed, Subject},
+    registry::Draft,
+    token::{TokenHash, TokenKind, new_id},
+};
+use crate::Secret;
+
+/// A session as it is kept: without what opens it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KeptSession {
+    pub(super) id: String,
+    pub(super) operator: String,
+    pub(super) created_at: Timestamp,
+    pub(super) expires_at: Timestamp,
+    #[serde(default)]
+    pub(super) last_used_at: LastUsed,
+    pub(super) token: TokenHash,
+}
+
+/// A session that was just begun.
+#[derive(Debug, Clone)]
+pub struct NewSession {
+    /// What the cookie holds. Shown this once.
+    pub token: Secret,
+    pub session: OperatorSession,
+}
+
+/// Who has a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperatorSession {
+    pub id: String,
+    pub operator: OperatorStanding,
+    pub expires_at: Timestamp,
+    csrf: Secret,
+}
+
+impl Record for KeptSession {
+    const FILE: &'static str = "sessions.json";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl KeptSession {
+    pub(super) fn is_live(&self, now: Timestamp, idle: std::time::Duration) -> bool {
+        let last = self.last_used_at.get().unwrap_or(self.created_at);
+        now < self.expires_at && last.checked_add(idle).is_ok_and(|end| now < end)
+    }
+}
+
+impl OperatorSession {
+    /// What every change has to bring along besides the cookie. It is made from the cookie's value, which no other site can
+    /// read, and does not tell it.
+    pub fn csrf(&self) -> &str {
+        self.csrf.expose()
+    }
+
+    /// Whether a request brought it. Compares in the same time whatever the value is.
+    pub fn has_csrf(&self, given: &str) -> bool {
+        self.csrf().as_bytes().ct_eq(given.as_bytes()).into()
+    }
+}
+
+impl Registry {
+    /// Who has this session; `None` when it is over.
+    pub fn session(&self, token: &str) -> Option<OperatorSession> {
+        if !TokenKind::Session.fits(token) {
+            return None;
+        }
+        let hash = TokenHash::of(token);
+        let (state, now) = (self.state(), self.now());
+        let kept = state.sessions.get(state.session_tokens.get(&hash)?)?;
+        if !kept.token.is(&hash) || !kept.is_live(now, self.0.options.lifetimes.session_idle) {
+            return None;
+        }
+        let operator = state.operator_standing(&kept.operator)?;
+        kept.last_used_at.note(now);
+        Some(OperatorSession {
+            id: kept.id.clone(),
+            operator,
+            expires_at: kept.expires_at,
+            csrf: csrf(token),
+        })
+    }
+
+    /// Ends a session.
+    pub async fn sign_out(&self, caller: &Caller, session: &str) -> Result<(), RegistryError> {
+        let (id, deed) = (session.to_owned(), Deed::new("logout", caller, Subject::id(session)));
+        self.change(deed, move |draft| {
+            draft.state.sessions.keep(|session| session.id != id);
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl Draft<'_> {
+    /// Begins a session.
+    pub(super) fn begin_session(
+        &mut self,
+        operator: OperatorStanding,
+    ) -> Result<NewSession, RegistryError> {
+        let limit = self.options.limits.sessions;
+        if self.state.sessions.len() >= limit {
+            return Err(RegistryError::Full { what: "sessions", limit });
+        }
+        let token = TokenKind::Session.create()?;
+        let last_used_at = LastUsed::default();
+        last_used_at.note(self.now);
+        let kept = KeptSession {
+            id: new_id("ses_")?,
+            operator: operator.id.clone(),
+            created_at: self.now,
+            expires_at: self.after(self.options.lifetimes.session),
+            last_used_at,
+            token: TokenHash::of(token.expose()),
+        };
+        let session = OperatorSession {
+            id: kept.id.clone(),
+            operator,
+            expires_at: kept.expires_at,
+            csrf: csrf(token.expose()),
+        };
+        self.state.sessions.put(kept);
+        Ok(NewSession { token, session })
+    }
+}
+
+fn csrf(token: &str) -> Secret {
+    let digest = Sha256::new().chain_update(b"capdeck csrf\0").chain_update(token).finalize();
+    Secret::new(URL_SAFE_NO_PAD.encode(digest))
+}

@@ -1,0 +1,59 @@
+//! Texts from outside that are kept and shown: short, on one line, without letters that hide or turn others round.
+
+use super::RegistryError;
+
+/// The longest name of anything.
+const LONGEST_NAME: usize = 100;
+/// The longest reason or note.
+const LONGEST_NOTE: usize = 1000;
+
+/// A name for people: 1 to 100 characters.
+pub(super) fn name(what: &'static str, text: &str) -> Result<String, RegistryError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(RegistryError::invalid(what, "it is empty"));
+    }
+    checked(what, text, LONGEST_NAME)
+}
+
+/// A reason or a note; empty ones are none.
+pub(super) fn note(
+    what: &'static str,
+    text: Option<&str>,
+) -> Result<Option<String>, RegistryError> {
+    match text.map(str::trim).filter(|text| !text.is_empty()) {
+        Some(text) => checked(what, text, LONGEST_NOTE).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn checked(what: &'static str, text: &str, longest: usize) -> Result<String, RegistryError> {
+    if text.chars().count() > longest {
+        return Err(RegistryError::invalid(what, format!("at most {longest} characters")));
+    }
+    if text.contains(is_hiding) {
+        return Err(RegistryError::invalid(what, "one line of visible characters"));
+    }
+    Ok(text.to_owned())
+}
+
+/// Control characters, and those that reorder or hide what is beside them: a name made of them can pass for another one.
+fn is_hiding(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_one_visible_line() {
+        assert_eq!(name("name", "  Ann's agent ").unwrap(), "Ann's agent");
+        for wrong in ["", "  ", "a\nb", "a\u{202e}b", "\u{200b}", "a\u{0}", &"x".repeat(101)] {
+            assert!(name("name", wrong).is_err(), "{wrong:?}");
+        }
+        assert_eq!(note("reason", Some("  ")).unwrap(), None);
+        assert!(note("reason", Some(&"x".repeat(1001))).is_err());
+    }
+}

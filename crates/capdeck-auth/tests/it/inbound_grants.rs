@@ -1,0 +1,123 @@
+//! Requests become grants, grants open things, and stop to.
+
+use std::{sync::Arc, time::Duration};
+
+use capdeck_auth::inbound::{
+    CapsuleAccess, Decision, GrantTarget, NewConnection, OperatorRole, RegistryError,
+    RequestStatus, Role, Terms,
+};
+
+use crate::inbound_support::{Fixture, admin, caller, fixture, operator, reader, request, scopes};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A token for the principal of a granted request.
+async fn connect(fixture: &Fixture, principal: &str, scopes: &str) -> String {
+    let new = NewConnection {
+        principal: principal.to_owned(),
+        scopes: self::scopes(scopes),
+        audience: None,
+        expires_at: fixture.now() + 1000 * HOUR,
+    };
+    let opened = fixture.registry.open_connection(&caller("admin"), new).await.unwrap();
+    opened.token.expose().to_owned()
+}
+
+#[tokio::test]
+async fn item_13_a_grant_shows_without_a_new_sign_in_and_a_revoked_one_is_gone_with_the_next_question()
+ {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    let first = fixture.grant(reader("cap_a"), "capsule:write").await;
+    let token = connect(&fixture, &first.principal, "capsule:admin").await;
+    let id = registry.authenticate(&token).unwrap().credential.clone();
+    let before = registry.access(&id).unwrap();
+    assert!(Arc::ptr_eq(&before, &registry.access(&id).unwrap()));
+
+    let writer = GrantTarget::capsule("cap_b", Role::Writer);
+    let second = fixture.grant(writer, "capsule:append").await;
+    assert_eq!(second.principal, first.principal);
+    let access = registry.access(&id).unwrap();
+    let part =
+        |capsule, role| CapsuleAccess { capsule, role, uri_prefixes: &[], denied_prefixes: &[] };
+    // The role is never more than grant and scopes together.
+    let parts: Vec<_> = access.capsules().collect();
+    assert_eq!(parts, [part("cap_a", Role::Reader), part("cap_b", Role::Appender)]);
+
+    let grant = second.grant.unwrap();
+    registry.revoke_grant(&caller("admin"), &admin(), &grant).await.unwrap();
+    assert_eq!(registry.access(&id).unwrap().capsules().count(), 1);
+    assert!(registry.authenticate(&token).is_some());
+
+    let grant = first.grant.unwrap();
+    registry.revoke_grant(&caller("admin"), &admin(), &grant).await.unwrap();
+    assert!(registry.access(&id).is_none());
+    assert!(registry.authenticate(&token).is_none());
+    assert_eq!(
+        fixture.audit.take(),
+        [
+            "grant.request",
+            "grant.approve",
+            "credential.issue",
+            "grant.request",
+            "grant.approve",
+            "grant.revoke",
+            "grant.revoke",
+            "credential.revoke",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_grant_ends_by_itself_and_survives_a_restart_until_then() {
+    let fixture = fixture();
+    let request = fixture.file(reader("cap_a"), "capsule:read").await;
+    let terms = Terms { expires_at: Some(fixture.now() + HOUR), ..Terms::default() };
+    let decided = fixture
+        .registry
+        .decide(&caller("admin"), &admin(), &request.id, Decision::Approve(terms))
+        .await
+        .unwrap();
+    let token = connect(&fixture, &decided.principal, "capsule:read").await;
+    let fixture = fixture.reopen();
+    let id = fixture.registry.authenticate(&token).unwrap().credential.clone();
+    fixture.pass(HOUR - Duration::from_millis(1));
+    assert!(fixture.registry.access(&id).is_some());
+    fixture.pass(Duration::from_millis(1));
+    assert!(fixture.registry.access(&id).is_none());
+}
+
+#[tokio::test]
+async fn item_20_a_member_decides_about_their_own_capsules_only() {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    registry.set_capsule_owner(&caller("opr_bob"), "cap_b", Some("opr_bob")).await.unwrap();
+    let bob = operator("opr_bob", OperatorRole::Member);
+    let approve = || Decision::Approve(Terms::default());
+    for target in [reader("cap_a"), GrantTarget::whole_deck()] {
+        let foreign = fixture.file(target, "capsule:read deck:read").await;
+        assert!(!registry.may_decide(&bob, &foreign));
+        let error = registry.decide(&caller("opr_bob"), &bob, &foreign.id, approve()).await;
+        assert_eq!(error.unwrap_err().code(), "forbidden");
+    }
+    let own = fixture.file(reader("cap_b"), "capsule:read").await;
+    let decided = registry.decide(&caller("opr_bob"), &bob, &own.id, approve()).await.unwrap();
+    assert_eq!(decided.status, RequestStatus::Approved);
+    assert_eq!(decided.decided_by.as_deref(), Some("opr_bob"));
+    let again = registry.decide(&caller("opr_bob"), &bob, &own.id, approve()).await.unwrap_err();
+    assert!(matches!(again, RegistryError::WrongState { state: "approved", .. }), "{again}");
+}
+
+#[tokio::test]
+async fn nothing_is_made_before_the_first_change() {
+    let fixture = fixture();
+    assert!(fixture.registry.authenticate("cap_at_x").is_none());
+    fixture.registry.announce("http://127.0.0.1:7717").await.unwrap();
+    fixture.registry.settle().await.unwrap();
+    let refused = request(reader(""), "capsule:read");
+    fixture.registry.file_request(&caller("x"), refused).await.unwrap_err();
+    assert!(!fixture.path().exists());
+    assert_eq!(fixture.audit.take_events().len(), 1);
+    fixture.file(reader("cap_a"), "capsule:read").await;
+    assert!(fixture.path().join("requests.json").exists());
+}

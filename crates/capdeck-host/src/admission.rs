@@ -1,0 +1,88 @@
+//! What the one behind a session was granted, where not everything is theirs.
+//!
+//! The host asks with every request and remembers nothing, so that what is taken back is gone with the next one. It
+//! knows no tokens: whoever opens the session brings a source that does.
+
+use std::{fmt, sync::Arc};
+
+use capdeck_capsule::Access;
+use capdeck_catalog::DeckGrant;
+use futures_util::stream::BoxStream;
+use serde::{Deserialize, Serialize};
+
+/// The way to what a client was granted. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Admission(Arc<dyn AdmissionSource>);
+
+/// Knows what one holder may use.
+pub trait AdmissionSource: fmt::Debug + Send + Sync {
+    /// What the holder may use now; `None`: nothing any more. Asked with every request, often more than once, so it
+    /// answers from memory, and with the same `Arc` until something changes.
+    fn granted(&self) -> Option<Arc<Granted>>;
+
+    /// The stable name of the holder: who wrote what, whose memory and whose tasks.
+    fn principal(&self) -> &str;
+
+    /// Names what the holder came with among everything that lets somebody in, and is no secret. Sessions are not
+    /// shared between two of them, even of one holder: each may be good for something else.
+    fn credential(&self) -> &str;
+
+    /// Yields whenever the answer may have become another one, where that can be told.
+    fn changes(&self) -> Option<BoxStream<'static, ()>> {
+        None
+    }
+}
+
+/// Everything that somebody may use at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Granted {
+    /// Of the deck. Empty: nothing of it.
+    pub deck: Vec<DeckGrant>,
+    /// False: the deck may be looked at, but nothing in it called or read.
+    pub may_call: bool,
+    /// Capsules, each with what may be done there.
+    pub capsules: Vec<GrantedCapsule>,
+    /// Whether grants may be asked for and decided on here.
+    pub may_manage: bool,
+}
+
+/// One capsule that somebody may use.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct GrantedCapsule {
+    /// The capsule's id.
+    pub capsule: String,
+    #[serde(flatten)]
+    pub access: Access,
+}
+
+impl Admission {
+    /// An admission that asks this source.
+    pub fn new(source: impl AdmissionSource + 'static) -> Self {
+        Self(Arc::new(source))
+    }
+
+    /// What the holder may use now. Nothing, when everything was taken back.
+    pub fn granted(&self) -> Arc<Granted> {
+        self.0.granted().unwrap_or_default()
+    }
+
+    /// The stable name of the holder.
+    pub fn principal(&self) -> &str {
+        self.0.principal()
+    }
+
+    /// Names what the holder came with.
+    pub fn credential(&self) -> &str {
+        self.0.credential()
+    }
+
+    /// Whether the holder may use anything at all.
+    pub fn is_in_force(&self) -> bool {
+        self.0.granted().is_some()
+    }
+
+    /// Yields whenever the grants may be other ones, where that can be told.
+    pub fn changes(&self) -> Option<BoxStream<'static, ()>> {
+        self.0.changes()
+    }
+}

@@ -1,0 +1,127 @@
+//! Callers who were granted capsules: each request is judged by what was granted when it was made.
+
+use capdeck_capsule::{Role, Scope};
+
+use super::*;
+
+fn grant(capsule: &str, role: Role, allow: &[&str], deny: &[&str]) -> GrantedCapsule {
+    let scope = Scope::parse(allow.iter().copied(), deny.iter().copied()).unwrap();
+    GrantedCapsule { capsule: capsule.to_owned(), access: Access { role, scope } }
+}
+
+fn holder(granted: &[GrantedCapsule]) -> CapsuleCaller {
+    CapsuleCaller {
+        author: Author::client("agent").principal("prn_1"),
+        reach: Reach::Granted(granted.to_vec()),
+        project: None,
+    }
+}
+
+#[tokio::test]
+async fn item_12_the_only_granted_capsule_is_meant() {
+    let desk = Desk::with(&["One", "Two"]).await;
+    desk.write(Some("one"), "docs://a", "x").await;
+    let reader = grant("one", Role::Reader, &[], &[]);
+    let one = holder(std::slice::from_ref(&reader));
+    assert!(desk.ask_as(&one, None, read("docs://a")).await.is_ok());
+    let both = holder(&[reader, grant("two", Role::Reader, &[], &[])]);
+    let failure = desk.ask_as(&both, None, read("docs://a")).await.unwrap_err();
+    assert_eq!(failure.message, "say which capsule: `one`, `two`");
+    let failure = desk.ask_as(&holder(&[]), None, read("docs://a")).await.unwrap_err();
+    assert_eq!(failure.code, "capsule_required");
+    assert_eq!(failure.data.unwrap()["capsules"], json!([]));
+}
+
+#[tokio::test]
+async fn item_14_a_grant_on_one_capsule_is_none_on_another() {
+    let desk = Desk::with(&["One", "Two"]).await;
+    desk.write(Some("two"), "docs://a", "x").await;
+    let one = holder(&[grant("one", Role::Owner, &[], &[])]);
+    for operation in [read("docs://a"), write("docs://b", "x"), CapsuleOperation::MemoryList] {
+        let name = operation.name();
+        let hidden = desk.ask_as(&one, Some("two"), operation.clone()).await.unwrap_err();
+        let missing = desk.ask_as(&one, Some("xxx"), operation).await.unwrap_err();
+        let message = hidden.message.replace("two", "xxx");
+        assert_eq!(CapsuleFailure { message, ..hidden }, missing, "{name}");
+    }
+    let listed = desk.ask_as(&one, None, CapsuleOperation::ListCapsules { with_counts: true });
+    let listed = listed.await.unwrap();
+    assert_eq!(listed["capsules"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["capsules"][0]["role"], "owner");
+}
+
+#[tokio::test]
+async fn item_07_the_role_of_the_resolved_capsule_counts() {
+    let desk = Desk::with(&["One", "Two"]).await;
+    let caller = holder(&[
+        grant("one", Role::Reader, &[], &[]),
+        grant("two", Role::Writer, &["docs://"], &["docs://secret"]),
+    ]);
+    let failure = desk.ask_as(&caller, Some("one"), write("docs://a", "x")).await.unwrap_err();
+    assert_eq!(failure.code, "forbidden_role");
+    let written = desk.ask_as(&caller, Some("two"), write("docs://a", "x")).await.unwrap();
+    assert_eq!(written["version"], 1);
+    desk.write(Some("two"), "docs://secret/a", "x").await;
+    for (uri, code) in [("docs://secret/a", "not_found"), ("notes://a", "unknown_scheme")] {
+        let failure = desk.ask_as(&caller, Some("two"), read(uri)).await.unwrap_err();
+        assert_eq!(failure.code, code, "{uri}");
+    }
+    let entry = desk.ask(Some("two"), read("docs://a")).await.unwrap();
+    assert_eq!(entry["written_by"], "agent");
+}
+
+#[tokio::test]
+async fn two_grants_on_one_capsule_are_one() {
+    let desk = Desk::with(&["One"]).await;
+    for uri in ["docs://a", "notes://a", "docs://secret/a"] {
+        desk.write(None, uri, "x").await;
+    }
+    let caller = holder(&[
+        grant("one", Role::Reader, &["docs://"], &["docs://secret"]),
+        grant("one", Role::Reader, &["notes://"], &[]),
+    ]);
+    assert!(desk.ask_as(&caller, None, read("docs://a")).await.is_ok());
+    assert!(desk.ask_as(&caller, None, read("notes://a")).await.is_ok());
+    assert!(desk.ask_as(&caller, None, read("docs://secret/a")).await.is_err());
+    let caller = holder(&[
+        grant("one", Role::Reader, &[], &[]),
+        grant("one", Role::Writer, &["notes://"], &[]),
+    ]);
+    assert!(desk.ask_as(&caller, None, write("notes://b", "x")).await.is_ok());
+    // The higher role is not lent to the part of the lower one.
+    let failure = desk.ask_as(&caller, None, write("docs://b", "x")).await.unwrap_err();
+    assert_eq!(failure.code, "unknown_scheme");
+}
+
+#[tokio::test]
+async fn grants_are_no_rights_on_this_machine() {
+    let desk = Desk::with(&["One"]).await;
+    let caller = holder(&[grant("one", Role::Owner, &[], &[])]);
+    for operation in [
+        create("Two"),
+        CapsuleOperation::Shares,
+        CapsuleOperation::DeleteCapsule,
+        CapsuleOperation::OpenShare { token: "cap_sh_x".to_owned() },
+        CapsuleOperation::RegistryAuditVerify,
+    ] {
+        let name = operation.name();
+        let failure = desk.ask_as(&caller, None, operation).await.unwrap_err();
+        assert_eq!(failure.code, "forbidden_role", "{name}");
+        assert!(failure.message.starts_with("a grant may not "), "{}", failure.message);
+    }
+    // A name that another capsule bears as its id opens nothing.
+    let other = holder(&[grant("One", Role::Reader, &[], &[])]);
+    let failure = desk.ask_as(&other, None, listing()).await.unwrap_err();
+    assert_eq!(failure.code, "capsule_required");
+}
+
+#[test]
+fn a_reach_travels_as_it_is() {
+    let caller = holder(&[grant("one", Role::Writer, &["docs://"], &["docs://secret"])]);
+    let text = serde_json::to_string(&caller).unwrap();
+    let read: CapsuleCaller = serde_json::from_str(&text).unwrap();
+    assert_eq!(read.reach, caller.reach);
+    let open = holder(&[grant("one", Role::Reader, &[], &[])]);
+    let read: CapsuleCaller = serde_json::from_value(json!(open)).unwrap();
+    assert_eq!(read.reach, open.reach);
+}

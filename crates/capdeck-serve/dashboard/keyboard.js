@@ -1,0 +1,45 @@
+// @ts-check
+// Keys that work on every page, unless somebody is writing.
+
+import { PAGES } from './navigation.js';
+import { go, to } from './router.js';
+import { signal } from './signal.js';
+
+/** Which overlay the keyboard opened. */
+export const overlay = signal(/** @type {null | 'keys' | 'finder'} */ (null));
+
+/** How long `g` waits for the letter behind it. */
+const PATIENCE = 1500;
+
+let sinceG = -Infinity;
+
+/** @param {EventTarget | null} target */
+function isWriting(target) {
+  return target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName));
+}
+
+addEventListener('keydown', (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+    event.preventDefault();
+    overlay.set('finder');
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event.target) || document.querySelector('dialog[open]')) return;
+  if (event.timeStamp - sinceG < PATIENCE) {
+    sinceG = -Infinity;
+    const page = PAGES.find(({ keys }) => keys === event.key);
+    if (page) {
+      event.preventDefault();
+      go(to(page.id));
+    }
+  } else if (event.key === 'g') {
+    sinceG = event.timeStamp;
+  } else if (event.key === '?') {
+    overlay.set('keys');
+  } else if (event.key === '/') {
+    event.preventDefault();
+    const filter = /** @type {HTMLInputElement | null} */ (document.querySelector('[data-search]'));
+    if (filter) filter.select();
+    else overlay.set('finder');
+  }
+});

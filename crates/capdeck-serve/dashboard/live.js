@@ -1,0 +1,54 @@
+// @ts-check
+// What happens on the host, as it happens. One stream for the whole page; the browser takes it up again where it broke off.
+
+import { signal } from './signal.js';
+import { useEffect, useRef } from './view.js';
+
+/** @typedef {{ seq: number, source: string, at: string, action: string, outcome: string, [member: string]: any }} Happening */
+
+/** How it stands with the stream. */
+export const liveState = signal(/** @type {'closed' | 'connecting' | 'open' | 'lost'} */ ('closed'));
+
+/** @type {Set<(happening: Happening | null) => void>} */
+const listeners = new Set();
+/** @type {EventSource | null} */
+let source = null;
+
+function open() {
+  if (source) return;
+  liveState.set('connecting');
+  source = new EventSource('/api/activity');
+  source.addEventListener('open', () => liveState.set('open'));
+  source.addEventListener('error', () => liveState.set('lost'));
+  source.addEventListener('audit', (event) => tell(JSON.parse(event.data)));
+  source.addEventListener('missed', () => tell(null));
+}
+
+/** @param {Happening | null} happening */
+function tell(happening) {
+  for (const listener of [...listeners]) listener(happening);
+}
+
+/** Ends the stream, as when somebody signs out. */
+export function closeLive() {
+  source?.close();
+  source = null;
+  liveState.set('closed');
+}
+
+/**
+ * Calls back with everything that happens while the component is shown, and with null when some of it was missed.
+ * @param {(happening: Happening | null) => void} listener
+ */
+export function useLive(listener) {
+  const latest = useRef(listener);
+  latest.current = listener;
+  useEffect(() => {
+    const forward = (/** @type {Happening | null} */ happening) => latest.current(happening);
+    listeners.add(forward);
+    open();
+    return () => {
+      listeners.delete(forward);
+    };
+  }, []);
+}

@@ -1,0 +1,13 @@
+// @ts-check
+// What something costs a client, by the way it is offered.
+
+import { Bars } from './charts.js';
+import { html } from './view.js';
+
+/** The ways, by their names in answers and on pages. */
+export const MODES = /** @type {[string, string][]} */ ([['direct', 'Direct'], ['progressive', 'Progressive'], ['search', 'Search'], ['onDemand', 'On demand'], ['codeMode', 'Code mode']]);
+
+/** @param {{ of: any, label: string }} props */
+export function ModeBars({ of: amounts, label }) {
+  return html`<${Bars} label=${label} unit="tokens" rows=${MODES.map(([mode, title]) => ({ name: title, value: amounts?.[mode] ?? null }))} />`;
+}

@@ -1,0 +1,73 @@
+// @ts-check
+// The queue, and what became of it.
+
+import { path as address, post } from '../api.js';
+import { useAct } from '../act.js';
+import { confirm } from '../feedback.js';
+import { useLive } from '../live.js';
+import { useList } from '../resource.js';
+import { to } from '../router.js';
+import { Badge, Empty, LoadList, Time } from '../states.js';
+import { Target } from '../target.js';
+import { html, useState } from '../view.js';
+import { ApproveDialog } from './approve-dialog.js';
+
+/** @param {any} happening */
+const movesGrants = (happening) => !happening || /^(grant|enrollment|credential)/.test(happening.action);
+
+/** @param {{ query: Record<string, string> }} props */
+export function Requests({ query }) {
+  const list = useList('/v1/grants', { status: 'pending', capsule: query.capsule });
+  useLive((happening) => movesGrants(happening) && list.reload());
+  return html`<${LoadList} of=${list} empty=${html`<${Empty} icon="access" title="No requests" action=${html`<a class="button" href=${to('connect')}>Connect an agent</a>`}>When an agent signs in, enrolls or asks for a capsule, it waits here for your decision.<//>`}>
+    ${(/** @type {any[]} */ items) => html`<ul class="plain stack">${items.map((request) => html`<li key=${request.id}><${Request} request=${request} onDone=${list.reload} /></li>`)}</ul>`}
+  <//>`;
+}
+
+/** @param {{ request: any, onDone: () => void }} props */
+export function Request({ request, onDone }) {
+  const [approving, setApproving] = useState(false);
+  const [busy, act] = useAct();
+  const name = request.client_name || request.client_id || request.principal;
+  const deny = async () => {
+    if (!(await confirm({ title: `Deny ${name}?`, text: 'The agent is told that it was denied. It can ask again.', action: 'Deny', danger: true }))) return;
+    if (await act(() => post(address`/v1/grants/${request.id}/deny`), `denied ${name}`)) onDone();
+  };
+  return html`<article class="card stack" aria-label=${`Request of ${name}`}>
+    <div class="row spread"><span class="row"><strong class="anywhere">${name}</strong><span class="badge bare info">${request.source}</span></span><span class="small soft">asked <${Time} at=${request.created_at} />, ends <${Time} at=${request.expires_at} /></span></div>
+    <p>wants to be <${Target} of=${request.target} /></p>
+    <div class="row">${(request.scopes ?? []).map((/** @type {string} */ scope) => html`<code class="badge bare">${scope}</code>`)}</div>
+    ${request.reason && html`<blockquote class="reason anywhere">${request.reason}</blockquote>`}
+    ${request.user_code && html`<p class="small">Compare the code: <code class="strong">${request.user_code}</code></p>`}
+    <dl class="facts small">${request.client_id && html`<dt>Client</dt><dd><code>${request.client_id}</code></dd>`}<dt>For</dt><dd><code>${request.principal}</code></dd>${request.requested_by && html`<dt>Asked by</dt><dd><code>${request.requested_by}</code></dd>`}</dl>
+    ${request.may_decide !== false
+      ? html`<div class="row end"><button class="button danger" type="button" disabled=${busy} onClick=${deny}>Deny</button><button class="button main" type="button" disabled=${busy} onClick=${() => setApproving(true)}>Review and approve</button></div>`
+      : html`<p class="small soft">The owner of the capsule or an approver decides.</p>`}
+    ${approving && html`<${ApproveDialog} request=${request} name=${name} onClose=${() => setApproving(false)} onDone=${() => { setApproving(false); onDone(); }} />`}
+  </article>`;
+}
+
+/** @param {{ query: Record<string, string>, decided?: boolean }} props */
+export function Grants({ query, decided }) {
+  const list = useList('/v1/grants', { status: decided ? undefined : 'approved', capsule: query.capsule, principal: query.principal });
+  const [, act] = useAct();
+  useLive((happening) => movesGrants(happening) && list.reload());
+  const revoke = async (/** @type {any} */ request) => {
+    const name = request.client_name || request.principal;
+    if (!(await confirm({ title: `Revoke the access of ${name}?`, text: 'It ends with the next call, for everything that uses it.', action: 'Revoke', danger: true }))) return;
+    if (await act(() => post(address`/v1/grants/${request.id}/revoke`), `revoked the access of ${name}`)) list.reload();
+  };
+  const isLive = (/** @type {any} */ request) => request.status === 'approved' && !request.grant?.revoked_at;
+  return html`<${LoadList} of=${list} empty=${html`<${Empty} icon="access" title=${decided ? 'Nothing was decided yet' : 'Nobody has access yet'}>${decided ? 'Decisions stay here, with who made them.' : 'What you approve is listed here and can be revoked at any time.'}<//>`}>
+    ${(/** @type {any[]} */ items) => {
+      const shown = decided ? items.filter((request) => request.status !== 'pending') : items.filter(isLive);
+      return html`<div class="table-frame" tabindex="0" role="group" aria-label="Grants"><table><thead><tr><th scope="col">Who</th><th scope="col">What</th><th scope="col">Decided</th><th scope="col">Ends</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+      <tbody>${shown.map((request) => html`<tr key=${request.id}><th scope="row" class="anywhere">${request.client_name || request.principal}<br /><span class="small soft">${request.source}</span></th>
+        <td><${Target} of=${request.grant?.target ?? request.target} /></td>
+        <td><${Badge} value=${request.grant?.revoked_at ? 'revoked' : request.status} /><br /><span class="small soft">${request.decided_by ?? ''} <${Time} at=${request.grant?.revoked_at ?? request.decided_at} /></span></td>
+        <td>${request.grant?.expires_at ? html`<${Time} at=${request.grant.expires_at} />` : 'never'}</td>
+        <td class="end">${isLive(request) && request.may_decide !== false && html`<button class="button small danger" type="button" onClick=${() => revoke(request)}>Revoke</button>`}</td></tr>`)}
+        ${shown.length === 0 && html`<tr><td colspan="5" class="soft">Nothing here.</td></tr>`}</tbody></table></div>`;
+    }}
+  <//>`;
+}

@@ -1,0 +1,87 @@
+// @ts-check
+// What happens, live, and what happened, searched.
+
+import { Icon } from '../icons.js';
+import { Happening } from '../happening.js';
+import { liveState, useLive } from '../live.js';
+import { PageHead, Tabs } from '../page-head.js';
+import { useList } from '../resource.js';
+import { refine, to } from '../router.js';
+import { useSignal } from '../signal.js';
+import { Empty, LoadList } from '../states.js';
+import { html, useRef, useState } from '../view.js';
+
+/** How much of what happens is kept on the page. */
+const KEPT = 500;
+const SOURCES = /** @type {[string, string][]} */ ([['deck', 'Deck'], ['capsules', 'Capsules'], ['registry', 'Access']]);
+
+/** @param {{ path: string[], query: Record<string, string> }} props */
+export default function Activity({ path, query }) {
+  const tab = path[0] === 'audit' || query.outcome ? 'audit' : 'live';
+  return html`<${PageHead} title="Activity" lede="Every call, read, write and decision. Arguments and contents are not written down." />
+    <${Tabs} label="Activity" current=${tab} tabs=${[{ id: 'live', title: 'Live', link: to('activity') }, { id: 'audit', title: 'Audit trail', link: to('activity', 'audit') }]} />
+    ${tab === 'live' ? html`<${Live} />` : html`<${Audit} query=${query} />`}`;
+}
+
+function Live() {
+  const [shown, setShown] = useState(/** @type {any[]} */ ([]));
+  const [missed, setMissed] = useState(false);
+  const [paused, setPaused] = useState(false);
+  const [source, setSource] = useState('');
+  const [text, setText] = useState('');
+  const held = useRef(/** @type {any[]} */ ([]));
+  const [waiting, setWaiting] = useState(0);
+  const state = useSignal(liveState);
+  useLive((happening) => {
+    if (!happening) {
+      setMissed(true);
+    } else if (paused) {
+      held.current = [happening, ...held.current].slice(0, KEPT);
+      setWaiting(held.current.length);
+    } else {
+      setShown((old) => [happening, ...old].slice(0, KEPT));
+    }
+  });
+  const resume = () => {
+    const late = held.current;
+    held.current = [];
+    setWaiting(0);
+    setShown((old) => [...late, ...old].slice(0, KEPT));
+    setPaused(false);
+  };
+  const fits = (/** @type {any} */ row) => (!source || row.source === source) && JSON.stringify(Object.values(row)).toLowerCase().includes(text.toLowerCase());
+  const rows = shown.filter(fits);
+  return html`<form class="filters" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
+      <div class="field wide"><label for="live-text">Filter</label><input id="live-text" data-search type="search" placeholder="Action, tool, client, entry" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} /></div>
+      <div class="field"><label for="live-source">Part</label><select id="live-source" value=${source} onChange=${(/** @type {any} */ event) => setSource(event.target.value)}><option value="">everything</option>${SOURCES.map(([id, title]) => html`<option value=${id}>${title}</option>`)}</select></div>
+      <button class="button" type="button" aria-pressed=${paused} onClick=${() => (paused ? resume() : setPaused(true))}><${Icon} name=${paused ? 'runs' : 'pause'} />${paused ? `Resume${waiting > 0 ? ` (${waiting} new)` : ''}` : 'Pause'}</button>
+    </form>
+    ${missed && html`<div class="notice warn"><span>Some happenings were missed while the connection was away. <a href=${to('activity', 'audit')}>The audit trail has all of them.</a></span></div>`}
+    ${rows.length === 0
+      ? html`<${Empty} icon="activity" title=${shown.length > 0 ? 'Nothing fits' : state === 'open' ? 'Waiting for something to happen' : 'Connecting…'}>${shown.length > 0 ? 'Change the filter to see more.' : 'What agents do from now on appears here as it happens.'}<//>`
+      : html`<ol class="plain happenings" aria-label="Live activity" aria-live=${paused ? 'off' : 'polite'} aria-relevant="additions">${rows.map((row) => html`<${Happening} key=${row.seq} of=${row} />`)}</ol>`}`;
+}
+
+/** @param {{ query: Record<string, string> }} props */
+function Audit({ query }) {
+  const asked = { source: query.source, action: query.action, principal: query.principal, outcome: query.outcome, since: asTime(query.since), until: asTime(query.until) };
+  const list = useList('/v1/audit', asked);
+  const field = (/** @type {string} */ name) => (/** @type {any} */ event) => refine({ [name]: event.target.value });
+  return html`<form class="filters" role="search" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
+      <div class="field"><label for="audit-source">Part</label><select id="audit-source" value=${query.source ?? ''} onChange=${field('source')}><option value="">everything</option><option value="host">Deck</option><option value="capsules">Capsules</option><option value="registry">Access</option></select></div>
+      <div class="field"><label for="audit-outcome">Outcome</label><select id="audit-outcome" value=${query.outcome ?? ''} onChange=${field('outcome')}><option value="">any</option><option value="ok">ok</option><option value="denied">denied</option><option value="error">error</option></select></div>
+      <div class="field"><label for="audit-action">Action</label><input id="audit-action" data-search type="search" placeholder="write, grant.approve" value=${query.action ?? ''} onChange=${field('action')} /></div>
+      <div class="field"><label for="audit-principal">Who</label><input id="audit-principal" type="search" placeholder="prn_…" value=${query.principal ?? ''} onChange=${field('principal')} /></div>
+      <div class="field"><label for="audit-since">From</label><input id="audit-since" type="datetime-local" value=${query.since ?? ''} onChange=${field('since')} /></div>
+      <div class="field"><label for="audit-until">Until</label><input id="audit-until" type="datetime-local" value=${query.until ?? ''} onChange=${field('until')} /></div>
+    </form>
+    <${LoadList} of=${list} empty=${html`<${Empty} icon="search" title="No line fits">Leave out a condition, or look further back.<//>`}>
+      ${(/** @type {any[]} */ items) => html`<ol class="plain happenings dated" aria-label="Audit trail">${items.map((row, at) => html`<${Happening} key=${at} of=${row} dated />`)}</ol>`}
+    <//>`;
+}
+
+/** @param {string | undefined} local a date and time without a zone, as the field has it */
+function asTime(local) {
+  const date = local ? new Date(local) : null;
+  return date && !Number.isNaN(date.getTime()) ? date.toISOString() : undefined;
+}

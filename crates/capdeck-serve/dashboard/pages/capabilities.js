@@ -1,0 +1,61 @@
+// @ts-check
+// The deck: what is in it, how it stands, and what it costs.
+
+import { compact, counted } from '../format.js';
+import { Icon } from '../icons.js';
+import { MODES, ModeBars } from '../mode-bars.js';
+import { PageHead, Tabs } from '../page-head.js';
+import { useList, useResource } from '../resource.js';
+import { refine, to } from '../router.js';
+import { Badge, Empty, Load, LoadList, SkeletonCards } from '../states.js';
+import { html } from '../view.js';
+import { Capability } from './capability.js';
+
+const STATUSES = ['ready', 'stale', 'hidden', 'quarantined', 'untrusted', 'disabled'];
+
+/** @param {{ path: string[], query: Record<string, string> }} props */
+export default function Capabilities({ path, query }) {
+  if (path[0]) return html`<${Capability} id=${path[0]} path=${path.slice(1)} />`;
+  const tab = query.tab === 'tokens' ? 'tokens' : 'cards';
+  return html`<${PageHead} title="Capabilities" lede="What agents can use, from your definition files and your projects.">
+      <a class="button" href=${to('connect')}><${Icon} name="connect" />Connect an agent</a>
+    <//>
+    <${Tabs} label="Capabilities" current=${tab} tabs=${[{ id: 'cards', title: 'Cards', link: to('capabilities') }, { id: 'tokens', title: 'Tokens', link: to('capabilities', { tab: 'tokens' }) }]} />
+    ${tab === 'tokens' ? html`<${Tokens} />` : html`<${Cards} query=${query} />`}`;
+}
+
+/** @param {{ query: Record<string, string> }} props */
+function Cards({ query }) {
+  const list = useList('/v1/deck/capabilities', { q: query.q, status: query.status });
+  const isFiltered = Boolean(query.q || query.status);
+  return html`<form class="filters" role="search" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
+      <div class="field wide"><label for="filter">Filter</label><input id="filter" data-search type="search" placeholder="Name or description" value=${query.q ?? ''} onInput=${(/** @type {any} */ event) => refine({ q: event.target.value })} /></div>
+      <div class="field"><label for="status">Status</label><select id="status" value=${query.status ?? ''} onChange=${(/** @type {any} */ event) => refine({ status: event.target.value })}><option value="">any</option>${STATUSES.map((status) => html`<option value=${status}>${status}</option>`)}</select></div>
+    </form>
+    <${LoadList} of=${list} skeleton=${html`<${SkeletonCards} />`} empty=${isFiltered ? html`<${Empty} icon="search" title="Nothing fits" action=${html`<button class="button" type="button" onClick=${() => refine({ q: '', status: '' })}>Show everything</button>`} />` : html`<${NoDeck} />`}>
+      ${(/** @type {any[]} */ items) => html`<ul class="plain cards">${items.map((item) => html`<li key=${item.id}><${Card} item=${item} /></li>`)}</ul>`}
+    <//>`;
+}
+
+function NoDeck() {
+  return html`<${Empty} icon="capabilities" title="The deck is empty" action=${html`<code>capdeck add NAME -- COMMAND</code>`}>Add a server, an API or a command line, or take over what an agent has with <code>capdeck import</code>. It appears here at once.<//>`;
+}
+
+/** @param {{ item: any }} props */
+function Card({ item }) {
+  return html`<a class="card-link" href=${to('capabilities', item.id)}>
+    <span class="row spread"><span class="name">${item.name || item.id}</span><${Badge} value=${item.status} /></span>
+    <span class="about">${item.reason ?? item.description}</span>
+    <span class="foot row"><code>${item.id}</code>${item.backend && html`<span>· ${item.backend}</span>`}${item.exposure && html`<span>· ${item.exposure.replaceAll('_', ' ')}</span>`}${item.tokens !== null && item.tokens !== undefined && html`<span>· ${compact(item.tokens)} tokens</span>`}</span>
+  </a>`;
+}
+
+function Tokens() {
+  const budget = useResource('/v1/deck/budget');
+  return html`<${Load} of=${budget}>${(/** @type {any} */ data) => html`<div class="stack">
+    <p class="soft">What listing the whole deck would cost every client, by the way it is offered. ${data.limit ? `The budget is ${compact(data.limit)} tokens.` : ''} Counted as an upper bound.</p>
+    <section class="card" aria-labelledby="whole"><h2 id="whole">The whole deck</h2><${ModeBars} of=${data.total} label="Tokens of the whole deck by mode" /></section>
+    <div class="table-frame" tabindex="0" role="group" aria-label="Tokens by capability"><table><thead><tr><th scope="col">Capability</th><th scope="col" class="end">Tools</th>${MODES.map(([, title]) => html`<th scope="col" class="end">${title}</th>`)}</tr></thead>
+      <tbody>${data.items.map((/** @type {any} */ item) => html`<tr key=${item.id}><th scope="row"><a href=${to('capabilities', item.id)}>${item.id}</a></th><td class="end number">${counted(item.tools ?? 0, 'tool')}</td>${MODES.map(([mode]) => html`<td class="end number">${compact(item[mode])}</td>`)}</tr>`)}</tbody></table></div>
+  </div>`}<//>`;
+}

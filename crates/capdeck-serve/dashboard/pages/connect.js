@@ -1,0 +1,38 @@
+// @ts-check
+// How an agent is connected: what to put into which file.
+
+import { path as address } from '../api.js';
+import { CopyBlock } from '../copy.js';
+import { PageHead } from '../page-head.js';
+import { useResource } from '../resource.js';
+import { refine } from '../router.js';
+import { Load } from '../states.js';
+import { html } from '../view.js';
+
+/** @param {{ query: Record<string, string> }} props */
+export default function Connect({ query }) {
+  const clients = useResource('/v1/connect');
+  const capsules = useResource('/v1/capsules', { limit: 200 });
+  return html`<${PageHead} title="Connect" lede="Every MCP client reaches the whole deck at one address. Choose yours to see what to put where." />
+    <${Load} of=${clients}>${(/** @type {any} */ data) => {
+      const chosen = data.items.find((/** @type {any} */ one) => one.client === query.client) ?? data.items[0];
+      return html`<div class="stack">
+        <div class="filters">
+          <div class="field wide"><label for="client">Agent</label><select id="client" value=${chosen?.client} onChange=${(/** @type {any} */ event) => refine({ client: event.target.value })}>${data.items.map((/** @type {any} */ one) => html`<option value=${one.client}>${one.name}</option>`)}</select></div>
+          <div class="field wide"><label for="what">Give it</label><select id="what" value=${query.capsule ?? ''} onChange=${(/** @type {any} */ event) => refine({ capsule: event.target.value })}><option value="">the deck</option>${(capsules.data?.items ?? []).map((/** @type {any} */ one) => html`<option value=${one.id}>only the capsule ${one.name}</option>`)}</select></div>
+        </div>
+        ${chosen && html`<${Snippet} client=${chosen.client} capsule=${query.capsule} />`}
+      </div>`;
+    }}<//>`;
+}
+
+/** @param {{ client: string, capsule?: string }} props */
+function Snippet({ client, capsule }) {
+  const snippet = useResource(address`/v1/connect/${client}`, { capsule });
+  return html`<${Load} of=${snippet}>${(/** @type {any} */ data) => html`<section class="card stack" aria-labelledby="put"><h2 id="put">${data.name}</h2>
+    ${data.file && html`<p>Put this into <code>${data.file}</code>:</p>`}
+    <${CopyBlock} text=${data.text} label="the configuration" />
+    <p class="soft">The address is <code>${data.url}</code>. ${data.notes ?? ''}</p>
+    <p class="soft">Or let the command line do it: <code>capdeck connect ${client} --url ${data.url}</code></p>
+  </section>`}<//>`;
+}

@@ -1,0 +1,56 @@
+// @ts-check
+// People with the dashboard.
+
+import { path as address, patch, post, remove } from '../api.js';
+import { useAct } from '../act.js';
+import { CopyBlock } from '../copy.js';
+import { confirm, Dialog } from '../feedback.js';
+import { PageHead } from '../page-head.js';
+import { useList } from '../resource.js';
+import { Empty, Failed, LoadList, Time } from '../states.js';
+import { html, useState } from '../view.js';
+
+const ROLES = /** @type {[string, string][]} */ ([['member', 'creates capsules, decides about their own'], ['approver', 'decides every request'], ['admin', 'everything: operators, policy, settings']]);
+
+export default function Operators() {
+  const list = useList('/v1/operators');
+  const [adding, setAdding] = useState(false);
+  const [, act] = useAct();
+  const setRole = async (/** @type {any} */ operator, /** @type {string} */ role) => {
+    await act(() => patch(address`/v1/operators/${operator.id}`, { role }), `${operator.name} is ${role} now`);
+    list.reload();
+  };
+  const takeAway = async (/** @type {any} */ operator) => {
+    if (!(await confirm({ title: `Remove ${operator.name}?`, text: 'Their key and their sessions end at once. Capsules of theirs stay.', action: 'Remove', danger: true }))) return;
+    if (await act(() => remove(address`/v1/operators/${operator.id}`), `removed ${operator.name}`)) list.reload();
+  };
+  const add = html`<button class="button main" type="button" onClick=${() => setAdding(true)}>Add an operator</button>`;
+  return html`<${PageHead} title="Operators" lede="People who sign in here, and what they may decide.">${(list.items ?? []).length > 0 && add}<//>
+    <${LoadList} of=${list} empty=${html`<${Empty} icon="operators" title="Only the admin key" action=${add}>Give each person a key of their own: what they decide is then written down under their name.<//>`}>
+      ${(/** @type {any[]} */ items) => html`<div class="table-frame" tabindex="0" role="group" aria-label="Operators"><table><thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">Since</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+        <tbody>${items.map((operator) => html`<tr key=${operator.id}><th scope="row" class="anywhere">${operator.name}<br /><span class="small soft"><code>${operator.id}</code></span></th><td><select aria-label=${`Role of ${operator.name}`} value=${operator.role} onChange=${(/** @type {any} */ event) => setRole(operator, event.target.value)}>${ROLES.map(([role]) => html`<option value=${role}>${role}</option>`)}</select></td><td><${Time} at=${operator.created_at} /></td><td class="end"><button class="button small danger" type="button" onClick=${() => takeAway(operator)}>Remove</button></td></tr>`)}</tbody></table></div>`}
+    <//>
+    ${adding && html`<${AddOperator} onClose=${() => { setAdding(false); list.reload(); }} />`}`;
+}
+
+/** @param {{ onClose: () => void }} props */
+function AddOperator({ onClose }) {
+  const [fields, setFields] = useState({ name: '', role: 'member' });
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const [made, setMade] = useState(/** @type {any} */ (null));
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    try {
+      setMade(await post('/v1/operators', { name: fields.name.trim(), role: fields.role }));
+    } catch (problem) {
+      setError(problem);
+    }
+  };
+  if (made) return html`<${Dialog} title=${`The key of ${fields.name}`} onClose=${onClose}><p>It is shown only now. Pass it on safely; it opens this dashboard.</p><${CopyBlock} text=${made.key} label="the key" /><div class="row end"><button class="button main" type="button" onClick=${onClose}>Done</button></div><//>`;
+  return html`<${Dialog} title="Add an operator" onClose=${onClose}><form class="stack" onSubmit=${submit}>
+    ${error && html`<${Failed} error=${error} />`}
+    <div class="field"><label for="operator-name">Name</label><input id="operator-name" required autofocus autocomplete="off" value=${fields.name} onInput=${(/** @type {any} */ event) => setFields((old) => ({ ...old, name: event.target.value }))} /></div>
+    <fieldset class="stack tight"><legend>Role</legend>${ROLES.map(([role, about]) => html`<label class="check"><input type="radio" name="operator-role" value=${role} checked=${fields.role === role} onChange=${() => setFields((old) => ({ ...old, role }))} /><span><strong>${role}</strong> <span class="soft">${about}</span></span></label>`)}</fieldset>
+    <div class="row end"><button class="button" type="button" onClick=${onClose}>Cancel</button><button class="button main" type="submit">Add</button></div>
+  </form><//>`;
+}

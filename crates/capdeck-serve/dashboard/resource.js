@@ -1,0 +1,72 @@
+// @ts-check
+// What a page asks of the host, from the first request to the next one.
+
+import { request } from './api.js';
+import { useCallback, useEffect, useRef, useState } from './view.js';
+
+/**
+ * @typedef {object} Resource
+ * @property {any} data what was answered last; kept while it is asked for again
+ * @property {string | null} etag
+ * @property {Error | null} error
+ * @property {boolean} loading
+ * @property {() => Promise<void>} reload
+ * @property {(data: any) => void} replace
+ */
+
+/**
+ * Asks for a path, and again when the path or the query changes. `null` asks for nothing yet.
+ * @param {string | null} path
+ * @param {Record<string, any>} [query]
+ * @returns {Resource}
+ */
+export function useResource(path, query) {
+  const key = path === null ? null : JSON.stringify([path, query]);
+  const [state, setState] = useState({ key, data: null, etag: null, error: null, loading: path !== null });
+  const running = useRef(/** @type {AbortController | null} */ (null));
+  const reload = useCallback(async () => {
+    if (path === null) return;
+    running.current?.abort();
+    const controller = new AbortController();
+    running.current = controller;
+    setState((old) => (old.key === key ? { ...old, loading: true } : { key, data: null, etag: null, error: null, loading: true }));
+    try {
+      const { data, etag } = await request('GET', path, { query, signal: controller.signal });
+      if (!controller.signal.aborted) setState({ key, data, etag, error: null, loading: false });
+    } catch (error) {
+      if (!controller.signal.aborted) setState((old) => ({ ...old, key, error, loading: false }));
+    }
+  }, [key]);
+  useEffect(() => {
+    reload();
+    return () => running.current?.abort();
+  }, [reload]);
+  const replace = useCallback((data) => setState((old) => ({ ...old, data })), []);
+  // What belongs to the path before is not shown under the new one, not even for one drawing.
+  const current = state.key === key ? state : { data: null, etag: null, error: null, loading: key !== null };
+  return { ...current, reload, replace };
+}
+
+/**
+ * A list with cursors: the first page, and more on request.
+ * @param {string | null} path
+ * @param {Record<string, any>} [query]
+ */
+export function useList(path, query) {
+  const first = useResource(path, query);
+  const [rest, setRest] = useState({ of: null, items: [], cursor: null, error: null, loading: false });
+  const mine = rest.of === first.data ? rest : { of: first.data, items: [], cursor: null, error: null, loading: false };
+  const cursor = mine.of && mine.items.length > 0 ? mine.cursor : first.data?.next_cursor ?? null;
+  const more = async () => {
+    if (!cursor || path === null || mine.loading) return;
+    setRest({ ...mine, of: first.data, loading: true });
+    try {
+      const { data } = await request('GET', path, { query: { ...query, cursor } });
+      setRest({ of: first.data, items: [...mine.items, ...data.items], cursor: data.next_cursor, error: null, loading: false });
+    } catch (error) {
+      setRest({ ...mine, of: first.data, error, loading: false });
+    }
+  };
+  const items = first.data ? [...(first.data.items ?? []), ...mine.items] : null;
+  return { ...first, items, hasMore: Boolean(cursor), more, loadingMore: mine.loading, moreError: mine.error };
+}

@@ -1,0 +1,62 @@
+// @ts-check
+// What a tool answered. All of it is text of strangers.
+
+import { CopyBlock } from './copy.js';
+import { bytes, pretty } from './format.js';
+import { html } from './view.js';
+
+/** Pictures that a browser draws without running anything. */
+const PICTURES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+
+/** @param {{ result: any }} props */
+export function ResultView({ result }) {
+  const parts = Array.isArray(result?.content) ? result.content : [];
+  const structured = result?.structuredContent;
+  const isRepeated = parts.length === 1 && structured !== undefined && sameJson(parts[0]?.text, structured);
+  return html`<div class="stack">
+    ${result?.isError && html`<div class="notice bad"><span>The tool says that it failed.</span></div>`}
+    ${!isRepeated && parts.map((/** @type {any} */ part, /** @type {number} */ at) => html`<${Part} key=${at} part=${part} />`)}
+    ${structured !== undefined && html`<div class="stack tight"><h3>Structured</h3><${CopyBlock} text=${pretty(structured)} label="the structured result" /></div>`}
+    ${parts.length === 0 && structured === undefined && html`<p class="soft">The tool answered without any content.</p>`}
+    <details><summary>The whole answer</summary><${CopyBlock} text=${pretty(result)} label="the whole answer" /></details>
+  </div>`;
+}
+
+/** @param {{ part: any }} props */
+function Part({ part }) {
+  switch (part?.type) {
+    case 'text':
+      return html`<${CopyBlock} text=${readable(String(part.text ?? ''))} label="the text" />`;
+    case 'image':
+      if (PICTURES.includes(part.mimeType)) return html`<img class="result-picture" alt="Picture from the tool" src=${`data:${part.mimeType};base64,${part.data}`} />`;
+      return html`<p class="soft">A picture of the type <code>${String(part.mimeType)}</code>, ${bytes(String(part.data ?? '').length * 0.75)}</p>`;
+    case 'audio':
+      return html`<p class="soft">A sound of the type <code>${String(part.mimeType)}</code>, ${bytes(String(part.data ?? '').length * 0.75)}</p>`;
+    case 'resource_link':
+      return html`<p>${String(part.name ?? 'Resource')}: <code>${String(part.uri)}</code></p>`;
+    case 'resource':
+      return html`<div class="stack tight"><code>${String(part.resource?.uri)}</code>${typeof part.resource?.text === 'string' && html`<${CopyBlock} text=${part.resource.text} label="the resource" />`}</div>`;
+    default:
+      return html`<${CopyBlock} text=${pretty(part)} label="the part" />`;
+  }
+}
+
+/** @param {string} text */
+function readable(text) {
+  if (!/^\s*[[{]/.test(text)) return text;
+  try {
+    return pretty(JSON.parse(text));
+  } catch {
+    return text;
+  }
+}
+
+/** @param {any} text @param {any} value */
+function sameJson(text, value) {
+  if (typeof text !== 'string') return false;
+  try {
+    return JSON.stringify(JSON.parse(text)) === JSON.stringify(value);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,60 @@
+// @ts-check
+// Who is at the page.
+
+import { get, post, refusals, setCsrf } from './api.js';
+import { closeLive } from './live.js';
+import { signal } from './signal.js';
+
+/** @typedef {{ id: string, name: string, role: 'member' | 'approver' | 'admin', local: boolean }} Person */
+/** @typedef {{ state: 'unknown' } | { state: 'in', person: Person } | { state: 'out', ways: any } | { state: 'failed', error: Error }} Session */
+
+export const session = signal(/** @type {Session} */ ({ state: 'unknown' }));
+
+// An answer that nobody is signed in ends the session here, too, whichever page asked.
+refusals.watch(() => session.value.state === 'in' && leave());
+
+function leave() {
+  closeLive();
+  setCsrf(null);
+  session.set({ state: 'out', ways: null });
+}
+
+/** Asks the host who this is. */
+export async function recognise() {
+  try {
+    const me = await get('/api/me');
+    setCsrf(me.csrf);
+    session.set({ state: 'in', person: personOf(me) });
+  } catch (error) {
+    const problem = /** @type {any} */ (error);
+    session.set(problem.status === 401 ? { state: 'out', ways: problem.data } : { state: 'failed', error: problem });
+  }
+}
+
+/** @param {any} me @returns {Person} */
+function personOf(me) {
+  const operator = typeof me.operator === 'object' && me.operator !== null ? me.operator : { id: me.operator, name: me.name ?? me.operator };
+  return { id: operator.id, name: operator.name ?? operator.id, role: me.role ?? operator.role, local: operator.id === 'local' };
+}
+
+/** @param {string} key */
+export async function signIn(key) {
+  await post('/api/login', { key });
+  await recognise();
+}
+
+export async function signOut() {
+  await post('/api/logout');
+  leave();
+}
+
+const RANKS = { member: 0, approver: 1, admin: 2 };
+
+/**
+ * True when the person has at least this role.
+ * @param {keyof typeof RANKS} role
+ */
+export function may(role) {
+  const now = session.value;
+  return now.state === 'in' && RANKS[now.person.role] >= RANKS[role];
+}

@@ -1,0 +1,43 @@
+// @ts-check
+// The door.
+
+import { Mark } from './icons.js';
+import { signIn } from './session.js';
+import { ThemeToggle } from './theme.js';
+import { html, useEffect, useState } from './view.js';
+
+/** @param {{ ways: any }} props */
+export function SignIn({ ways }) {
+  const [key, setKey] = useState('');
+  const [wrong, setWrong] = useState('');
+  const [busy, setBusy] = useState(false);
+  useEffect(() => {
+    document.title = 'Sign in · Capdeck';
+  }, []);
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    setBusy(true);
+    setWrong('');
+    try {
+      await signIn(key.trim());
+    } catch (error) {
+      const problem = /** @type {any} */ (error);
+      setWrong([problem.status === 401 ? 'this key does not open anything here' : problem.message, problem.hint].filter(Boolean).join('. '));
+      setBusy(false);
+    }
+  };
+  return html`<main class="door" id="main">
+    <div class="row spread"><span class="brand"><${Mark} />Capdeck</span><${ThemeToggle} /></div>
+    <h1>Sign in</h1>
+    <form class="stack" onSubmit=${submit}>
+      <div class="field">
+        <label for="key">Operator key</label>
+        <input id="key" class="code" type="password" autocomplete="current-password" required autofocus value=${key} aria-invalid=${wrong !== ''} aria-describedby="key-hint key-wrong" onInput=${(/** @type {any} */ event) => setKey(event.target.value)} />
+        <span class="hint" id="key-hint">Your own key, or the admin key that the host showed on its first start.</span>
+        <span class="wrong" id="key-wrong" role="alert">${wrong}</span>
+      </div>
+      <button class="button main" type="submit" disabled=${busy || key.trim() === ''}>${busy ? 'Signing in…' : 'Sign in'}</button>
+      ${ways?.oidc && html`<a class="button" href="/api/oidc/start">Sign in with ${ways.oidc.name ?? 'your organisation'}</a>`}
+    </form>
+  </main>`;
+}

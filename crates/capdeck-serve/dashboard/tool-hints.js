@@ -1,0 +1,9 @@
+// @ts-check
+// What a tool says about itself, in a word or two.
+
+import { html } from './view.js';
+
+/** @param {{ of: any }} props */
+export function Hints({ of: annotations }) {
+  return html`${annotations?.readOnlyHint && html`<span class="badge bare good">reads</span>`}${annotations?.destructiveHint && !annotations?.readOnlyHint && html`<span class="badge bare bad">destructive</span>`}${annotations?.openWorldHint && html`<span class="badge bare info">open world</span>`}`;
+}

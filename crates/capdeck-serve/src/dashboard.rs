@@ -1,0 +1,112 @@
+//! The dashboard: one page at `/` and its files below `/assets/<build>/`, all of them part of the binary.
+//!
+//! The page is the same for everybody and holds no data; what it shows it asks of `/v1` and `/api`, where it is decided
+//! who may know what.
+
+mod files;
+
+use axum::{
+    Router,
+    extract::Path,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+
+use self::files::{Packed, build, file, page};
+
+/// What the page may do in a browser: load what this host serves, and nothing else from anywhere.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+     connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
+
+/// The address of a file has the build in it, so what is behind it never changes.
+const FOREVER: &str = "public, max-age=31536000, immutable";
+
+/// The page and its files. They need no sign-in.
+pub(crate) fn routes() -> Router {
+    Router::new().route("/", get(home)).route("/assets/{build}/{*path}", get(asset))
+}
+
+/// The page for browsers, and a few lines for everything else that asks.
+async fn home(headers: HeaderMap) -> Response {
+    let accepts_pages = values(&headers, header::ACCEPT).any(|one| one == "text/html");
+    let mut response = if accepts_pages {
+        send(page(), &headers, "no-cache")
+    } else {
+        plain_home(&headers).into_response()
+    };
+    response
+        .headers_mut()
+        .insert(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
+    response
+}
+
+/// For a person with a terminal. Says nothing about the deck.
+fn plain_home(headers: &HeaderMap) -> String {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("this host");
+    format!(
+        "Capdeck is running.\n\nMCP clients connect to http://{host}/mcp\n\
+         One capability as it is: http://{host}/servers/<id>/mcp\n\
+         One view: http://{host}/views/<name>/mcp\n\
+         Dashboard: open http://{host}/ in a browser\n\
+         Health: /health  Readiness: /ready  Metrics: /metrics\n"
+    )
+}
+
+async fn asset(Path((wanted, path)): Path<(String, String)>, headers: HeaderMap) -> Response {
+    let found = if wanted == build() { file(&path) } else { None };
+    match found {
+        Some(packed) => {
+            let mut response = send(packed, &headers, FOREVER);
+            response
+                .headers_mut()
+                .insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+            response
+        }
+        // A page that was open while the host was replaced by another version asks for files that are gone.
+        None => {
+            let head = [(header::CACHE_CONTROL, "no-store")];
+            let advice =
+                "there is no such file in this version of the dashboard; load the page again\n";
+            (StatusCode::NOT_FOUND, head, advice).into_response()
+        }
+    }
+}
+
+fn send(packed: &'static Packed, headers: &HeaderMap, caching: &'static str) -> Response {
+    let accepts_gzip = values(headers, header::ACCEPT_ENCODING).any(|one| one == "gzip");
+    let known = values(headers, header::IF_NONE_MATCH).any(|one| one == packed.tag || one == "*");
+    let zipped = packed.gzip.as_ref().filter(|_| accepts_gzip && !known);
+    let body = if known { Bytes::new() } else { zipped.unwrap_or(&packed.plain).clone() };
+    let status = if known { StatusCode::NOT_MODIFIED } else { StatusCode::OK };
+    let mut response = (status, body).into_response();
+    let mut set = |name: HeaderName, value: &'static str| {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    };
+    set(header::CONTENT_TYPE, packed.content_type);
+    set(header::CACHE_CONTROL, caching);
+    set(header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY);
+    set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(header::REFERRER_POLICY, "no-referrer");
+    set(header::X_FRAME_OPTIONS, "DENY");
+    set(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
+    set(HeaderName::from_static("cross-origin-resource-policy"), "same-origin");
+    if zipped.is_some() {
+        set(header::CONTENT_ENCODING, "gzip");
+    }
+    if let Ok(tag) = HeaderValue::from_str(&packed.tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
+}
+
+/// The members of a list header, without their parameters. A member that is refused with `q=0` is left out.
+fn values(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+    let lines = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    lines.flat_map(|line| line.split(',')).filter_map(|member| {
+        let (value, parameters) = member.split_once(';').unwrap_or((member, ""));
+        let refused = matches!(parameters.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000");
+        (!refused).then(|| value.trim().trim_start_matches("W/"))
+    })
+}

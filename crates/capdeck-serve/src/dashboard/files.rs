@@ -1,0 +1,166 @@
+//! The dashboard's files as they are in the binary, and as they are sent.
+
+use std::{collections::BTreeMap, io::Write, sync::LazyLock};
+
+use bytes::Bytes;
+use flate2::{Compression, write::GzEncoder};
+use sha2::{Digest, Sha256};
+
+/// A file ready to be sent.
+pub(super) struct Packed {
+    pub(super) content_type: &'static str,
+    pub(super) plain: Bytes,
+    pub(super) gzip: Option<Bytes>,
+    /// The entity tag, with its quotes.
+    pub(super) tag: String,
+}
+
+/// Includes files by their path below the dashboard's folder.
+macro_rules! include_files {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_bytes!(concat!("../../dashboard/", $path)))),*]
+    };
+}
+
+/// Every file of the dashboard but the page itself. A test compares this with the folder.
+const FILES: &[(&str, &[u8])] = include_files![
+    "act.js",
+    "api.js",
+    "app.js",
+    "bands.js",
+    "charts.js",
+    "copy.js",
+    "diff-view.js",
+    "feedback.js",
+    "finder.js",
+    "format.js",
+    "happening.js",
+    "icon.svg",
+    "icons.js",
+    "keyboard.js",
+    "line-diff.js",
+    "live.js",
+    "markdown.js",
+    "mode-bars.js",
+    "navigation.js",
+    "page-head.js",
+    "pages/access-policy.js",
+    "pages/access-profiles.js",
+    "pages/access-requests.js",
+    "pages/access.js",
+    "pages/activity.js",
+    "pages/approvals.js",
+    "pages/approve-dialog.js",
+    "pages/capabilities.js",
+    "pages/capability.js",
+    "pages/capsule-access.js",
+    "pages/capsule-entries.js",
+    "pages/capsule-log.js",
+    "pages/capsule-settings.js",
+    "pages/capsule-signals.js",
+    "pages/capsule.js",
+    "pages/capsules.js",
+    "pages/clients.js",
+    "pages/connect.js",
+    "pages/entry-editor.js",
+    "pages/entry-history.js",
+    "pages/entry.js",
+    "pages/help.js",
+    "pages/library.js",
+    "pages/operators.js",
+    "pages/overview.js",
+    "pages/pins.js",
+    "pages/runs.js",
+    "pages/settings.js",
+    "pages/tool.js",
+    "resource.js",
+    "result-view.js",
+    "router.js",
+    "schema-form.js",
+    "schema.js",
+    "session.js",
+    "shell.js",
+    "sign-in.js",
+    "signal.js",
+    "states.js",
+    "styles/base.css",
+    "styles/layout.css",
+    "styles/pages.css",
+    "styles/parts.css",
+    "target.js",
+    "theme-first.js",
+    "theme.js",
+    "tool-hints.js",
+    "vendor/LICENSE-htm",
+    "vendor/LICENSE-preact",
+    "vendor/hooks.js",
+    "vendor/htm.js",
+    "vendor/preact.js",
+    "view.js",
+    "visibility.js",
+];
+
+const PAGE: &str = include_str!("../../dashboard/index.html");
+
+/// Where the page names the folder of its files.
+const FOLDER: &str = "__assets__";
+
+/// Names this set of files: a different set has different addresses. The files name each other relatively, so one name
+/// for all of them needs nothing written anew.
+pub(super) fn build() -> &'static str {
+    static BUILD: LazyLock<String> = LazyLock::new(|| {
+        let mut all = Vec::new();
+        for (path, bytes) in FILES {
+            all.extend_from_slice(path.as_bytes());
+            all.extend_from_slice(&bytes.len().to_le_bytes());
+            all.extend_from_slice(bytes);
+        }
+        short_hash(&all)
+    });
+    &BUILD
+}
+
+/// The page, with the addresses of its files.
+pub(super) fn page() -> &'static Packed {
+    static PACKED: LazyLock<Packed> = LazyLock::new(|| {
+        let text = PAGE.replace(FOLDER, &format!("/assets/{}", build()));
+        pack("text/html; charset=utf-8", Bytes::from(text))
+    });
+    &PACKED
+}
+
+/// A file by its path. All are compressed together when the first one is asked for, so a host that nobody looks at spends
+/// nothing on them.
+pub(super) fn file(path: &str) -> Option<&'static Packed> {
+    static PACKED: LazyLock<BTreeMap<&'static str, Packed>> = LazyLock::new(|| {
+        let packed = FILES
+            .iter()
+            .map(|(path, bytes)| (*path, pack(content_type(path), Bytes::from_static(bytes))));
+        packed.collect()
+    });
+    PACKED.get(path)
+}
+
+fn pack(content_type: &'static str, plain: Bytes) -> Packed {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    // Writing to memory does not fail; if it did, the file would still be sent as it is.
+    let gzip = encoder.write_all(&plain).and_then(|()| encoder.finish()).map(Bytes::from).ok();
+    let tag = format!("\"{}\"", short_hash(&plain));
+    Packed { content_type, plain, gzip, tag }
+}
+
+fn content_type(path: &str) -> &'static str {
+    match path.rsplit('.').next() {
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => "text/plain; charset=utf-8",
+    }
+}
+
+fn short_hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! One request as the operations see it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use http::{HeaderMap, header};
+
+use super::{Rest, page, problem::ApiError};
+use crate::actor::Actor;
+
+/// A request that was let in, without its query and its body.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) rest: Arc<Rest>,
+    pub(super) actor: Actor,
+    pub(super) headers: HeaderMap,
+    /// Names this very request, in answers and logs.
+    pub(super) request_id: String,
+    /// What stands in the places of the path, by their names.
+    pub(super) places: BTreeMap<String, String>,
+    /// The path as it was asked for.
+    pub(super) path: String,
+    /// The query without the page, in a fixed order.
+    pub(super) filters: String,
+}
+
+/// What a write of an entry asks of the entry that is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Precondition {
+    /// The version that must be the current one; 0: there must be no entry.
+    pub(super) if_version: Option<u64>,
+}
+
+impl Call {
+    /// What stands in a place of the path.
+    pub(super) fn place(&self, name: &str) -> &str {
+        self.places.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    /// Names the list that is asked for, with its filters.
+    pub(super) fn list_name(&self) -> String {
+        page::list_name(&self.path, &self.filters)
+    }
+
+    /// `If-Match: "<version>"` or `If-None-Match: *`.
+    pub(super) fn precondition(&self) -> Result<Precondition, ApiError> {
+        let matching = self.text(header::IF_MATCH)?;
+        let none = self.text(header::IF_NONE_MATCH)?;
+        let if_version = match (matching, none) {
+            (None, None) => None,
+            (Some("*"), None) => {
+                return Err(ApiError::invalid("`If-Match` takes one version here, not `*`")
+                    .hint("send the `ETag` of the entry that you read"));
+            }
+            (Some(tag), None) => Some(version_of(tag)?),
+            (None, Some("*")) => Some(0),
+            (None, Some(_)) => {
+                return Err(ApiError::invalid("`If-None-Match` takes `*` only"));
+            }
+            (Some(_), Some(_)) => {
+                let detail = "`If-Match` and `If-None-Match` exclude each other";
+                return Err(ApiError::invalid(detail));
+            }
+        };
+        Ok(Precondition { if_version })
+    }
+
+    /// True when whoever asks has this very state already.
+    pub(super) fn has(&self, tag: &str) -> bool {
+        let sent = self.headers.get_all(header::IF_NONE_MATCH).iter();
+        sent.filter_map(|sent| sent.to_str().ok())
+            .flat_map(|sent| sent.split(','))
+            .any(|sent| sent.trim().trim_start_matches("W/") == tag)
+    }
+
+    /// A header that may be sent once, as text.
+    pub(super) fn text(&self, name: header::HeaderName) -> Result<Option<&str>, ApiError> {
+        let mut sent = self.headers.get_all(&name).iter();
+        let Some(first) = sent.next() else { return Ok(None) };
+        let once = sent.next().is_none().then_some(first);
+        let text = once.and_then(|value| value.to_str().ok()).map(str::trim);
+        text.map(Some).ok_or_else(|| {
+            ApiError::invalid(format!("the header `{name}` is sent once, as plain text"))
+        })
+    }
+}
+
+/// The tag of one version of an entry.
+pub(super) fn version_tag(version: u64) -> String {
+    format!("\"{version}\"")
+}
+
+fn version_of(tag: &str) -> Result<u64, ApiError> {
+    let inside = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
+    inside.and_then(|version| version.parse().ok()).filter(|version| *version > 0).ok_or_else(
+        || {
+            ApiError::invalid("`If-Match` takes the version of an entry in quotes, such as `\"3\"`")
+                .hint("send the `ETag` of the entry that you read")
+        },
+    )
+}

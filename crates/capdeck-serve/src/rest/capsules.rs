@@ -1,0 +1,31 @@
+//! Capsules and what is in them.
+
+mod connections;
+mod desk;
+mod entries;
+mod logs;
+mod schemes;
+mod search;
+mod shapes;
+mod signals;
+mod transfer;
+mod versions;
+mod whole;
+
+use super::operation::Operation;
+
+/// Every operation on capsules.
+pub(super) fn operations() -> Vec<Operation> {
+    let parts = [
+        whole::operations(),
+        entries::operations(),
+        search::operations(),
+        versions::operations(),
+        schemes::operations(),
+        connections::operations(),
+        signals::operations(),
+        logs::operations(),
+        transfer::operations(),
+    ];
+    parts.into_iter().flatten().collect()
+}

@@ -1,0 +1,132 @@
+//! Who else may use a capsule: its shares.
+
+use capdeck_host::{CapsuleOperation, Role};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::desk::shaped;
+use crate::rest::{
+    call::Call,
+    input::{Json, NoBody, NoQuery},
+    operation::{Operation, delete, get, post},
+    page::{Page, Paging},
+    problem::ApiError,
+    reply::{NoContent, Reply},
+    who::Who,
+};
+
+const PATH: &str = "/v1/capsules/{capsule}/connections";
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get(PATH, "listConnections", "List who else may use a capsule")
+            .about("For the capsule's owner. Tokens are never shown.")
+            .who(Who::Operator)
+            .done_by(list),
+        post(PATH, "addConnection", "Let somebody use a part of a capsule")
+            .about("Makes a share. Its `token` is in this answer and nowhere else; it opens this capsule at `/mcp` and at `/mcp/<capsule>`.")
+            .who(Who::Operator)
+            .success(&[201])
+            .done_by(add),
+        delete("/v1/capsules/{capsule}/connections/{id}", "removeConnection", "Take an access back")
+            .about("It opens nothing from the next request on.")
+            .who(Who::Operator)
+            .done_by(remove),
+    ]
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Pages {
+    #[serde(flatten)]
+    paging: Paging,
+}
+
+/// An access that somebody else has.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Connection {
+    id: String,
+    /// How it came to be: `share` or `grant`.
+    #[serde(default = "share")]
+    kind: String,
+    /// What it is for, or the name of the client.
+    name: String,
+    role: Role,
+    #[serde(default)]
+    uri_prefixes: Vec<String>,
+    #[serde(default)]
+    denied_prefixes: Vec<String>,
+    principal: String,
+    created_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Timestamp>,
+    /// The first letters of the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+/// A share with its token, told once.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct NewConnection {
+    #[serde(flatten)]
+    connection: Connection,
+    /// Send it as `Authorization: Bearer <token>`. It is shown here and nowhere else.
+    token: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AddConnection {
+    /// What it is for.
+    #[schemars(length(min = 1, max = 100))]
+    name: String,
+    role: Role,
+    /// The part of the capsule, such as `docs://team`; everything when empty.
+    #[serde(default)]
+    uri_prefixes: Vec<String>,
+    /// What is left out of that part.
+    #[serde(default)]
+    denied_prefixes: Vec<String>,
+    expires_at: Option<Timestamp>,
+}
+
+fn share() -> String {
+    "share".to_owned()
+}
+
+async fn list(call: Call, query: Pages, _: NoBody) -> Result<Reply<Page<Connection>>, ApiError> {
+    let all = shares(&call).await?;
+    Ok(Reply::new(query.paging.cut(&call, all, |one| one.id.clone())?))
+}
+
+async fn shares(call: &Call) -> Result<Vec<Connection>, ApiError> {
+    #[derive(Deserialize)]
+    struct Told {
+        shares: Vec<Connection>,
+    }
+    let capsule = call.owned_capsule("see who else uses").await?;
+    let told = call.ask_as_host(Some(&capsule.id), CapsuleOperation::Shares).await?;
+    Ok(shaped::<Told>(told)?.shares)
+}
+
+async fn add(
+    call: Call,
+    _: NoQuery,
+    body: Json<AddConnection>,
+) -> Result<Reply<NewConnection>, ApiError> {
+    let Json(AddConnection { name, role, uri_prefixes, denied_prefixes, expires_at }) = body;
+    let capsule = call.owned_capsule("share").await?;
+    let add = CapsuleOperation::AddShare { name, role, uri_prefixes, denied_prefixes, expires_at };
+    let told = call.ask_as_host(Some(&capsule.id), add).await?;
+    Ok(Reply::created(shaped(told)?))
+}
+
+async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
+    let id = call.place("id").to_owned();
+    // A share of another capsule is none of this one's.
+    if !shares(&call).await?.iter().any(|share| share.id == id) {
+        return Err(ApiError::not_found("connection", &id));
+    }
+    call.ask_as_host(None, CapsuleOperation::RevokeShare { id }).await?;
+    Ok(Reply::new(NoContent))
+}

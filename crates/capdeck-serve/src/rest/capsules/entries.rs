@@ -1,0 +1,232 @@
+//! Entries: listed, read, written, deleted.
+
+use capdeck_host::{
+    CapsuleOperation, EntryWrite, ListQuery, PatchStep, ReadBody, RiskClass, WriteBlob, WriteMode,
+};
+use http::StatusCode;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::shapes::{Deleted, Entry, EntryMeta, Written};
+use crate::rest::{
+    call::{Call, version_tag},
+    idempotency,
+    input::{Json, NoBody, NoQuery},
+    operation::{Operation, delete, get, patch, put},
+    page::{Page, Paging},
+    problem::ApiError,
+    reply::Reply,
+    who::Who,
+};
+
+const PATH: &str = "/v1/capsules/{capsule}/entries/{scheme}/{*path}";
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get("/v1/capsules/{capsule}/entries", "listEntries", "List entries")
+            .who(Who::Anyone)
+            .done_by(list),
+        get(PATH, "getEntry", "Read an entry, as it is now or as it was")
+            .about("`body` is exactly what was written; `text` has the lines around it that tell a model what to think of it. The `ETag` is the version.")
+            .who(Who::Anyone)
+            .success(&[200, 304])
+            .done_by(read),
+        put(PATH, "putEntry", "Write an entry")
+            .about("Without a precondition it is written whatever is there; the version before stays in the history.")
+            .who(Who::Anyone)
+            .conditional()
+            .success(&[200, 201])
+            .problems(&[409, 422, 507])
+            .done_by(write),
+        patch(PATH, "patchEntry", "Change parts of an entry")
+            .about("The steps are done in their order, all of them or none.")
+            .who(Who::Anyone)
+            .conditional()
+            .problems(&[409, 422, 507])
+            .done_by(change),
+        delete(PATH, "deleteEntry", "Delete an entry")
+            .about("Its versions stay and can be restored.")
+            .who(Who::Anyone)
+            .conditional()
+            .done_by(remove),
+    ]
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ListEntries {
+    /// Only entries of this scheme.
+    scheme: Option<String>,
+    /// Only entries below this address, such as `docs://team`.
+    prefix: Option<String>,
+    /// Only entries with this tag.
+    tag: Option<String>,
+    /// Only entries written after this time.
+    written_after: Option<Timestamp>,
+    /// Latest first instead of by address.
+    latest_first: Option<bool>,
+    #[serde(flatten)]
+    paging: Paging,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ReadEntry {
+    /// An earlier version.
+    #[schemars(range(min = 1))]
+    version: Option<u64>,
+}
+
+/// What to write.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewEntry {
+    content: String,
+    /// Absent: the title stays.
+    title: Option<String>,
+    /// Absent: the tags stay.
+    tags: Option<Vec<String>>,
+    /// Absent: told from the body.
+    risk_class: Option<RiskClass>,
+    /// Files that it is about, besides those found in it.
+    #[serde(default)]
+    file_anchors: Vec<String>,
+    /// The commit that you worked on.
+    commit: Option<String>,
+    /// Absent: the payload stays.
+    blob: Option<NewBlob>,
+}
+
+/// A binary payload.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewBlob {
+    /// The bytes in base64; null: no payload any more.
+    data: Option<String>,
+    /// Their media type.
+    mime: Option<String>,
+}
+
+/// Changes to an entry.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EntryChange {
+    #[schemars(length(min = 1))]
+    steps: Vec<PatchStep>,
+    title: Option<String>,
+    tags: Option<Vec<String>>,
+    risk_class: Option<RiskClass>,
+    #[serde(default)]
+    file_anchors: Vec<String>,
+    commit: Option<String>,
+}
+
+/// What was deleted.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Removed {
+    capsule: String,
+    #[serde(flatten)]
+    deleted: Deleted,
+}
+
+#[derive(Debug, Deserialize)]
+struct Listed {
+    entries: Vec<EntryMeta>,
+    next_cursor: Option<String>,
+}
+
+async fn list(
+    call: Call,
+    query: ListEntries,
+    _: NoBody,
+) -> Result<Reply<Page<EntryMeta>>, ApiError> {
+    let ListEntries { scheme, prefix, tag, written_after, latest_first, paging } = query;
+    let (limit, cursor) = (paging.limit(), paging.inner(&call)?);
+    let latest_first = latest_first.unwrap_or(false);
+    let query = ListQuery { scheme, prefix, tag, written_after, latest_first, limit, cursor };
+    let listed: Listed = call.ask_for(CapsuleOperation::List(query)).await?;
+    let next_cursor = Paging::outer(&call, listed.next_cursor);
+    Ok(Reply::new(Page { items: listed.entries, next_cursor }))
+}
+
+async fn read(call: Call, query: ReadEntry, _: NoBody) -> Result<Reply<Entry>, ApiError> {
+    let (uri, version) = (call.entry_uri(), query.version);
+    let read = CapsuleOperation::Read { uri, version, body: ReadBody::Banded };
+    let entry: Entry = call.ask_for(read).await?;
+    let tag = version_tag(entry.meta.version);
+    let is_known = call.has(&tag);
+    let reply = Reply::new(entry).tag(&tag);
+    Ok(if is_known { reply.status(StatusCode::NOT_MODIFIED) } else { reply })
+}
+
+async fn write(call: Call, _: NoQuery, body: Json<NewEntry>) -> Result<Reply<Written>, ApiError> {
+    let Json(NewEntry { content, title, tags, risk_class, file_anchors, commit, blob }) = body;
+    let if_version = call.precondition()?.if_version;
+    let blob = match blob {
+        None => None,
+        Some(NewBlob { data: None, mime: None }) => Some(WriteBlob::Remove),
+        Some(NewBlob { data: Some(data), mime: Some(mime) }) => {
+            Some(WriteBlob::Bytes { data, mime })
+        }
+        Some(_) => return Err(ApiError::invalid("`blob` has both `data` and `mime`, or neither")),
+    };
+    let written = send(
+        &call,
+        EntryWrite {
+            // Whoever may only append writes only where there is nothing; the store decides.
+            mode: (if_version == Some(0)).then_some(WriteMode::Create),
+            content: Some(content),
+            title,
+            tags,
+            risk_class,
+            file_anchors,
+            commit,
+            blob,
+            if_version: if_version.filter(|version| *version > 0),
+            ..EntryWrite::default()
+        },
+    )
+    .await;
+    let written = written.map_err(|error| error.as_failed_precondition(if_version == Some(0)))?;
+    let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
+    let tag = version_tag(written.version);
+    Ok(Reply::new(written).status(status).tag(&tag))
+}
+
+async fn change(
+    call: Call,
+    _: NoQuery,
+    body: Json<EntryChange>,
+) -> Result<Reply<Written>, ApiError> {
+    let Json(EntryChange { steps, title, tags, risk_class, file_anchors, commit }) = body;
+    let if_version = call.precondition()?.if_version;
+    let written = send(
+        &call,
+        EntryWrite {
+            mode: Some(WriteMode::Patch),
+            patch: Some(steps),
+            title,
+            tags,
+            risk_class,
+            file_anchors,
+            commit,
+            if_version,
+            ..EntryWrite::default()
+        },
+    )
+    .await?;
+    let tag = version_tag(written.version);
+    Ok(Reply::new(written).tag(&tag))
+}
+
+/// Writes under the key of the request, if it has one, which the store itself keeps.
+async fn send(call: &Call, write: EntryWrite) -> Result<Written, ApiError> {
+    let idempotency_key = idempotency::key(&call.headers)?;
+    let write = EntryWrite { uri: call.entry_uri(), idempotency_key, ..write };
+    call.ask_for(CapsuleOperation::Write(write)).await
+}
+
+async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Removed>, ApiError> {
+    let if_version = call.precondition()?.if_version;
+    let remove = CapsuleOperation::Delete { uri: call.entry_uri(), if_version };
+    Ok(Reply::new(call.ask_for(remove).await?))
+}

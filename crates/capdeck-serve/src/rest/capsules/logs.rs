@@ -1,0 +1,70 @@
+//! The audit of one capsule, for its owner.
+
+use capdeck_host::{AuditFilter, AuditOutcome, CapsuleOperation};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::shapes::AuditLine;
+use crate::rest::{
+    call::Call,
+    input::NoBody,
+    operation::{Operation, get},
+    page::{Page, Paging},
+    problem::ApiError,
+    reply::Reply,
+    who::Who,
+};
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get("/v1/capsules/{capsule}/logs", "listCapsuleLog", "List what was done in a capsule, the latest first")
+            .about("For the capsule's owner. Looking at it is recorded, too. No line has bodies, tokens or memory.")
+            .who(Who::Anyone)
+            .done_by(list),
+    ]
+}
+
+/// Lines that a list of logs reaches back.
+const MOST_LINES: usize = 10_000;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ListLog {
+    /// Only lines from this time on.
+    since: Option<Timestamp>,
+    /// Only lines before this time.
+    until: Option<Timestamp>,
+    /// Only lines of this client.
+    agent: Option<String>,
+    /// Only lines of this principal.
+    principal: Option<String>,
+    /// Only this action, such as `write.create`, or its first part.
+    action: Option<String>,
+    /// Only lines about entries below this address.
+    prefix: Option<String>,
+    outcome: Option<AuditOutcome>,
+    #[serde(flatten)]
+    paging: Paging,
+}
+
+async fn list(call: Call, query: ListLog, _: NoBody) -> Result<Reply<Page<AuditLine>>, ApiError> {
+    #[derive(Deserialize)]
+    struct Told {
+        lines: Vec<AuditLine>,
+    }
+    let ListLog { since, until, agent, principal, action, prefix, outcome, paging } = query;
+    let filter = AuditFilter {
+        since,
+        until,
+        agent,
+        principal,
+        action,
+        prefix,
+        outcome,
+        after_seq: None,
+        limit: MOST_LINES,
+    };
+    let told: Told = call.ask_for(CapsuleOperation::AuditQuery(filter)).await?;
+    let latest_first: Vec<AuditLine> = told.lines.into_iter().rev().collect();
+    Ok(Reply::new(paging.cut(&call, latest_first, |line| line.seq.to_string())?))
+}

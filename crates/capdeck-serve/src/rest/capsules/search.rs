@@ -1,0 +1,92 @@
+//! Search in one capsule.
+
+use capdeck_host::{CapsuleOperation, RiskClass, SearchQuery};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::shapes::Hit;
+use crate::rest::{
+    call::Call,
+    input::NoBody,
+    operation::{Operation, get},
+    page::Paging,
+    problem::ApiError,
+    reply::Reply,
+    who::Who,
+};
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get("/v1/capsules/{capsule}/search", "searchEntries", "Find entries by what they say")
+            .about("A page has at most 50 hits, the best first.")
+            .who(Who::Anyone)
+            .done_by(search),
+    ]
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct SearchEntries {
+    /// What to look for, in plain words.
+    #[schemars(length(min = 1, max = 1000))]
+    q: String,
+    /// Only entries of this scheme.
+    scheme: Option<String>,
+    /// Only entries below this address.
+    prefix: Option<String>,
+    /// Only entries with all of these tags.
+    #[serde(default)]
+    tag: Vec<String>,
+    /// Only entries of this client.
+    author: Option<String>,
+    risk_class: Option<RiskClass>,
+    written_after: Option<Timestamp>,
+    written_before: Option<Timestamp>,
+    #[serde(flatten)]
+    paging: Paging,
+}
+
+/// Entries that were found.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Found {
+    items: Vec<Hit>,
+    next_cursor: Option<String>,
+    /// How many there are on all pages.
+    total: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Told {
+    hits: Vec<Hit>,
+    total: u64,
+    next_cursor: Option<String>,
+}
+
+async fn search(call: Call, query: SearchEntries, _: NoBody) -> Result<Reply<Found>, ApiError> {
+    let SearchEntries {
+        q,
+        scheme,
+        prefix,
+        tag,
+        author,
+        risk_class,
+        written_after,
+        written_before,
+        paging,
+    } = query;
+    let search = SearchQuery {
+        query: q,
+        scheme,
+        prefix,
+        tags: tag,
+        author,
+        risk_class,
+        written_after,
+        written_before,
+        limit: paging.limit(),
+        cursor: paging.inner(&call)?,
+    };
+    let told: Told = call.ask_for(CapsuleOperation::Search(search)).await?;
+    let next_cursor = Paging::outer(&call, told.next_cursor);
+    Ok(Reply::new(Found { items: told.hits, next_cursor, total: told.total }))
+}

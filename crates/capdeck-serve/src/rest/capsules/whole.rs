@@ -1,0 +1,153 @@
+//! Capsules as a whole: listed, made, changed, taken away.
+
+use capdeck_host::{CapsuleOperation, Visibility, sha256_hex};
+use http::StatusCode;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    desk::shaped,
+    shapes::{Capsule, CapsuleWhole, EntryMeta, SchemeCount},
+};
+use crate::rest::{
+    call::Call,
+    input::{Json, NoBody, NoQuery},
+    operation::{Operation, delete, get, patch, post},
+    page::{Page, Paging},
+    problem::ApiError,
+    reply::{NoContent, Reply},
+    who::Who,
+};
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get("/v1/capsules", "listCapsules", "List the capsules that you reach")
+            .who(Who::Anyone)
+            .done_by(list),
+        post("/v1/capsules", "createCapsule", "Make a capsule")
+            .about("It belongs to the operator who makes it. Its id is made from its name and never changes.")
+            .who(Who::Operator)
+            .success(&[201])
+            .done_by(create),
+        get("/v1/capsules/{capsule}", "getCapsule", "Look at one capsule")
+            .who(Who::Anyone)
+            .success(&[200, 304])
+            .done_by(show),
+        patch("/v1/capsules/{capsule}", "updateCapsule", "Rename a capsule, describe it, or change who may find it")
+            .about("`private`: only those who were let in know of it. `team`: every operator finds it in the library and reads it. `discoverable`: agents that are signed in find its name and description, too.")
+            .who(Who::Operator)
+            .problems(&[409])
+            .done_by(update),
+        delete("/v1/capsules/{capsule}", "deleteCapsule", "Take a capsule away")
+            .about("Its files are moved aside in the data folder and can be put back by hand.")
+            .who(Who::Operator)
+            .done_by(remove),
+    ]
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ListCapsules {
+    /// Only capsules that may be found like this.
+    visibility: Option<Visibility>,
+    /// Only capsules whose name or description has this text.
+    q: Option<String>,
+    /// Count the entries, which opens every capsule.
+    counts: Option<bool>,
+    #[serde(flatten)]
+    paging: Paging,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewCapsule {
+    #[schemars(length(min = 1, max = 100))]
+    name: String,
+    #[schemars(length(max = 1000))]
+    description: Option<String>,
+    visibility: Option<Visibility>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CapsuleChange {
+    #[schemars(length(min = 1, max = 100))]
+    name: Option<String>,
+    #[schemars(length(max = 1000))]
+    description: Option<String>,
+    visibility: Option<Visibility>,
+    /// The operator it belongs to from now on. For admins.
+    #[schemars(length(min = 1, max = 100))]
+    owner: Option<String>,
+}
+
+async fn list(
+    call: Call,
+    query: ListCapsules,
+    _: NoBody,
+) -> Result<Reply<Page<Capsule>>, ApiError> {
+    let text = query.q.unwrap_or_default().to_lowercase();
+    let fits = |capsule: &Capsule| {
+        let found = |field: &str| field.to_lowercase().contains(&text);
+        query.visibility.is_none_or(|wanted| capsule.visibility == wanted)
+            && (found(&capsule.name) || found(&capsule.description))
+    };
+    let mut capsules = call.capsules(query.counts.unwrap_or(false)).await?;
+    capsules.retain(fits);
+    Ok(Reply::new(query.paging.cut(&call, capsules, |capsule| capsule.id.clone())?))
+}
+
+async fn create(
+    call: Call,
+    _: NoQuery,
+    body: Json<NewCapsule>,
+) -> Result<Reply<Capsule>, ApiError> {
+    let Json(NewCapsule { name, description, visibility }) = body;
+    let operation = CapsuleOperation::CreateCapsule { name, description, visibility };
+    let made = call.ask_as_host(None, operation).await?;
+    Ok(Reply::created(owned(made)?))
+}
+
+async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<CapsuleWhole>, ApiError> {
+    #[derive(Deserialize)]
+    struct Overview {
+        schemes: Vec<SchemeCount>,
+        recent: Vec<EntryMeta>,
+    }
+    let capsule = call.capsule().await?;
+    let Overview { schemes, recent } = call.ask_for(CapsuleOperation::Overview).await?;
+    let whole = CapsuleWhole { capsule, schemes, recent };
+    let tag = format!("\"{}\"", sha256_hex(&serde_json::to_string(&whole).unwrap_or_default()));
+    let reply = if call.has(&tag) {
+        Reply::new(whole).status(StatusCode::NOT_MODIFIED)
+    } else {
+        Reply::new(whole)
+    };
+    Ok(reply.tag(&tag))
+}
+
+async fn update(
+    call: Call,
+    _: NoQuery,
+    body: Json<CapsuleChange>,
+) -> Result<Reply<Capsule>, ApiError> {
+    let Json(CapsuleChange { name, description, visibility, owner }) = body;
+    let capsule = call.owned_capsule("change").await?;
+    if owner.is_some() {
+        Who::Admin.admit(&call.actor)?;
+    }
+    let operation = CapsuleOperation::UpdateCapsule { name, description, visibility, owner };
+    Ok(Reply::new(owned(call.ask_as_host(Some(&capsule.id), operation).await?)?))
+}
+
+async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
+    let capsule = call.owned_capsule("delete").await?;
+    call.ask_as_host(Some(&capsule.id), CapsuleOperation::DeleteCapsule).await?;
+    Ok(Reply::new(NoContent))
+}
+
+/// A capsule as its owner is told of it.
+pub(super) fn owned(mut told: Value) -> Result<Capsule, ApiError> {
+    told["role"] = Value::from("owner");
+    shaped(told).map(Capsule::with_path)
+}

@@ -1,0 +1,287 @@
+//! Requests that may be repeated: the same key and request get the answer of the first.
+//!
+//! Kept in memory while the host runs. What was done is never done again under its key, even where its answer was too
+//! large to keep.
+
+use std::{collections::HashMap, time::Duration};
+
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::problem::ApiError;
+
+/// How long an answer is kept.
+const KEPT: Duration = Duration::from_secs(24 * 3600);
+/// Keys of one principal; the oldest gives way.
+const MOST_KEYS: usize = 1_000;
+/// Principals that are remembered; the one that is quiet for longest gives way.
+const MOST_PRINCIPALS: usize = 1_000;
+/// Bytes of an answer that is kept.
+const MOST_ANSWER: usize = 256 * 1024;
+/// Bytes of all answers that are kept.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+const LONGEST_KEY: usize = 128;
+
+pub(super) const HEADER: &str = "idempotency-key";
+const REPEATED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// The answers that were given, by principal and key.
+#[derive(Debug, Default)]
+pub(super) struct Idempotency(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    principals: HashMap<String, HashMap<String, Entry>>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    request: String,
+    at: Instant,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Running,
+    Done(Told),
+    /// Done, but the answer was too large.
+    NotKept,
+}
+
+#[derive(Debug, Clone)]
+struct Told {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+/// The right to do a request under a key. Dropped without an answer, the key is free again.
+#[derive(Debug)]
+pub(super) struct Claim<'a> {
+    kept: &'a Idempotency,
+    principal: String,
+    key: String,
+    is_settled: bool,
+}
+
+/// What is to be done with a request that has a key.
+pub(super) enum Verdict<'a> {
+    Do(Claim<'a>),
+    Repeat(Response),
+}
+
+/// The key of a request, if it has one.
+pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let mut sent = headers.get_all(HEADER).iter();
+    let Some(first) = sent.next() else { return Ok(None) };
+    let text = first.to_str().ok().filter(|_| sent.next().is_none());
+    let good = text.filter(|text| !text.is_empty() && text.len() <= LONGEST_KEY);
+    good.map(|text| Some(text.to_owned())).ok_or_else(|| {
+        ApiError::invalid(format!("`Idempotency-Key` is 1 to {LONGEST_KEY} visible characters"))
+    })
+}
+
+impl Idempotency {
+    /// Looks a key up and takes it when it is new. `request` tells one request from another.
+    pub(super) fn claim(
+        &self,
+        principal: &str,
+        key: String,
+        request: String,
+    ) -> Result<Verdict<'_>, ApiError> {
+        let mut kept = self.0.lock();
+        kept.sweep(principal);
+        let keys = kept.principals.entry(principal.to_owned()).or_default();
+        if let Some(entry) = keys.get(&key) {
+            if entry.request != request {
+                let detail = "this `Idempotency-Key` was used for another request";
+                let status = StatusCode::UNPROCESSABLE_ENTITY;
+                return Err(ApiError::new(status, "idempotency_key_reused", detail)
+                    .hint("use a new key for a new request"));
+            }
+            return match &entry.state {
+                State::Done(told) => Ok(Verdict::Repeat(told.answer())),
+                State::Running => Err(conflict("the same request is still being worked on")
+                    .header(header::RETRY_AFTER, HeaderValue::from_static("1"))),
+                State::NotKept => Err(conflict(
+                    "the same request was done before; its answer was too large to be kept",
+                )),
+            };
+        }
+        let entry = Entry { request, at: Instant::now(), state: State::Running };
+        keys.insert(key.clone(), entry);
+        let principal = principal.to_owned();
+        Ok(Verdict::Do(Claim { kept: self, principal, key, is_settled: false }))
+    }
+}
+
+impl Claim<'_> {
+    /// Keeps the answer and gives it back.
+    pub(super) async fn settle(mut self, response: Response) -> Response {
+        let (head, body) = response.into_parts();
+        let body = axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default();
+        let told = Told { status: head.status, headers: head.headers, body };
+        let answer = told.as_response();
+        // A failure of the host's own says nothing about the request, which may be tried again.
+        if told.status.is_server_error() {
+            return answer;
+        }
+        self.is_settled = true;
+        let mut kept = self.kept.0.lock();
+        let size = told.body.len();
+        let fits = size <= MOST_ANSWER && kept.bytes + size <= MOST_BYTES;
+        if let Some(entry) = kept.entry(&self.principal, &self.key) {
+            entry.state = if fits { State::Done(told) } else { State::NotKept };
+            if fits {
+                kept.bytes += size;
+            }
+        }
+        drop(kept);
+        answer
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        if self.is_settled {
+            return;
+        }
+        let mut kept = self.kept.0.lock();
+        if let Some(keys) = kept.principals.get_mut(&self.principal) {
+            keys.remove(&self.key);
+        }
+    }
+}
+
+impl Kept {
+    fn entry(&mut self, principal: &str, key: &str) -> Option<&mut Entry> {
+        self.principals.get_mut(principal)?.get_mut(key)
+    }
+
+    /// Drops what is over, and what has to give way for one more key of this principal.
+    fn sweep(&mut self, principal: &str) {
+        for keys in self.principals.values_mut() {
+            keys.retain(|_, entry| entry.at.elapsed() < KEPT);
+        }
+        self.principals.retain(|_, keys| !keys.is_empty());
+        if let Some(keys) = self.principals.get_mut(principal)
+            && keys.len() >= MOST_KEYS
+        {
+            let oldest = keys.iter().min_by_key(|(_, entry)| entry.at).map(|(key, _)| key.clone());
+            oldest.and_then(|key| keys.remove(&key));
+        }
+        if self.principals.len() >= MOST_PRINCIPALS && !self.principals.contains_key(principal) {
+            let latest = |keys: &HashMap<String, Entry>| keys.values().map(|entry| entry.at).max();
+            let quiet = self.principals.iter().min_by_key(|(_, keys)| latest(keys));
+            let quiet = quiet.map(|(name, _)| name.clone());
+            quiet.and_then(|name| self.principals.remove(&name));
+        }
+        let sizes = self.principals.values().flat_map(HashMap::values);
+        self.bytes = sizes.map(Entry::bytes).sum();
+    }
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        match &self.state {
+            State::Done(told) => told.body.len(),
+            State::Running | State::NotKept => 0,
+        }
+    }
+}
+
+impl Told {
+    fn as_response(&self) -> Response {
+        let mut response = (self.status, self.body.clone()).into_response();
+        *response.headers_mut() = self.headers.clone();
+        response
+    }
+
+    fn answer(&self) -> Response {
+        let mut response = self.as_response();
+        response.headers_mut().insert(REPEATED, HeaderValue::from_static("true"));
+        response
+    }
+}
+
+fn conflict(detail: &'static str) -> ApiError {
+    ApiError::new(StatusCode::CONFLICT, "conflict", detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done(text: &'static str) -> Response {
+        (StatusCode::CREATED, text).into_response()
+    }
+
+    fn claim<'a>(kept: &'a Idempotency, who: &str, key: &str, request: &str) -> Claim<'a> {
+        let verdict = kept.claim(who, key.to_owned(), request.to_owned()).unwrap();
+        let Verdict::Do(claim) = verdict else { unreachable!("the key is new") };
+        claim
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_is_for_one_request_of_one_principal_for_a_day() {
+        let kept = Idempotency::default();
+        claim(&kept, "a", "k", "one").settle(done("first")).await;
+        let again = kept.claim("a", "k".to_owned(), "one".to_owned()).unwrap();
+        let Verdict::Repeat(again) = again else { unreachable!("it was done") };
+        assert_eq!(again.status(), StatusCode::CREATED);
+        assert_eq!(again.headers()[&REPEATED], "true");
+        let other = kept.claim("a", "k".to_owned(), "two".to_owned());
+        assert!(other.is_err_and(|error| error.status == StatusCode::UNPROCESSABLE_ENTITY));
+        // Nobody meets the keys of somebody else.
+        drop(claim(&kept, "b", "k", "two"));
+        tokio::time::advance(KEPT + Duration::from_secs(1)).await;
+        drop(claim(&kept, "a", "k", "two"));
+    }
+
+    #[tokio::test]
+    async fn a_request_under_way_is_not_begun_twice() {
+        let kept = Idempotency::default();
+        let first = claim(&kept, "a", "k", "one");
+        let second = kept.claim("a", "k".to_owned(), "one".to_owned());
+        assert!(second.is_err_and(|error| error.status == StatusCode::CONFLICT));
+        // It failed by the host's own fault, so it may be tried again.
+        first.settle(StatusCode::INTERNAL_SERVER_ERROR.into_response()).await;
+        claim(&kept, "a", "k", "one").settle("x".repeat(MOST_ANSWER + 1).into_response()).await;
+        let third = kept.claim("a", "k".to_owned(), "one".to_owned());
+        assert!(third.is_err_and(|error| error.status == StatusCode::CONFLICT), "not kept");
+    }
+
+    #[tokio::test]
+    async fn the_oldest_keys_give_way() {
+        let kept = Idempotency::default();
+        for number in 0..MOST_KEYS + 10 {
+            claim(&kept, "a", &number.to_string(), "one").settle(done("")).await;
+        }
+        assert!(kept.0.lock().principals["a"].len() <= MOST_KEYS);
+        for number in 0..MOST_PRINCIPALS + 10 {
+            claim(&kept, &format!("p{number}"), "k", "one").settle(done("")).await;
+        }
+        assert!(kept.0.lock().principals.len() <= MOST_PRINCIPALS);
+    }
+
+    #[test]
+    fn keys_are_short_and_sent_once() {
+        let with = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(HEADER, HeaderValue::from_str(value).unwrap());
+            }
+            key(&headers)
+        };
+        assert!(with(&[]).unwrap().is_none());
+        assert_eq!(with(&["a-b"]).unwrap().as_deref(), Some("a-b"));
+        assert!(with(&["x".repeat(129).as_str()]).is_err());
+        assert!(with(&["a", "b"]).is_err());
+        assert!(with(&[""]).is_err());
+    }
+}

@@ -1,0 +1,257 @@
+//! Queries and bodies, read by the very schemas that the document shows.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
+use jsonschema::Validator;
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use super::problem::ApiError;
+
+/// Bytes of a body, if the operation does not take more.
+const MOST_BYTES: usize = 1024 * 1024;
+/// Bytes of an archive that is imported.
+const MOST_ARCHIVE_BYTES: usize = 256 * 1024 * 1024;
+/// Problems of an input that are told at once.
+const MOST_PROBLEMS: usize = 5;
+
+/// Checks values by a schema.
+#[derive(Debug)]
+pub(super) struct Check {
+    pub(super) schema: Value,
+    validator: Option<Validator>,
+}
+
+/// What an operation takes in its body.
+pub(super) trait RequestBody: Sized + Send + 'static {
+    /// Bytes at most.
+    const LIMIT: usize = MOST_BYTES;
+    /// False when it may be left out.
+    const IS_REQUIRED: bool = true;
+    /// The media types it may have; none: there is no body.
+    const MEDIA_TYPES: &'static [&'static str];
+
+    /// The schema, where it is JSON.
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
+
+    /// Reads it. `check` is made from the schema.
+    fn read(bytes: Bytes, check: Option<&Check>) -> Result<Self, ApiError>;
+}
+
+/// An operation without a query.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct NoQuery {}
+
+/// An operation without a body. One that is sent is refused, because it was meant to do something.
+#[derive(Debug)]
+pub(super) struct NoBody;
+
+/// A JSON body.
+#[derive(Debug)]
+pub(super) struct Json<T>(pub(super) T);
+
+/// A JSON body that may be left out.
+#[derive(Debug)]
+pub(super) struct MaybeJson<T>(pub(super) T);
+
+/// A tar archive, compressed or not.
+#[derive(Debug)]
+pub(super) struct ArchiveBody(pub(super) Bytes);
+
+impl RequestBody for NoBody {
+    const MEDIA_TYPES: &'static [&'static str] = &[];
+
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
+    }
+
+    fn read(bytes: Bytes, _: Option<&Check>) -> Result<Self, ApiError> {
+        if bytes.is_empty() { Ok(Self) } else { Err(ApiError::invalid("no body is taken here")) }
+    }
+}
+
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> RequestBody for Json<T> {
+    const MEDIA_TYPES: &'static [&'static str] = &["application/json"];
+
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(generator.subschema_for::<T>())
+    }
+
+    fn read(bytes: Bytes, check: Option<&Check>) -> Result<Self, ApiError> {
+        let value: Value = serde_json::from_slice(&bytes)
+            .map_err(|error| ApiError::invalid(format!("the body is no JSON: {error}")))?;
+        check.map_or(Ok(()), |check| check.pass("the body", &value))?;
+        read_value("the body", value).map(Self)
+    }
+}
+
+impl<T: DeserializeOwned + JsonSchema + Default + Send + 'static> RequestBody for MaybeJson<T> {
+    const IS_REQUIRED: bool = false;
+    const MEDIA_TYPES: &'static [&'static str] = &["application/json"];
+
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(generator.subschema_for::<T>())
+    }
+
+    fn read(bytes: Bytes, check: Option<&Check>) -> Result<Self, ApiError> {
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        Json::<T>::read(bytes, check).map(|Json(read)| Self(read))
+    }
+}
+
+impl RequestBody for ArchiveBody {
+    const LIMIT: usize = MOST_ARCHIVE_BYTES;
+    const MEDIA_TYPES: &'static [&'static str] = &["application/gzip", "application/x-tar"];
+
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
+    }
+
+    fn read(bytes: Bytes, _: Option<&Check>) -> Result<Self, ApiError> {
+        if bytes.is_empty() {
+            return Err(ApiError::invalid("the body is empty; send a tar archive"));
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Check {
+    /// A check that takes nothing beyond the members of the schema.
+    pub(super) fn closed(mut schema: Value) -> Self {
+        schema["additionalProperties"] = Value::Bool(false);
+        Self::of(schema)
+    }
+
+    pub(super) fn of(schema: Value) -> Self {
+        // A schema that does not compile is caught by the test that walks all operations.
+        let validator = jsonschema::options().offline().build(&schema).ok();
+        Self { schema, validator }
+    }
+
+    /// True when the schema can be used.
+    #[cfg(test)]
+    pub(super) fn is_sound(&self) -> bool {
+        self.validator.is_some()
+    }
+
+    fn pass(&self, what: &str, value: &Value) -> Result<(), ApiError> {
+        let Some(validator) = &self.validator else { return Ok(()) };
+        if validator.is_valid(value) {
+            return Ok(());
+        }
+        let problems: Vec<String> = validator
+            .iter_errors(value)
+            .take(MOST_PROBLEMS)
+            .map(|error| match error.instance_path().to_string() {
+                place if place.is_empty() => error.to_string(),
+                place => format!("`{place}`: {error}"),
+            })
+            .collect();
+        Err(ApiError::invalid(format!("{what} does not fit: {}", problems.join("; "))))
+    }
+}
+
+/// The schema of a type that stands alone: nothing in it refers to elsewhere.
+pub(super) fn inline_schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// Refuses a body of another type than the operation takes.
+pub(super) fn check_media_type(
+    headers: &HeaderMap,
+    taken: &'static [&'static str],
+    is_empty: bool,
+    is_required: bool,
+) -> Result<(), ApiError> {
+    let is_unsaid = is_empty && headers.get(header::CONTENT_TYPE).is_none();
+    if taken.is_empty() || is_unsaid && !is_required {
+        return Ok(());
+    }
+    let sent = headers.get(header::CONTENT_TYPE).and_then(|sent| sent.to_str().ok());
+    let essence = sent.and_then(|sent| sent.split(';').next()).unwrap_or_default().trim();
+    if taken.iter().any(|one| essence.eq_ignore_ascii_case(one)) {
+        return Ok(());
+    }
+    let names = taken.join("` or `");
+    let detail = format!("the body must be `{names}`, as its `Content-Type` says");
+    Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail))
+}
+
+/// Reads a query by its schema: numbers and yes or no are told from texts, and nothing unknown is taken.
+pub(super) fn read_query<Q: DeserializeOwned>(
+    raw: Option<&str>,
+    check: &Check,
+) -> Result<Q, ApiError> {
+    let mut given: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, value) in url::form_urlencoded::parse(raw.unwrap_or_default().as_bytes()) {
+        given.entry(name.into_owned()).or_default().push(value.into_owned());
+    }
+    let known = check.schema.get("properties").and_then(Value::as_object);
+    let mut members = Map::new();
+    for (name, values) in given {
+        let Some(schema) = known.and_then(|known| known.get(&name)) else {
+            let names: Vec<String> =
+                known.into_iter().flatten().map(|(name, _)| format!("`{name}`")).collect();
+            let names = match names.is_empty() {
+                true => "none is taken here".to_owned(),
+                false => format!("known are {}", names.join(", ")),
+            };
+            let detail = format!("there is no parameter `{}`; {names}", name.escape_debug());
+            return Err(ApiError::invalid(detail));
+        };
+        members.insert(name.clone(), parameter(&name, schema, values)?);
+    }
+    let value = Value::Object(members);
+    check.pass("the query", &value)?;
+    read_value("the query", value)
+}
+
+fn parameter(name: &str, schema: &Value, mut values: Vec<String>) -> Result<Value, ApiError> {
+    let item = schema.get("items");
+    if let Some(item) = item.filter(|_| is_type(schema, "array")) {
+        let items = values.into_iter().map(|value| single(name, item, value));
+        return items.collect::<Result<_, _>>().map(Value::Array);
+    }
+    match (values.pop(), values.is_empty()) {
+        (Some(value), true) => single(name, schema, value),
+        _ => Err(ApiError::invalid(format!("`{name}` is given once"))),
+    }
+}
+
+fn single(name: &str, schema: &Value, value: String) -> Result<Value, ApiError> {
+    if is_type(schema, "integer") {
+        let number: u64 = value
+            .parse()
+            .map_err(|_| ApiError::invalid(format!("`{name}` must be a whole number")))?;
+        return Ok(number.into());
+    }
+    if is_type(schema, "boolean") {
+        let flag = value.parse::<bool>();
+        return flag
+            .map(Value::Bool)
+            .map_err(|_| ApiError::invalid(format!("`{name}` must be `true` or `false`")));
+    }
+    Ok(Value::String(value))
+}
+
+fn is_type(schema: &Value, name: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(only)) => only == name,
+        Some(Value::Array(several)) => several.iter().any(|one| one == name),
+        _ => false,
+    }
+}
+
+fn read_value<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, ApiError> {
+    serde_json::from_value(value)
+        .map_err(|error| ApiError::invalid(format!("{what} does not fit: {error}")))
+}

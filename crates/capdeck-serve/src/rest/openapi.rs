@@ -1,0 +1,219 @@
+//! The document of all operations: OpenAPI 3.1, made from the table that the router is made from.
+
+use schemars::{SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use super::{operation::Operation, problem::Problem};
+
+const ABOUT: &str = "Everything that the dashboard does, for programs. \
+Lists come in pages of `{items, next_cursor}`; a cursor belongs to its list and filters. \
+Problems are `application/problem+json` with a `code` that programs can rely on. \
+What you may not know does not exist here: it is answered like something that was never there. \
+`Idempotency-Key` makes a POST safe to repeat for 24 hours while the host runs: the same request gets the same answer, another request under the same key is refused. \
+Entries have strong tags: a write with `If-Match` happens only on that version, with `If-None-Match: *` only where there is nothing; \
+a write without either replaces what is there, as the tool for agents does, and the version before stays in the history. \
+Members of the deck's objects have the names that `capdeck … --json` gives them; those of capsules and of the registry are in snake case.";
+
+/// Statuses that any operation can end with.
+const ANY: [u16; 5] = [400, 401, 403, 429, 503];
+
+/// The whole document.
+pub(super) fn document(operations: &[Operation], version: &str) -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut generator = settings.into_generator();
+    let problem = generator.subschema_for::<Problem>().to_value();
+    let mut paths: Map<String, Value> = Map::new();
+    for operation in operations {
+        let path = operation.path.replace("{*", "{");
+        let item = paths.entry(path).or_insert_with(|| json!({}));
+        item[operation.method.as_str().to_ascii_lowercase()] = described(operation, &mut generator);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": { "title": "Capdeck", "version": version, "description": ABOUT },
+        "servers": [{ "url": "/" }],
+        "security": [{ "bearer": [] }, { "session": [] }, {}],
+        "paths": paths,
+        "components": {
+            "schemas": generator.take_definitions(true),
+            "securitySchemes": {
+                "bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "The host's key, or the token of a client. On a host for this machine alone none is needed.",
+                },
+                "session": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "capdeck_session",
+                    "description": "A signed-in operator. Everything but GET needs the header `x-capdeck-csrf`, too.",
+                },
+            },
+            "responses": {
+                "Problem": {
+                    "description": "Why it was not done",
+                    "content": { "application/problem+json": { "schema": problem } },
+                },
+            },
+        },
+    })
+}
+
+fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
+    let description = format!("{}\n\nWho may: {}", operation.about, operation.who.told());
+    let mut told = json!({
+        "operationId": operation.name,
+        "tags": [tag(operation.path)],
+        "summary": operation.summary,
+        "description": description.trim(),
+        "parameters": parameters(operation),
+        "responses": responses(operation, generator),
+    });
+    if !operation.body.media_types.is_empty() {
+        let schema = (operation.body.schema)(generator).map(|schema| json!({ "schema": schema }));
+        let schema = schema.unwrap_or_else(|| json!({}));
+        let types = operation.body.media_types.iter();
+        let content: Map<String, Value> =
+            types.map(|name| ((*name).to_owned(), schema.clone())).collect();
+        told["requestBody"] = json!({ "required": operation.body.is_required, "content": content });
+    }
+    told
+}
+
+/// The first word after the version, or after the deck.
+fn tag(path: &str) -> &str {
+    let mut parts = path.split('/').skip(1).filter(|part| *part != "v1");
+    parts.next().unwrap_or_default()
+}
+
+fn parameters(operation: &Operation) -> Vec<Value> {
+    let mut told: Vec<Value> = operation
+        .places()
+        .map(|name| {
+            json!({
+                "name": name,
+                "in": "path",
+                "required": true,
+                "description": place_told(name),
+                "schema": { "type": "string", "minLength": 1 },
+            })
+        })
+        .collect();
+    let required: Vec<&str> = operation.query.schema["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    for (name, schema) in operation.query.schema["properties"].as_object().into_iter().flatten() {
+        let mut schema = schema.clone();
+        let description =
+            schema.as_object_mut().and_then(|schema| schema.shift_remove("description"));
+        told.push(json!({
+            "name": name,
+            "in": "query",
+            "required": required.contains(&name.as_str()),
+            "description": description.unwrap_or_default(),
+            "schema": without_null(schema),
+        }));
+    }
+    let mut header = |name: &str, description: &str, longest: u32| {
+        told.push(json!({
+            "name": name,
+            "in": "header",
+            "required": false,
+            "description": description,
+            "schema": { "type": "string", "minLength": 1, "maxLength": longest },
+        }));
+    };
+    if operation.is_conditional {
+        header("If-Match", "Only on this version of the entry: its `ETag`.", 64);
+        header("If-None-Match", "`*`: only where there is no entry.", 64);
+    }
+    if operation.method == http::Method::POST {
+        header(
+            "Idempotency-Key",
+            "The same key and request get the same answer for 24 hours.",
+            128,
+        );
+    }
+    told
+}
+
+fn place_told(name: &str) -> &'static str {
+    match name {
+        "capsule" => "The capsule's id or name",
+        "scheme" => "The scheme of the entry's address, such as `docs`",
+        "path" => "The rest of the entry's address; slashes may stand as they are",
+        "capability" => "The capability's id",
+        "tool" => "The tool's own name",
+        _ => "The id",
+    }
+}
+
+/// In a query something is given or left out; null cannot be written.
+fn without_null(mut schema: Value) -> Value {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|one| one != "null");
+        if let [only] = types.as_slice() {
+            schema["type"] = only.clone();
+        }
+    }
+    if let Some(Value::Array(choices)) = schema.get_mut("anyOf") {
+        choices.retain(|one| one.get("type").is_none_or(|kind| kind != "null"));
+        if let [only] = choices.as_slice() {
+            return only.clone();
+        }
+    }
+    if let Some(Value::Array(choices)) = schema.get_mut("enum") {
+        choices.retain(|one| !one.is_null());
+    }
+    schema
+}
+
+fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
+    let content = (operation.answer)(generator);
+    let mut told = Map::new();
+    for status in operation.success {
+        let mut answer = json!({ "description": described_status(*status) });
+        if let Some((media_type, schema)) = &content
+            && !matches!(status, 204 | 304)
+        {
+            let schema =
+                schema.as_ref().map_or_else(|| json!({}), |schema| json!({ "schema": schema }));
+            answer["content"] = json!({ *media_type: schema });
+        }
+        told.insert(status.to_string(), answer);
+    }
+    let has_places = operation.places().next().is_some();
+    let (takes_body, is_post) =
+        (!operation.body.media_types.is_empty(), operation.method == http::Method::POST);
+    let also = [
+        (has_places, &[404][..]),
+        (true, &[413]),
+        (takes_body, &[415]),
+        (is_post, &[409, 422]),
+        (operation.is_conditional, &[412]),
+    ];
+    let also = also.into_iter().filter(|(applies, _)| *applies).flat_map(|(_, all)| all);
+    let mut statuses: Vec<u16> =
+        ANY.iter().chain(also).chain(operation.problems).copied().collect();
+    statuses.sort_unstable();
+    statuses.dedup();
+    for status in statuses {
+        told.insert(status.to_string(), json!({ "$ref": "#/components/responses/Problem" }));
+    }
+    Value::Object(told)
+}
+
+fn described_status(status: u16) -> &'static str {
+    match status {
+        201 => "Made",
+        204 => "Done; there is nothing to say",
+        304 => "You have it as it is",
+        _ => "Done",
+    }
+}

@@ -1,0 +1,208 @@
+//! One operation, declared once: the router serves it and the document describes it from the same value.
+
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
+
+use axum::response::Response;
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+
+use super::{
+    call::Call,
+    input::{Check, RequestBody, check_media_type, inline_schema, read_query},
+    problem::ApiError,
+    reply::{Answer, Reply},
+    who::Who,
+};
+
+/// Something that can be asked over HTTP.
+pub(super) struct Operation {
+    pub(super) method: Method,
+    /// With its places in braces; the last may be `{*path}`, which takes slashes.
+    pub(super) path: &'static str,
+    /// Its name in the document, in programs made from it and in logs.
+    pub(super) name: &'static str,
+    pub(super) summary: &'static str,
+    /// More than the summary says, for the document.
+    pub(super) about: &'static str,
+    pub(super) who: Who,
+    /// Further statuses that its own work can end with.
+    pub(super) problems: &'static [u16],
+    pub(super) is_conditional: bool,
+    pub(super) success: &'static [u16],
+    pub(super) query: Check,
+    pub(super) body: BodyShape,
+    pub(super) answer: fn(&mut SchemaGenerator) -> Option<(&'static str, Option<Schema>)>,
+    run: Box<Run>,
+}
+
+/// What an operation takes in its body.
+pub(super) struct BodyShape {
+    pub(super) media_types: &'static [&'static str],
+    pub(super) limit: usize,
+    /// False when it may be left out.
+    pub(super) is_required: bool,
+    pub(super) schema: fn(&mut SchemaGenerator) -> Option<Schema>,
+}
+
+/// What is said about an operation before it is known how it is done.
+pub(super) struct Declared {
+    method: Method,
+    path: &'static str,
+    name: &'static str,
+    summary: &'static str,
+    about: &'static str,
+    who: Who,
+    problems: &'static [u16],
+    is_conditional: bool,
+    success: &'static [u16],
+}
+
+/// An answer that is being worked on.
+pub(super) type Answered = Pin<Box<dyn Future<Output = Result<Response, ApiError>> + Send>>;
+type Run = dyn Fn(Call, Option<&str>, Bytes) -> Result<Answered, ApiError> + Send + Sync;
+
+macro_rules! methods {
+    ($($function:ident $method:ident)*) => {$(
+        /// Declares an operation of this method.
+        pub(super) fn $function(path: &'static str, name: &'static str, summary: &'static str) -> Declared {
+            Declared::new(Method::$method, path, name, summary)
+        }
+    )*};
+}
+
+methods! { get GET post POST put PUT patch PATCH delete DELETE }
+
+impl Declared {
+    fn new(method: Method, path: &'static str, name: &'static str, summary: &'static str) -> Self {
+        Self {
+            method,
+            path,
+            name,
+            summary,
+            about: "",
+            who: Who::Admin,
+            problems: &[],
+            is_conditional: false,
+            success: &[],
+        }
+    }
+
+    /// What the document says beyond the summary.
+    pub(super) fn about(mut self, about: &'static str) -> Self {
+        self.about = about;
+        self
+    }
+
+    /// Who may ask for it; without this, nobody but the host's owner and its admins.
+    pub(super) fn who(mut self, who: Who) -> Self {
+        self.who = who;
+        self
+    }
+
+    /// Further statuses that its own work can end with.
+    pub(super) fn problems(mut self, problems: &'static [u16]) -> Self {
+        self.problems = problems;
+        self
+    }
+
+    /// It takes `If-Match` and `If-None-Match`.
+    pub(super) fn conditional(mut self) -> Self {
+        self.is_conditional = true;
+        self
+    }
+
+    /// How it answers when it worked, where that is not what its answer says by itself.
+    pub(super) fn success(mut self, statuses: &'static [u16]) -> Self {
+        self.success = statuses;
+        self
+    }
+
+    /// How it is done. Query, body and answer are what the function takes and gives.
+    pub(super) fn done_by<Q, B, T, F>(
+        self,
+        work: impl Fn(Call, Q, B) -> F + Send + Sync + 'static,
+    ) -> Operation
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        B: RequestBody,
+        T: Answer,
+        F: Future<Output = Result<Reply<T>, ApiError>> + Send + 'static,
+    {
+        let query = Arc::new(Check::closed(inline_schema::<Q>()));
+        let body = BodyShape {
+            media_types: B::MEDIA_TYPES,
+            limit: B::LIMIT,
+            is_required: B::IS_REQUIRED,
+            schema: |generator| B::schema(generator),
+        };
+        let body_check = (!B::MEDIA_TYPES.is_empty()).then(|| body_check::<B>()).flatten();
+        let media_type =
+            T::shape(&mut SchemaGenerator::default()).map(|(media_type, _)| media_type);
+        let shown = Check::closed(inline_schema::<Q>());
+        let run = move |call: Call, raw: Option<&str>, bytes: Bytes| {
+            let asked: Q = read_query(raw, &query)?;
+            check_media_type(&call.headers, B::MEDIA_TYPES, bytes.is_empty(), B::IS_REQUIRED)?;
+            let sent = B::read(bytes, body_check.as_ref())?;
+            let working = work(call, asked, sent);
+            Ok(Box::pin(async move { working.await?.into_response(media_type) }) as Answered)
+        };
+        let Self { method, path, name, summary, about, who, problems, is_conditional, success } =
+            self;
+        let success = if success.is_empty() { usual_success(T::STATUS) } else { success };
+        Operation {
+            method,
+            path,
+            name,
+            summary,
+            about,
+            who,
+            problems,
+            is_conditional,
+            success,
+            query: shown,
+            body,
+            answer: T::shape,
+            run: Box::new(run),
+        }
+    }
+}
+
+impl Operation {
+    /// Reads what was sent; what comes back does it.
+    pub(super) fn begin(
+        &self,
+        call: Call,
+        query: Option<&str>,
+        bytes: Bytes,
+    ) -> Result<Answered, ApiError> {
+        (self.run)(call, query, bytes)
+    }
+
+    /// The names of the places in the path.
+    pub(super) fn places(&self) -> impl Iterator<Item = &'static str> {
+        let inside = |part: &'static str| part.strip_prefix('{')?.strip_suffix('}');
+        self.path.split('/').filter_map(inside).map(|name| name.trim_start_matches('*'))
+    }
+}
+
+impl fmt::Debug for Operation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.method, self.path)
+    }
+}
+
+fn usual_success(status: StatusCode) -> &'static [u16] {
+    if status == StatusCode::NO_CONTENT { &[204] } else { &[200] }
+}
+
+/// The check of a body by its own schema, if it has one.
+fn body_check<B: RequestBody>() -> Option<Check> {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let schema = B::schema(&mut settings.into_generator())?;
+    Some(Check::of(schema.to_value()))
+}

@@ -1,0 +1,181 @@
+//! Why a request was not answered as it wished: `application/problem+json` with a code that programs can rely on.
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use capdeck_host::{CallError, CapsuleFailure, ErrorKind};
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+/// A request that failed. What it says is safe to show to whoever asked.
+#[derive(Debug, Clone)]
+pub(crate) struct ApiError {
+    pub(super) status: StatusCode,
+    code: Cow<'static, str>,
+    detail: String,
+    hint: Option<String>,
+    data: Option<Value>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// What a failed request is answered with.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Problem {
+    /// `urn:capdeck:problem:` and the code.
+    #[serde(rename = "type")]
+    kind: String,
+    /// What kind of failure it is, in a few words.
+    title: String,
+    /// The status of the answer.
+    status: u16,
+    /// What failed, on what.
+    detail: String,
+    /// A short name that programs can rely on.
+    code: String,
+    /// Names this very request, as the header `x-request-id` does.
+    request_id: String,
+    /// What to do next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    /// Facts for programs: of a conflict the current version and a merge proposal, of a call that waits its approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Value>,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            status,
+            code: Cow::Borrowed(code),
+            detail: detail.into(),
+            hint: None,
+            data: None,
+            headers: Vec::new(),
+        }
+    }
+
+    /// Input that cannot be taken.
+    pub(super) fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_input", detail)
+    }
+
+    /// Nobody who was let in may do this, or not this one.
+    pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    /// There is no such thing, or it must not be known.
+    pub(super) fn not_found(what: &str, name: &str) -> Self {
+        let name: String = name.chars().filter(|letter| !letter.is_control()).take(200).collect();
+        Self::new(StatusCode::NOT_FOUND, "not_found", format!("there is no {what} `{name}`"))
+    }
+
+    /// Something that this host does not have, or not now.
+    pub(super) fn unavailable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
+    }
+
+    /// Something that must not happen; the log says more.
+    pub(super) fn internal(what: &str, error: &dyn std::fmt::Display) -> Self {
+        tracing::error!(%error, "{what}");
+        let detail = format!("{what}; the host's log says why");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(super) fn data(mut self, data: Value) -> Self {
+        self.data = Some(data);
+        self
+    }
+
+    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// Something that is there already is what the precondition was about.
+    pub(super) fn as_failed_precondition(mut self, is_asked: bool) -> Self {
+        if is_asked && self.code == "exists" {
+            self.status = StatusCode::PRECONDITION_FAILED;
+        }
+        self
+    }
+
+    /// The answer to the request of this id.
+    pub(crate) fn answer(self, request_id: &str) -> Response {
+        let title = self.status.canonical_reason().unwrap_or("Failed").to_owned();
+        let problem = Problem {
+            kind: format!("urn:capdeck:problem:{}", self.code),
+            title,
+            status: self.status.as_u16(),
+            detail: self.detail,
+            code: self.code.into_owned(),
+            request_id: request_id.to_owned(),
+            hint: self.hint,
+            data: self.data,
+        };
+        let body = serde_json::to_vec(&problem).unwrap_or_default();
+        let mut response =
+            (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body)
+                .into_response();
+        response.headers_mut().extend(self.headers);
+        response
+    }
+}
+
+impl From<CapsuleFailure> for ApiError {
+    fn from(failure: CapsuleFailure) -> Self {
+        let CapsuleFailure { code, message, hint, data } = failure;
+        let status = match code.as_str() {
+            "not_found" | "no_such_key" => StatusCode::NOT_FOUND,
+            "exists" | "scheme_in_use" | "capsule_required" => StatusCode::CONFLICT,
+            "version_conflict" => StatusCode::PRECONDITION_FAILED,
+            "forbidden_role" | "forbidden_scope" => StatusCode::FORBIDDEN,
+            "invalid_uri" | "unknown_scheme" | "patch_failed" | "invalid_json"
+            | "invalid_input" | "invalid_scheme" | "bad_cursor" => StatusCode::BAD_REQUEST,
+            "idempotency_key_reused" => StatusCode::UNPROCESSABLE_ENTITY,
+            "too_large" => StatusCode::PAYLOAD_TOO_LARGE,
+            "quota_exceeded" => StatusCode::INSUFFICIENT_STORAGE,
+            "read_only" | "closed" | "in_use" | "audit_failed" => StatusCode::SERVICE_UNAVAILABLE,
+            _ => {
+                let what = "the capsule could not be used";
+                return Self::internal(what, &format_args!("{code}: {message}"));
+            }
+        };
+        Self { status, code: Cow::Owned(code), detail: message, hint, data, headers: Vec::new() }
+    }
+}
+
+impl From<CallError> for ApiError {
+    fn from(error: CallError) -> Self {
+        let status = match error.kind() {
+            ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            ErrorKind::BadInput => StatusCode::BAD_REQUEST,
+            ErrorKind::Denied if error.code == capdeck_host::ErrorCode::ApprovalRequired => {
+                StatusCode::CONFLICT
+            }
+            ErrorKind::Denied => StatusCode::FORBIDDEN,
+            ErrorKind::NeedsLogin => StatusCode::FAILED_DEPENDENCY,
+            ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorKind::TimedOut => StatusCode::GATEWAY_TIMEOUT,
+            ErrorKind::Cancelled => StatusCode::CONFLICT,
+            ErrorKind::BackendFailed => StatusCode::BAD_GATEWAY,
+            ErrorKind::Unsupported => StatusCode::UNPROCESSABLE_ENTITY,
+            ErrorKind::Bug => return Self::internal("the call could not be made", &error),
+        };
+        Self {
+            status,
+            code: Cow::Owned(error.code.as_str().to_ascii_lowercase()),
+            detail: error.message,
+            hint: error.hint,
+            data: error.data,
+            headers: Vec::new(),
+        }
+    }
+}

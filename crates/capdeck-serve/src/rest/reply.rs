@@ -1,0 +1,138 @@
+//! What a request is answered with.
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+
+use super::problem::ApiError;
+
+/// An answer with its status and headers.
+#[derive(Debug)]
+pub(super) struct Reply<T> {
+    status: StatusCode,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    content: T,
+}
+
+/// What can be the body of an answer.
+pub(super) trait Answer: Send + 'static {
+    /// The status when nothing else is said.
+    const STATUS: StatusCode = StatusCode::OK;
+
+    /// The media type and, where it is JSON, the schema; `None`: no body.
+    fn shape(generator: &mut SchemaGenerator) -> Option<(&'static str, Option<Schema>)>;
+
+    /// The bytes.
+    fn into_body(self) -> Result<Body, ApiError>;
+}
+
+/// Nothing but the status.
+#[derive(Debug)]
+pub(super) struct NoContent;
+
+/// Bytes of one media type.
+#[derive(Debug)]
+pub(super) struct Bytes<const GZIP: bool>(pub(super) Body);
+
+/// A tar archive, compressed.
+pub(super) type Archive = Bytes<true>;
+/// Bytes of any type.
+pub(super) type AnyBytes = Bytes<false>;
+
+impl<T: Serialize + JsonSchema + Send + 'static> Answer for T {
+    fn shape(generator: &mut SchemaGenerator) -> Option<(&'static str, Option<Schema>)> {
+        Some(("application/json", Some(generator.subschema_for::<T>())))
+    }
+
+    fn into_body(self) -> Result<Body, ApiError> {
+        let text = serde_json::to_vec(&self);
+        text.map(Body::from).map_err(|error| ApiError::internal("the answer is no JSON", &error))
+    }
+}
+
+impl Answer for NoContent {
+    const STATUS: StatusCode = StatusCode::NO_CONTENT;
+
+    fn shape(_: &mut SchemaGenerator) -> Option<(&'static str, Option<Schema>)> {
+        None
+    }
+
+    fn into_body(self) -> Result<Body, ApiError> {
+        Ok(Body::empty())
+    }
+}
+
+impl<const GZIP: bool> Answer for Bytes<GZIP> {
+    fn shape(_: &mut SchemaGenerator) -> Option<(&'static str, Option<Schema>)> {
+        Some((if GZIP { "application/gzip" } else { "application/octet-stream" }, None))
+    }
+
+    fn into_body(self) -> Result<Body, ApiError> {
+        Ok(self.0)
+    }
+}
+
+/// JSON that is made already.
+#[derive(Debug)]
+pub(super) struct Document(pub(super) bytes::Bytes);
+
+impl Answer for Document {
+    fn shape(_: &mut SchemaGenerator) -> Option<(&'static str, Option<Schema>)> {
+        Some(("application/json", Some(schemars::json_schema!({ "type": "object" }))))
+    }
+
+    fn into_body(self) -> Result<Body, ApiError> {
+        Ok(Body::from(self.0))
+    }
+}
+
+impl<T: Answer> Reply<T> {
+    pub(super) fn new(content: T) -> Self {
+        Self { status: T::STATUS, headers: Vec::new(), content }
+    }
+
+    /// The answer to what made something.
+    pub(super) fn created(content: T) -> Self {
+        Self::new(content).status(StatusCode::CREATED)
+    }
+
+    pub(super) fn status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    pub(super) fn header(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.push((name, value));
+        }
+        self
+    }
+
+    /// With the tag of the state that is answered with.
+    pub(super) fn tag(self, tag: &str) -> Self {
+        self.header(header::ETAG, tag)
+    }
+
+    /// As it goes out. Nothing of it is kept by anyone on the way.
+    pub(super) fn into_response(
+        self,
+        media_type: Option<&'static str>,
+    ) -> Result<Response, ApiError> {
+        let mut response = (self.status, self.content.into_body()?).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(media_type) = media_type {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+        }
+        headers.extend(self.headers);
+        if self.status == StatusCode::NOT_MODIFIED {
+            headers.remove(header::CONTENT_TYPE);
+            *response.body_mut() = Body::empty();
+        }
+        Ok(response)
+    }
+}

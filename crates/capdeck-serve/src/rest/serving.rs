@@ -1,0 +1,225 @@
+//! The way of a request: who asks, what for, once or again, and the answer or the problem.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{RawPathParams, Request, rejection::RawPathParamsRejection},
+    middleware::Next,
+    response::Response,
+    routing::any,
+};
+use bytes::Bytes;
+use capdeck_host::sha256_hex;
+use capdeck_mcp::server::Principal;
+use http::{HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+
+use super::{
+    Rest,
+    call::Call,
+    idempotency::{self, Verdict},
+    operation::Operation,
+    problem::ApiError,
+};
+use crate::actor::Actor;
+
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Text of a refusal that was made outside and is dressed here.
+const MOST_REFUSAL: usize = 4_096;
+
+/// Every operation at its path, and a problem everywhere else below `/v1`.
+pub(crate) fn router(rest: &Arc<Rest>) -> Router {
+    let mut paths: BTreeMap<&'static str, Vec<usize>> = BTreeMap::new();
+    for (index, operation) in rest.operations.iter().enumerate() {
+        paths.entry(operation.path).or_default().push(index);
+    }
+    let mut router = Router::new();
+    for (path, indexes) in paths {
+        let (rest, indexes) = (Arc::clone(rest), Arc::<[usize]>::from(indexes));
+        let serve = move |places, request| {
+            let (rest, indexes) = (Arc::clone(&rest), Arc::clone(&indexes));
+            async move { serve(rest, &indexes, places, request).await }
+        };
+        router = router.route(path, any(serve));
+    }
+    router.route("/v1", any(unknown)).route("/v1/{*path}", any(unknown))
+}
+
+async fn serve(
+    rest: Arc<Rest>,
+    indexes: &[usize],
+    places: Result<RawPathParams, RawPathParamsRejection>,
+    request: Request,
+) -> Response {
+    let request_id = new_request_id();
+    let is_head = request.method() == Method::HEAD;
+    let answered = answer(rest, indexes, places, request, &request_id).await;
+    let mut response = answered.unwrap_or_else(|error| error.answer(&request_id));
+    if is_head {
+        *response.body_mut() = Body::empty();
+    }
+    if let Ok(id) = HeaderValue::from_str(&request_id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    response
+}
+
+async fn answer(
+    rest: Arc<Rest>,
+    indexes: &[usize],
+    places: Result<RawPathParams, RawPathParamsRejection>,
+    request: Request,
+    request_id: &str,
+) -> Result<Response, ApiError> {
+    let (head, body) = request.into_parts();
+    let meant = if head.method == Method::HEAD { Method::GET } else { head.method.clone() };
+    let operations: Vec<&Operation> =
+        indexes.iter().filter_map(|index| rest.operations.get(*index)).collect();
+    let Some(operation) = operations.iter().find(|one| one.method == meant) else {
+        return Err(no_such_method(&operations, &head.method));
+    };
+    let actor = head.extensions.get::<Actor>().cloned().ok_or_else(unauthenticated)?;
+    operation.who.admit(&actor)?;
+    let places = places
+        .map_err(|_| ApiError::invalid("the path is no text in UTF-8"))?
+        .iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let bytes = read_body(&rest, operation, body).await?;
+    let key = match head.method {
+        Method::POST => idempotency::key(&head.headers)?,
+        _ => None,
+    };
+    let digest = request_digest(&head, &bytes);
+    let principal = head.extensions.get::<Principal>().map(|principal| principal.0.to_string());
+    let query = head.uri.query().map(str::to_owned);
+    let call = Call {
+        rest: Arc::clone(&rest),
+        actor,
+        headers: head.headers,
+        request_id: request_id.to_owned(),
+        places,
+        path: head.uri.path().to_owned(),
+        filters: filters(query.as_deref()),
+    };
+    let Some(key) = key else {
+        return operation.begin(call, query.as_deref(), bytes)?.await;
+    };
+    let principal = principal.unwrap_or_default();
+    let claim = match rest.idempotency.claim(&principal, key, digest)? {
+        Verdict::Repeat(response) => return Ok(response),
+        Verdict::Do(claim) => claim,
+    };
+    // Whoever asks under a key may be gone before it is done, and will ask again for how it ended.
+    let request_id = request_id.to_owned();
+    let outcome = match operation.begin(call, query.as_deref(), bytes) {
+        Err(error) => Err(error),
+        Ok(working) => tokio::spawn(working).await.unwrap_or_else(|error| {
+            Err(ApiError::internal("the request could not be worked on", &error))
+        }),
+    };
+    let response = outcome.unwrap_or_else(|error| error.answer(&request_id));
+    Ok(claim.settle(response).await)
+}
+
+async fn read_body(rest: &Rest, operation: &Operation, body: Body) -> Result<Bytes, ApiError> {
+    let limit = operation.body.limit;
+    let reading = Limited::new(body, limit).collect();
+    let too_slow = |_| {
+        let detail = "the body took too long";
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, "timed_out", detail)
+    };
+    let read = tokio::time::timeout(rest.body_timeout, reading).await.map_err(too_slow)?;
+    read.map(|body| body.to_bytes()).map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            let detail = format!("the body is larger than {limit} bytes");
+            return ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail);
+        }
+        ApiError::invalid("the body could not be read")
+    })
+}
+
+/// Tells one request from another. What belongs to the connection is no part of it.
+fn request_digest(head: &Parts, body: &Bytes) -> String {
+    let body = sha256_hex(&String::from_utf8_lossy(body));
+    let target = head.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    sha256_hex(&format!("{} {target}\n{body}", head.method))
+}
+
+/// The query without the page, so that a cursor holds for the same filters in any order.
+fn filters(query: Option<&str>) -> String {
+    let pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    let mut kept: Vec<_> =
+        pairs.filter(|(name, _)| !matches!(name.as_ref(), "cursor" | "limit")).collect();
+    kept.sort();
+    let mut text = url::form_urlencoded::Serializer::new(String::new());
+    text.extend_pairs(kept).finish()
+}
+
+fn new_request_id() -> String {
+    format!("req_{}", uuid::Uuid::now_v7().simple())
+}
+
+fn unauthenticated() -> ApiError {
+    ApiError::new(StatusCode::UNAUTHORIZED, "unauthenticated", "nobody is signed in")
+}
+
+fn no_such_method(operations: &[&Operation], method: &Method) -> ApiError {
+    let mut names: Vec<&str> = operations.iter().map(|one| one.method.as_str()).collect();
+    if names.contains(&"GET") {
+        names.push("HEAD");
+    }
+    let names = names.join(", ");
+    let detail = format!("`{method}` is not possible here; {names} are");
+    let error = ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail);
+    match HeaderValue::from_str(&names) {
+        Ok(allow) => error.header(header::ALLOW, allow),
+        Err(_) => error,
+    }
+}
+
+async fn unknown(request: Request) -> Response {
+    let request_id = new_request_id();
+    ApiError::not_found("path", request.uri().path())
+        .hint("what there is stands in /v1/openapi.json")
+        .answer(&request_id)
+}
+
+/// Gives refusals that were made before an operation was found the form that all problems have.
+pub(crate) async fn dress_refusals(request: Request, next: Next) -> Response {
+    let is_ours = request.uri().path().starts_with("/v1/");
+    let response = next.run(request).await;
+    let is_plain = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_none_or(|kind| !kind.as_bytes().starts_with(b"application/"));
+    let status = response.status();
+    if !is_ours || !is_plain || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    let said = axum::body::to_bytes(body, MOST_REFUSAL).await.unwrap_or_default();
+    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    let code = match status {
+        StatusCode::UNAUTHORIZED => "unauthenticated",
+        StatusCode::FORBIDDEN => "forbidden",
+        StatusCode::GONE => "token_in_address",
+        StatusCode::TOO_MANY_REQUESTS => "too_many_requests",
+        StatusCode::BAD_REQUEST => "invalid_input",
+        _ => "refused",
+    };
+    let request_id = new_request_id();
+    let mut dressed = ApiError::new(status, code, said).answer(&request_id);
+    for (name, value) in &head.headers {
+        if !matches!(*name, header::CONTENT_TYPE | header::CONTENT_LENGTH) {
+            dressed.headers_mut().append(name, value.clone());
+        }
+    }
+    if let Ok(id) = HeaderValue::from_str(&request_id) {
+        dressed.headers_mut().insert(REQUEST_ID, id);
+    }
+    dressed
+}
