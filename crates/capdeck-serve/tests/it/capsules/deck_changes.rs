@@ -80,6 +80,8 @@ fn who_listens_before_there_is_a_capsule_hears_of_the_first_one() {
     stage.create("team");
     stage.served.host.reload();
     assert_eq!(stream.next()["method"], "notifications/resources/list_changed");
+    // Whoever has read a list is told of everything after it.
+    client.request("resources/list", json!({}));
     stage.write("team", "docs://a", "1");
     assert_eq!(stream.next()["method"], "notifications/resources/list_changed");
 }
