@@ -75,8 +75,9 @@ pub use capdeck_backend::{
     vault_holder,
 };
 pub use capdeck_capsule::{
-    Access, AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode, Mode, Origin,
-    PatchStep, RiskClass, Role, Scheme, SchemeError, Scope as EntryScope, StoreOptions, Visibility,
+    Access, AccessEvent, AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode,
+    Mode, Origin, PatchStep, RiskClass, Role, Scheme, SchemeError, Scope as EntryScope,
+    StoreOptions, Visibility,
 };
 pub use capdeck_catalog::{DeckGrant, RawObject, sha256_hex};
 pub use capdeck_definition::{CapabilityId, Exposure, RemoteCapability};

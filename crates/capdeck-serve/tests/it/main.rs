@@ -20,6 +20,7 @@ mod modern;
 mod modern_client;
 mod principals;
 mod served;
+mod sign_in;
 mod skills;
 mod slow_clients;
 mod status;
