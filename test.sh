@@ -58,7 +58,8 @@ suite_conformance() {
   cargo build --quiet --package capdeck-test --bin conformance-server || return 1
   CAPDECK_CONFORMANCE_SERVER="$(target_folder)/debug/conformance-server"
   export CAPDECK_CONFORMANCE_SERVER
-  "$NODE" tests/conformance/run.mjs && "$NODE" tests/conformance/client-leg.mjs
+  "$NODE" tests/conformance/run.mjs && "$NODE" tests/conformance/client-leg.mjs &&
+    "$NODE" tests/conformance/authorization-leg.mjs
 }
 
 suite_clients() {
@@ -67,7 +68,8 @@ suite_clients() {
   build_capdeck || return 1
   "$DEPS/venv/bin/python" tests/e2e/run.py || return 1
   "$DEPS/venv/bin/python" tests/e2e/exposure.py || return 1
-  "$DEPS/venv/bin/python" tests/e2e/capsules.py
+  "$DEPS/venv/bin/python" tests/e2e/capsules.py || return 1
+  "$DEPS/venv/bin/python" tests/e2e/sign_in.py
 }
 
 suite_bridges() {

@@ -16,7 +16,7 @@ use crate::{
     audit::AuditLog,
     file_store::{Disk, make_private_folder},
     registry::{self, RecordFile},
-    registry_audit::{RegistryAudit, Subject},
+    registry_audit::{AccessEvent, RegistryAudit, Subject},
     share,
 };
 
@@ -276,6 +276,15 @@ impl Capsules {
     pub fn share(&self, id: &str) -> Option<Share> {
         let now = self.inner.options.clock.now();
         self.inner.shares.all().into_iter().find(|share| share.id == id && share.is_live(now))
+    }
+
+    /// Writes down what was decided about access, in the data folder's own audit.
+    pub async fn note_access(&self, event: AccessEvent) -> Result<(), RegistryError> {
+        if self.inner.lock.lock().is_none() {
+            return Err(StoreError::Closed.into());
+        }
+        let (inner, author) = (Arc::clone(&self.inner), Arc::clone(&self.author));
+        blocking(move || inner.audit.note(&author, event)).await
     }
 
     /// The folder of a capsule's files, for tools that read them: export, verification, the audit.

@@ -15,6 +15,7 @@ mod mcp;
 mod oauth;
 mod operators;
 mod reception;
+mod registry_trail;
 mod rest;
 mod shell;
 mod transport;
@@ -23,6 +24,7 @@ pub use desk::{SharedDesk, SharedDeskSettings, Standing};
 pub use local_socket::NoHost;
 pub use mcp::CapsulePlace;
 pub use reception::NoRegistry;
+pub use registry_trail::RegistryTrail;
 pub use shell::{
     LocalShell, RemoteShell, Shell, ShellCall, ShellSocket, SocketError, person_at_terminal,
 };

@@ -27,6 +27,13 @@ pub struct NoRegistry {
     pub served_at: Option<String>,
 }
 
+impl NoRegistry {
+    /// For a host that is served without one.
+    pub fn not_asked_for() -> Self {
+        Self { reason: "this host was started without a registry".to_owned(), served_at: None }
+    }
+}
+
 /// Shared by everything that answers HTTP.
 pub(crate) struct Reception {
     pub(crate) host: Host,

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use capdeck_capsule::{
-    AuditOutcome, Existing, ImportMode, PatchStep, RiskClass, Role, Scheme, Visibility,
+    AccessEvent, AuditOutcome, Existing, ImportMode, PatchStep, RiskClass, Role, Scheme, Visibility,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -163,6 +163,8 @@ pub enum CapsuleOperation {
     Refused {
         tool: String,
     },
+    /// Records what was decided about access: `{}`. For the process that decides.
+    NoteAccess(AccessEvent),
     Verify,
     /// Writes to a path of the machine: `{path, entries, blobs, bytes}`.
     Export {
@@ -393,6 +395,7 @@ impl CapsuleOperation {
             Self::RevokeShare { .. } => "revoke_share",
             Self::OpenShare { .. } => "open_share",
             Self::Refused { .. } => "refused",
+            Self::NoteAccess(_) => "note_access",
             Self::Verify => "verify",
             Self::Export { .. } => "export",
             Self::Import { .. } => "import",
@@ -422,6 +425,7 @@ impl CapsuleOperation {
             | Self::AddShare { .. }
             | Self::RevokeShare { .. }
             | Self::Refused { .. }
+            | Self::NoteAccess(_)
             | Self::Export { .. }
             | Self::Import { .. } => false,
             Self::ListCapsules { .. }

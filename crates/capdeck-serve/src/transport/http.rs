@@ -86,6 +86,25 @@ pub struct HttpSettings {
     pub limits: HttpLimits,
 }
 
+impl HttpSettings {
+    /// A host at this address with the defaults: without a key and without the registry.
+    pub fn new(host: impl Into<String>, port: u16) -> Self {
+        Self {
+            host: host.into(),
+            port,
+            auth: None,
+            key: None,
+            allowed_hosts: Vec::new(),
+            public_url: None,
+            registry: Err(NoRegistry::not_asked_for()),
+            trusted_proxies: Vec::new(),
+            rates: RateLimits::default(),
+            policy: ViewPolicy::default(),
+            limits: HttpLimits::default(),
+        }
+    }
+}
+
 /// A bound HTTP host that has not started to answer yet.
 pub struct HttpServer {
     listener: TcpListener,

@@ -21,6 +21,7 @@ mod modern_client;
 mod principals;
 mod rest;
 mod served;
+mod sign_in;
 mod skills;
 mod slow_clients;
 mod status;

@@ -149,3 +149,53 @@ fn needed_for_capsule(tool: CapsuleTool, arguments: Option<&Arguments>) -> Scope
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needed(message: &str, resource: &Resource) -> Option<Scope> {
+        needed_for(&serde_json::from_str(message).unwrap(), resource)
+    }
+
+    #[test]
+    fn a_message_needs_what_it_does() {
+        let call = |name: &str, arguments: &str| {
+            format!(
+                r#"{{"method":"tools/call","params":{{"name":"{name}","arguments":{arguments}}}}}"#
+            )
+        };
+        let write = |mode: &str| format!(r#"{{"uri":"docs://a","mode":"{mode}"}}"#);
+        for (message, scope) in [
+            (r#"{"method":"tools/list"}"#.to_owned(), None),
+            (r#"{"method":"initialize","params":{}}"#.to_owned(), None),
+            (call("search", "{}"), Some(Scope::DeckRead)),
+            (call("mail__send", "{}"), Some(Scope::DeckCall)),
+            (call("call_tool", r#"{"name":"mail__send","data":{}}"#), Some(Scope::DeckCall)),
+            (call("code_mode", "{}"), Some(Scope::DeckCall)),
+            (call("capsol_read", "{}"), Some(Scope::CapsuleRead)),
+            (call("capsules__capsol_write", &write("create")), Some(Scope::CapsuleAppend)),
+            (call("capsol_write", &write("patch")), Some(Scope::CapsuleWrite)),
+            (
+                call(
+                    "call_tool",
+                    &format!(r#"{{"name":"capsules__capsol_write","data":{}}}"#, write("replace")),
+                ),
+                Some(Scope::CapsuleWrite),
+            ),
+        ] {
+            assert_eq!(needed(&message, &Resource::Deck), scope, "{message}");
+        }
+        let capsule = Resource::Capsule("team".to_owned());
+        assert_eq!(needed(&call("unknown", "{}"), &capsule), None);
+    }
+
+    #[test]
+    fn whoever_has_everything_is_not_read() {
+        let all = Scopes::parse("deck:call capsule:write").unwrap();
+        assert!(is_enough_for_all(&all, &Resource::Deck));
+        let some = Scopes::parse("deck:call capsule:read").unwrap();
+        assert!(!is_enough_for_all(&some, &Resource::Deck));
+        assert!(is_enough_for_all(&some, &Resource::Server("a".to_owned())));
+    }
+}

@@ -22,9 +22,9 @@ fn a_capsule_is_made_found_changed_and_taken_away() {
     assert_eq!(shown.is(200)["description"], "what we know");
     let same = api.send("GET", "/v1/capsules/team-notes", &[("If-None-Match", &tag)], b"");
     assert_eq!((same.status, same.reply.body.as_str()), (304, ""));
-    let change = json!({"name": "Notes", "visibility": "private", "owner": "op_ann"});
+    let change = json!({"name": "Notes", "visibility": "private"});
     let changed = api.json("PATCH", "/v1/capsules/team-notes", change).is(200);
-    assert_eq!((&changed["name"], &changed["owner"]), (&json!("Notes"), &json!("op_ann")));
+    assert_eq!((&changed["name"], &changed["owner"]), (&json!("Notes"), &json!(null)));
     api.json("PATCH", "/v1/capsules/team-notes", json!({"name": ""})).fails(400, "invalid_input");
     api.delete("/v1/capsules/team-notes").is(204);
     api.delete("/v1/capsules/team-notes").fails(404, "not_found");

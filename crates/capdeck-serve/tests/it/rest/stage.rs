@@ -1,5 +1,6 @@
 //! A host and a program that uses its interface.
 
+use capdeck_serve::{Rate, RateLimits};
 use capdeck_test::{HttpClient, HttpReply};
 use serde_json::{Value, json};
 
@@ -26,7 +27,10 @@ impl Api {
     }
 
     pub(super) fn of(setting: Setting) -> Self {
-        let served = setting.serve();
+        // What a test asks in a second is more than a person does in a minute.
+        let much = Rate { per_minute: 100_000, burst: 10_000 };
+        let rates = RateLimits { auth: much, api: much, mcp: much, concurrent: 2_000 };
+        let served = setting.rates(rates).serve();
         let client = served.client("/v1");
         Self { served, client }
     }

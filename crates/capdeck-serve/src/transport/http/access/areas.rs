@@ -1,6 +1,7 @@
 //! Which parts of the host are open to whom.
 
 use axum::response::{IntoResponse, Response};
+use capdeck_auth::inbound::OperatorRole;
 use http::StatusCode;
 
 use crate::actor::Actor;
@@ -36,7 +37,11 @@ impl Area {
 pub(super) fn is_open_to(area: Area, actor: &Actor) -> bool {
     match actor {
         Actor::Owner => true,
-        Actor::Operator(_) => matches!(area, Area::Interface | Area::Host),
+        Actor::Operator(operator) => match area {
+            Area::Interface => true,
+            Area::Host => operator.role == OperatorRole::Admin,
+            Area::Capsules | Area::Deck => false,
+        },
         Actor::Credential(_) => matches!(area, Area::Capsules | Area::Deck | Area::Interface),
         Actor::Share(_) => area == Area::Capsules,
     }
