@@ -81,7 +81,9 @@ pub use capdeck_capsule::{
     Visibility,
 };
 pub use capdeck_catalog::{Capability, Catalog, DeckGrant, RawObject, estimate_tokens, sha256_hex};
-pub use capdeck_definition::{CapabilityId, Exposure, PinMode, RemoteCapability};
+pub use capdeck_definition::{
+    BackendKind, CapabilityId, Exposure, PinMode, RemoteCapability, Source,
+};
 pub use capdeck_sandbox::{
     Diagnostic, Envelope, RunError, RunReport, SessionChoice, SessionId, Severity, TypeCheck,
     WorkerCommand, run_worker,
@@ -90,6 +92,7 @@ pub use capdeck_sandbox::{
 pub use admission::{Admission, AdmissionSource, Granted, GrantedCapsule};
 pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
 pub use attach::Attachment;
+pub use audit::{TrailCounts, TrailFilter, TrailLine};
 pub use call::ToolRequest;
 pub use capsules::{
     AuditFilter, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure,

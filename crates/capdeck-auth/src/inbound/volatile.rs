@@ -38,8 +38,7 @@ impl Volatile {
     ) -> Result<(), RegistryError> {
         let mut polls = self.polls.lock();
         if let Some(next) = polls.get(id).filter(|next| now < **next) {
-            let seconds = u64::try_from(next.duration_since(now).as_secs()).unwrap_or(0);
-            return Err(RegistryError::TooSoon { seconds: seconds + 1 });
+            return Err(RegistryError::too_soon(*next, now));
         }
         polls.insert(id.to_owned(), now.checked_add(interval).unwrap_or(Timestamp::MAX));
         Ok(())

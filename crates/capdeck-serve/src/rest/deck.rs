@@ -11,6 +11,7 @@ mod runs;
 mod session;
 mod tools;
 
+pub(super) use self::budget::count as count_tokens;
 use super::operation::Operation;
 
 /// Every operation on the deck.

@@ -8,22 +8,22 @@ use axum::{
     extract::{RawPathParams, Request, rejection::RawPathParamsRejection},
     middleware::Next,
     response::Response,
-    routing::any,
+    routing::{any, get},
 };
 use bytes::Bytes;
-use capdeck_host::sha256_hex;
+use capdeck_host::{Admission, sha256_hex};
 use capdeck_mcp::server::Principal;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 
 use super::{
-    Rest,
+    Rest, activity,
     call::Call,
     idempotency::{self, Verdict},
     operation::Operation,
     problem::ApiError,
 };
-use crate::actor::Actor;
+use crate::{actor::Actor, transport::http::ClientAddress};
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -45,7 +45,12 @@ pub(crate) fn router(rest: &Arc<Rest>) -> Router {
         };
         router = router.route(path, any(serve));
     }
-    router.route("/v1", any(unknown)).route("/v1/{*path}", any(unknown))
+    let watched = Arc::clone(rest);
+    let watch = move |request: Request| activity::watch(Arc::clone(&watched), request);
+    router
+        .route("/api/activity", get(watch))
+        .route("/v1", any(unknown))
+        .route("/v1/{*path}", any(unknown))
 }
 
 async fn serve(
@@ -100,6 +105,8 @@ async fn answer(
     let call = Call {
         rest: Arc::clone(&rest),
         actor,
+        admission: head.extensions.get::<Admission>().cloned(),
+        address: head.extensions.get::<ClientAddress>().copied(),
         principal: principal.clone(),
         headers: head.headers,
         places,

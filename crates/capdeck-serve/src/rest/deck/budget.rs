@@ -1,6 +1,6 @@
 //! What the deck costs an agent.
 
-use capdeck_host::{BudgetItem, View, ViewPolicy, budget_items, estimate_tokens};
+use capdeck_host::{BudgetItem, View, budget_items, estimate_tokens};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ struct Budget {
 async fn budget(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Budget>, ApiError> {
     let catalog = call.catalog();
     let items = budget_items(&catalog, &count);
-    let total = count(&call.rest.host.view(&ViewPolicy::default(), ""));
+    let total = count(&call.session().view());
     let limit = catalog.config().surface_tokens;
     Ok(Reply::new(Budget { items, total, limit, counting: "bound" }))
 }

@@ -53,7 +53,7 @@ async fn call_tool(
 ) -> Result<Reply<Raw>, ApiError> {
     let MaybeJson(ToolCall { arguments, fields, timeout_ms, approved }) = body;
     if approved {
-        Who::Admin.admit(&call.actor)?;
+        Who::Admin.admit_call(&call)?;
     }
     let arguments = to_raw_value(&arguments)
         .map_err(|error| ApiError::internal("the arguments cannot be written", &error))?;

@@ -1,6 +1,9 @@
 //! What is in the deck.
 
-use capdeck_host::{Account, ItemStatus, ListItem, inspection, known_capability, list_items};
+use capdeck_host::{
+    Account, BackendKind, Exposure, ItemStatus, Source, card, inspection, known_capability,
+    list_items,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,7 +27,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .who(Who::Deck)
             .done_by(list),
         get("/v1/deck/capabilities/{capability}", "getCapability", "Look at one capability: its card, and why agents do or do not see it")
-            .about("The members of `capdeck inspect --json`; `why` has those of `capdeck why --json`. Nothing is connected.")
+            .about("The members of `capdeck inspect --json`; `why` has those of `capdeck why --json`. Clients are told the card alone. Nothing is connected.")
             .who(Who::Deck)
             .done_by(show),
         post("/v1/deck/capabilities/{capability}/check", "checkCapability", "Connect to a capability and ask it anew what it offers")
@@ -48,8 +51,29 @@ struct ListCapabilities {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Listed {
-    #[serde(flatten)]
-    item: ListItem,
+    id: String,
+    name: String,
+    description: String,
+    tags: Vec<String>,
+    /// Null when its file does not say in a readable way.
+    backend: Option<BackendKind>,
+    exposure: Option<Exposure>,
+    status: ItemStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// The file it comes from. For the host's owner and admins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<Source>,
+    /// What it stands in front of. For the host's owner and admins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    shadows: Vec<Source>,
+    /// What listing every tool would cost an agent at most; null while the tools are not known.
+    tokens: Option<usize>,
+    /// How many parts of its description could not be imported.
+    import_problems: usize,
+    /// The faults that are injected on purpose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chaos: Option<String>,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_step: Option<String>,
@@ -77,8 +101,11 @@ async fn list(
     _: NoBody,
 ) -> Result<Reply<Page<Listed>>, ApiError> {
     let text = query.q.unwrap_or_default().to_lowercase();
-    let catalog = call.catalog();
+    let session = call.session();
+    let (catalog, is_client) = (session.catalog(), call.admission.is_some());
     let mut items = list_items(&catalog);
+    // What a client was not granted does not exist for it, broken or not.
+    items.retain(|item| !is_client || session.capability(&item.id).is_ok());
     items.retain(|item| {
         let texts = [&item.id, &item.name, &item.description];
         let mut texts = texts.into_iter().chain(&item.tags);
@@ -87,15 +114,28 @@ async fn list(
     });
     let host = &call.rest.host;
     let page = query.paging.cut(&call, items, |item| item.id.clone())?.map(|item| Listed {
-        next_step: item.next_step.clone(),
+        next_step: item.next_step.filter(|_| !is_client),
         tools: catalog
             .get(&item.id)
             .and_then(|one| one.discovery.as_ref())
             .map(|known| known.tools.len()),
         last_failure: host
             .last_failure(&item.id)
+            .filter(|_| !is_client)
             .map(|failure| Failure { at: failure.at, message: failure.message }),
-        item,
+        id: item.id,
+        name: item.name,
+        description: item.description,
+        tags: item.tags,
+        backend: item.backend,
+        exposure: item.exposure,
+        status: item.status,
+        reason: item.reason,
+        source: Some(item.source).filter(|_| !is_client),
+        shadows: if is_client { Vec::new() } else { item.shadows },
+        tokens: item.tokens,
+        import_problems: item.import_problems,
+        chaos: item.chaos,
     });
     Ok(Reply::new(page))
 }
@@ -103,6 +143,10 @@ async fn list(
 async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Open>, ApiError> {
     let id = call.place("capability");
     let host = &call.rest.host;
+    if call.admission.is_some() {
+        let capability = call.session().capability(id)?;
+        return Ok(Reply::new(Open(card(&capability))));
+    }
     let why = Account::of(host, id, None, "")?.to_json();
     let mut shown = match known_capability(host, id) {
         Ok(capability) => inspection(&capability),

@@ -11,14 +11,12 @@ use crate::rest::{
     operation::{Operation, get},
     problem::ApiError,
     reply::Reply,
-    who::Who,
 };
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         get("/v1/deck/health", "getDeckHealth", "How the capabilities are doing")
             .about("From what is known: nothing is connected. `degraded` when one does not load or its last call failed.")
-            .who(Who::Deck)
             .done_by(health),
     ]
 }

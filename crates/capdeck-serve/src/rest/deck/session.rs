@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use capdeck_host::{
     CallContext, Catalog, ClientProfile, Continuity, NoListener, Principal, Scope, Session,
-    SessionSettings, TaskForm,
+    SessionSettings, TaskForm, ViewPolicy,
 };
 
 use crate::rest::call::Call;
@@ -15,15 +15,20 @@ const CLIENT: &str = "capdeck-rest";
 impl Call {
     /// A session of whoever asks, with nobody there who could be asked something.
     pub(super) fn session(&self) -> Arc<Session> {
+        let scope = match &self.admission {
+            // A client meets the deck as it does over MCP.
+            Some(_) => Scope::Deck(ViewPolicy::default()),
+            None => Scope::Operator,
+        };
         self.rest.host.session(SessionSettings {
-            scope: Scope::Operator,
+            scope,
             client_name: CLIENT.to_owned(),
             principal: Principal::named(&self.principal),
             client: ClientProfile::default(),
             listener: Arc::new(NoListener),
             tasks: TaskForm::Awaited,
             continuity: Continuity::Requests,
-            admission: None,
+            admission: self.admission.clone(),
         })
     }
 

@@ -109,7 +109,10 @@ async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<ToolDefinition>
     let host = &call.rest.host;
     let shape = host.observed_shape(&capability.definition, &tool);
     let mut item = described_tool(id, &tool, shape.as_ref());
-    let why = Account::of(host, id, Some(name), "")?.tool;
+    let why = match &call.admission {
+        Some(_) => None,
+        None => Account::of(host, id, Some(name), "")?.tool,
+    };
     if let Some(why) = why.and_then(|why| to_raw_value(&why).ok()) {
         item.insert("why".to_owned(), why);
     }
