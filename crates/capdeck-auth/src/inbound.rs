@@ -73,7 +73,7 @@ pub use self::{
     },
     options::{Lifetimes, Limits, RegistryOptions},
     page::{Page, PageRequest},
-    policy::{ApprovalMode, Policy, PolicyRule, RuleAction, RuleMatch},
+    policy::{ApprovalMode, Network, Policy, PolicyRule, RuleAction, RuleMatch},
     principal::{Holder, Principal},
     profile::{AccessProfile, ProfileTerms},
     redirect::RedirectPolicy,

@@ -224,13 +224,15 @@ impl PolicyRule {
 }
 
 /// Addresses that start with the same bits.
-struct Network {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
     start: IpAddr,
     length: u32,
 }
 
 impl Network {
-    fn parse(text: &str) -> Option<Self> {
+    /// Reads `10.0.0.0/8`, or one address.
+    pub fn parse(text: &str) -> Option<Self> {
         let (start, length) = match text.split_once('/') {
             Some((start, length)) => (start.parse::<IpAddr>().ok()?, Some(length.parse().ok()?)),
             None => (text.parse::<IpAddr>().ok()?, None),
@@ -240,7 +242,8 @@ impl Network {
         (length <= longest).then_some(Self { start, length })
     }
 
-    fn holds(&self, address: IpAddr) -> bool {
+    /// Whether an address is one of them.
+    pub fn holds(&self, address: IpAddr) -> bool {
         // An IPv4 address may come in the clothes of IPv6.
         match (self.start, address.to_canonical()) {
             (IpAddr::V4(start), IpAddr::V4(address)) => {

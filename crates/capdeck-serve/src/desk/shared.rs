@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use capdeck_host::{
     CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure, CapsuleOperation,
-    CapsuleRequest, LocalDesk, Mode, Scheme, StoreOptions,
+    CapsuleRequest, Indexing, LocalDesk, Mode, Scheme, StoreOptions,
 };
 use futures_util::stream;
 use serde_json::Value;
@@ -109,7 +109,11 @@ impl CapsuleDesk for SharedDesk {
     }
 
     async fn ask(&self, request: CapsuleRequest) -> Result<Value, CapsuleFailure> {
-        let makes_first = matches!(request.operation, CapsuleOperation::CreateCapsule { .. });
+        // What is written down has to be written even where there is no capsule yet.
+        let makes_first = matches!(
+            request.operation,
+            CapsuleOperation::CreateCapsule { .. } | CapsuleOperation::NoteAccess(_)
+        );
         if !makes_first && !self.may_have_capsules() && !self.0.stop.is_cancelled() {
             return self.0.nothing().await?.ask(request).await;
         }
@@ -339,7 +343,12 @@ impl Shared {
             })?,
             None => Vec::new(),
         };
-        Ok(StoreOptions { schemes, ..StoreOptions::default() })
+        // A short command ends before an index for others would be made.
+        let indexing = match self.settings.standing {
+            Standing::Lasting => Indexing::WhenOpened,
+            Standing::Passing => Indexing::WhenSearched,
+        };
+        Ok(StoreOptions { schemes, indexing, ..StoreOptions::default() })
     }
 }
 
