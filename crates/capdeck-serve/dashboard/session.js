@@ -6,7 +6,7 @@ import { closeLive } from './live.js';
 import { signal } from './signal.js';
 
 /** @typedef {{ id: string, name: string, role: 'member' | 'approver' | 'admin', local: boolean, registry: { available: boolean, reason?: string, served_at?: string } }} Person */
-/** @typedef {{ state: 'unknown' } | { state: 'in', person: Person } | { state: 'out', ways: any } | { state: 'failed', error: Error }} Session */
+/** @typedef {{ state: 'unknown' } | { state: 'in', person: Person } | { state: 'out' } | { state: 'failed', error: Error }} Session */
 
 export const session = signal(/** @type {Session} */ ({ state: 'unknown' }));
 
@@ -16,7 +16,7 @@ refusals.watch(() => session.value.state === 'in' && leave());
 function leave() {
   closeLive();
   setCsrf(null);
-  session.set({ state: 'out', ways: null });
+  session.set({ state: 'out' });
 }
 
 /** Asks the host who this is. */
@@ -27,7 +27,7 @@ export async function recognise() {
     session.set({ state: 'in', person: personOf(me) });
   } catch (error) {
     const problem = /** @type {any} */ (error);
-    session.set(problem.status === 401 ? { state: 'out', ways: problem.data } : { state: 'failed', error: problem });
+    session.set(problem.status === 401 ? { state: 'out' } : { state: 'failed', error: problem });
   }
 }
 

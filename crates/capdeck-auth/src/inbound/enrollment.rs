@@ -350,12 +350,7 @@ impl Draft<'_> {
             self.state.principals.edit().remove(&enrollment.principal);
             return;
         }
-        for mut grant in self.state.live_grants(&enrollment.principal, self.now) {
-            grant.revoked_at = Some(self.now);
-            self.consequences.push(Deed::new("grant.revoke", &self.deed.caller, grant.subject()));
-            self.state.grants.put(grant);
-        }
-        self.end_connections_without_grants(&enrollment.principal);
+        self.end_principals(|one| one.id == enrollment.principal);
     }
 }
 

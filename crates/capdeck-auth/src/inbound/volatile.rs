@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::{
-    RegistryError, authorization::Code, failures::Failures, renewal::Renewal, token::TokenHash,
+    AdminKey, RegistryError, authorization::Code, failures::Failures, renewal::Renewal,
+    token::TokenHash,
 };
 
 /// See above.
@@ -15,6 +16,8 @@ pub(super) struct Volatile {
     pub(super) failures: Failures,
     /// When each sign-up may be asked about again.
     polls: Mutex<HashMap<String, Timestamp>>,
+    /// The admin key in force, once somebody said so.
+    pub(super) admin_key: Mutex<Option<AdminKey>>,
     /// Codes that can still be redeemed.
     pub(super) codes: Mutex<HashMap<TokenHash, Code>>,
     /// The last renewal of each connection, for a while.

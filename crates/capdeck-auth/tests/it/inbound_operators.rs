@@ -158,3 +158,22 @@ async fn an_account_at_a_provider_is_one_operator_s() {
         assert_eq!(refused.code(), "forbidden");
     }
 }
+
+#[tokio::test]
+async fn sessions_of_an_admin_key_end_with_the_key() {
+    let fixture = fixture();
+    let begun = sign_in(&fixture, admin_key().reveal()).await.unwrap();
+    let (_, key) = ann(&fixture).await;
+    let own = sign_in(&fixture, key.expose()).await.unwrap();
+    let fixture = fixture.reopen();
+    let is_open = |begun: &NewSession| fixture.registry.session(begun.token.expose()).is_some();
+    fixture.registry.use_admin_key(&admin_key());
+    assert!(is_open(&begun) && is_open(&own));
+    fixture
+        .registry
+        .use_admin_key(&AdminKey::new(Secret::new("another-key-of-many-bytes")).unwrap());
+    assert!(!is_open(&begun) && is_open(&own));
+    // Nothing on disk lets anybody try keys.
+    let text = std::fs::read_to_string(fixture.path().join("sessions.json")).unwrap();
+    assert!(!text.contains(KEY));
+}

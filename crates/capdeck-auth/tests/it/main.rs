@@ -6,6 +6,7 @@ mod aborts;
 mod device;
 mod identity;
 mod inbound_clients;
+mod inbound_crash;
 mod inbound_enrollment;
 mod inbound_grants;
 mod inbound_oauth;

@@ -71,12 +71,9 @@ impl LiveIndex {
         *self.stage.write() = Stage::Making(Vec::new());
         let index = make();
         let mut stage = self.stage.write();
-        let answer = {
-            let index = caught_up(index, &mut stage);
-            let answer = ask(&index);
-            *stage = Stage::Ready(index);
-            answer
-        };
+        let index = caught_up(index, &mut stage);
+        let answer = ask(&index);
+        *stage = Stage::Ready(index);
         answer
     }
 

@@ -1,47 +1,82 @@
-//! A copy made with `tar` is enough to go on elsewhere: `docs/guide/backup.md`, done.
+//! `docs/guide/backup.md`: the data folder, copied by the system's own programs and put back, is whole.
 
-use std::{fs, process::Command};
+use std::{path::Path, process::Command};
 
-use capdeck_test::TestDirs;
+use capdeck_test::{StdioClient, TestDirs};
+use serde_json::json;
 
-use crate::{capdeck, capsule, json, run};
+use crate::capdeck;
 
-#[test]
-fn a_copy_is_put_back_and_goes_on() {
-    let there = capsule::team();
-    capsule::write(&there, "docs://deploy", "# Deploy\n\nFirst.\n", &[]).success();
-    capsule::write(&there, "docs://deploy", "# Deploy\n\nSecond.\n", &[]).success();
-    let archive = there.root().join("copy.tar");
-    let made = Command::new("tar").arg("-C").arg(there.data()).arg("-cf").arg(&archive).arg(".");
-    assert!(made.status().unwrap().success());
-    capsule::write(&there, "docs://deploy", "# Deploy\n\nToo late for the copy.\n", &[]).success();
-
-    let here = TestDirs::new();
-    fs::create_dir_all(here.data()).unwrap();
-    let unpacked = Command::new("tar").arg("-C").arg(here.data()).arg("-xf").arg(&archive).status();
-    assert!(unpacked.unwrap().success());
-    run(&here, &["capsule", "verify"]).success();
-    run(&here, &["audit", "verify"]).success();
-    let read = json(&here, &["capsule", "read", "team", "docs://deploy"]);
-    assert_eq!((&read["version"], &read["body"]), (&2.into(), &"# Deploy\n\nSecond.\n".into()));
-    let history = json(&here, &["capsule", "history", "team", "docs://deploy"]);
-    assert_eq!(history["items"].as_array().map(Vec::len), Some(2), "{history}");
-    capsule::write(
-        &here,
-        "docs://deploy",
-        "# Deploy\n\nOn from the copy.\n",
-        &["--if-version", "2"],
-    )
-    .success();
-    run(&here, &["audit", "verify"]).success();
+fn run(program: &str, arguments: &[&str]) {
+    let done = Command::new(program).args(arguments).output().unwrap();
+    assert!(done.status.success(), "{program} {arguments:?}: {done:?}");
 }
 
-/// A copy that lost a part says so.
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn write(agent: &mut StdioClient, uri: &str, content: &str) {
+    let arguments = json!({ "capsule": "team", "uri": uri, "content": content });
+    let call = json!({ "name": "capsules__capsol_write", "arguments": arguments });
+    let written = agent.request("tools/call", call);
+    assert_ne!(written["result"]["isError"], true, "{written}");
+    assert!(written.get("error").is_none(), "{written}");
+}
+
+/// A host that has the capsules, and what was written before it was copied.
+fn filled(dirs: &TestDirs) -> StdioClient {
+    capdeck(dirs).args(["capsule", "new", "team"]).run().success();
+    let mut agent = capdeck(dirs).serve(&["--exposure", "direct"]);
+    agent.initialize();
+    for number in 0..20 {
+        write(&mut agent, &format!("docs://entry{}", number % 5), &format!("version {number}"));
+    }
+    agent
+}
+
+/// The copy is sound, and has what was written before it was made.
+fn check(restored: &TestDirs) {
+    let verified = capdeck(restored).args(["capsule", "verify"]).run();
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    assert!(verified.stdout.contains("team: sound, 5 entries, 20 versions"), "{verified:?}");
+    let audited = capdeck(restored).args(["audit", "verify", "team"]).run();
+    assert_eq!(audited.code, Some(0), "{audited:?}");
+    let read = ["capsule", "read", "team", "docs://entry4", "--raw"];
+    assert_eq!(capdeck(restored).args(read).run().success().stdout, "version 19");
+    // It is a data folder like any other.
+    let again = ["capsule", "write", "team", "docs://entry4", "--append", "and on"];
+    capdeck(restored).args(again).run().success();
+}
+
+#[test]
+fn a_copy_of_a_running_host_is_whole() {
+    let (there, restored) = (TestDirs::new(), TestDirs::new());
+    let mut agent = filled(&there);
+    let archive = there.root().join("data.tar");
+    run("tar", &["-C", text(&there.data()), "--exclude=desk.sock", "-cf", text(&archive), "."]);
+    write(&mut agent, "docs://entry0", "after the copy");
+    run("tar", &["-C", text(&restored.data()), "-xf", text(&archive)]);
+    check(&restored);
+}
+
+#[test]
+fn a_copy_of_a_host_at_rest_is_whole() {
+    let (there, restored) = (TestDirs::new(), TestDirs::new());
+    let (status, _) = filled(&there).close();
+    assert!(status.success());
+    run("cp", &["-a", &format!("{}/.", text(&there.data())), text(&restored.data())]);
+    check(&restored);
+}
+
 #[test]
 fn a_damaged_copy_is_told() {
-    let there = capsule::team();
-    capsule::write(&there, "docs://deploy", "# Deploy\n\nFirst.\n", &[]).success();
-    fs::write(capsule::root(&there).join("knowledge/docs/deploy.md"), "half an ent").unwrap();
-    let verified = capdeck(&there).args(["capsule", "verify"]).run();
-    assert_ne!(verified.code, Some(0), "{verified:?}");
+    let (there, restored) = (TestDirs::new(), TestDirs::new());
+    filled(&there).close();
+    run("cp", &["-a", &format!("{}/.", text(&there.data())), text(&restored.data())]);
+    let version = restored.data().join("boxes/team/.capsol/history/docs/entry3/@2.md");
+    std::fs::write(&version, "something else").unwrap();
+    let verified = capdeck(&restored).args(["capsule", "verify"]).run();
+    assert_eq!(verified.code, Some(1), "{verified:?}");
+    assert!(verified.stdout.contains("@2.md") || verified.stderr.contains("@2.md"), "{verified:?}");
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,9 @@ pub struct TrailFilter {
     pub capability: Option<String>,
     pub outcome: Option<String>,
 }
+
+/// How many hours calls are counted for.
+const HOURS: usize = 24;
 
 /// How many calls there were.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,21 +92,30 @@ impl Host {
         Ok(found)
     }
 
-    /// How many tool calls there were in the last 24 hours, by every process of this state folder. Blocks.
-    pub fn calls_of_last_day(&self) -> io::Result<TrailCounts> {
+    /// How many tool calls there were in each of the last 24 hours, the oldest first, by every process of this state
+    /// folder. Blocks.
+    pub fn calls_by_hour(&self) -> io::Result<[TrailCounts; HOURS]> {
         let folder = self.settings().state_dir.join("audit");
-        let since = Timestamp::now() - SignedDuration::from_hours(24);
-        let mut counts = TrailCounts::default();
+        let now = Timestamp::now();
+        let mut hours = [TrailCounts::default(); HOURS];
         for file in days(&folder)?.iter().rev().take(2) {
             each_line(file, |line| {
-                if line.at >= since && line.method == "tools/call" {
-                    counts.calls += 1;
-                    counts.errors += u64::from(line.outcome != "ok");
+                let hour = hour_of(line.at, now).and_then(|hour| hours.get_mut(hour));
+                if let Some(hour) = hour.filter(|_| line.method == "tools/call") {
+                    hour.calls += 1;
+                    hour.errors += u64::from(line.outcome != "ok");
                 }
             })?;
         }
-        Ok(counts)
+        Ok(hours)
     }
+}
+
+/// Where a moment belongs among the last hours, of which the last one ends now.
+fn hour_of(at: Timestamp, now: Timestamp) -> Option<usize> {
+    // A line of a process whose clock is ahead belongs to the last hour.
+    let age = usize::try_from(now.duration_since(at).as_hours().max(0)).ok()?;
+    (HOURS - 1).checked_sub(age)
 }
 
 /// The files of the trail, the oldest first.
@@ -143,6 +155,19 @@ mod tests {
         format!(
             r#"{{"at":"{at}","session":"s","client":"c","method":"tools/call","capability":"a","tool":"t","outcome":"{outcome}","elapsedMs":1}}"#
         )
+    }
+
+    #[test]
+    fn hours_are_counted_back_from_now() {
+        let now: Timestamp = "2026-01-31T12:00:00Z".parse().unwrap();
+        let hour = |at: &str| hour_of(at.parse().unwrap(), now);
+        assert_eq!(hour("2026-01-31T12:00:00Z"), Some(23));
+        assert_eq!(hour("2026-01-31T12:07:00Z"), Some(23), "a clock that is ahead");
+        assert_eq!(hour("2026-01-31T11:00:01Z"), Some(23));
+        assert_eq!(hour("2026-01-31T11:00:00Z"), Some(22));
+        assert_eq!(hour("2026-01-30T12:00:01Z"), Some(0));
+        assert_eq!(hour("2026-01-30T12:00:00Z"), None);
+        assert_eq!(hour("1970-01-01T00:00:00Z"), None);
     }
 
     #[test]

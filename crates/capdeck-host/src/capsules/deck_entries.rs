@@ -91,7 +91,9 @@ impl Session {
     /// What changes within the client's reach from now on; `None` where no entries are offered.
     pub async fn entry_changes(&self) -> Result<Option<CapsuleChanges>, CapsuleFailure> {
         let Some(entries) = self.entries() else { return Ok(None) };
-        entries.desk.changes(entries.caller).await.map(Some)
+        let DeckEntries { desk, caller, .. } = entries;
+        let changes = CapsuleChanges::for_client(desk.as_ref(), caller, self.admission.clone());
+        changes.await.map(Some)
     }
 
     /// The entry that a client wants to watch; `None` for what can be no entry here. It need not exist: an entry can be

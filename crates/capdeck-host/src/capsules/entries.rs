@@ -25,7 +25,6 @@ const PROMPT_PREFIX: &str = "capsules__";
 const SKILL_PREFIX: &str = "skill://capsules/";
 
 /// For whom entries are offered, and what they are called there.
-#[derive(Clone)]
 pub struct EntryOffer<'a> {
     pub desk: &'a dyn CapsuleDesk,
     pub caller: CapsuleCaller,

@@ -58,7 +58,7 @@ impl CapsuleSession {
             ended: CancellationToken::new(),
         };
         // Whatever changes after the client was answered, it is told.
-        let changes = session.client.desk.changes(session.client.caller()).await;
+        let changes = session.client.changes().await;
         let changes = changes.map_err(|failure| capsule_failure::as_rpc_error(&failure))?;
         let listening = Listening {
             capsule: session.client.capsule.clone(),

@@ -73,6 +73,15 @@ struct Capabilities {
 struct Calls {
     last_24_hours: u64,
     errors_last_24_hours: u64,
+    /// The same in 24 parts, the oldest first; the last one ends now.
+    by_hour: Vec<CallsOfHour>,
+}
+
+/// Tool calls of one hour.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CallsOfHour {
+    calls: u64,
+    errors: u64,
 }
 
 /// What the deck costs an agent, as upper bounds.
@@ -141,9 +150,15 @@ fn capabilities(call: &Call) -> Capabilities {
 
 async fn calls(call: &Call) -> Result<Calls, ApiError> {
     let host = call.rest.host.clone();
-    let counts = blocking(move || host.calls_of_last_day().map_err(|error| error.to_string()));
-    let counts = counts.await?;
-    Ok(Calls { last_24_hours: counts.calls, errors_last_24_hours: counts.errors })
+    let hours = blocking(move || host.calls_by_hour().map_err(|error| error.to_string())).await?;
+    Ok(Calls {
+        last_24_hours: hours.iter().map(|hour| hour.calls).sum(),
+        errors_last_24_hours: hours.iter().map(|hour| hour.errors).sum(),
+        by_hour: hours
+            .iter()
+            .map(|hour| CallsOfHour { calls: hour.calls, errors: hour.errors })
+            .collect(),
+    })
 }
 
 fn tokens(call: &Call) -> Tokens {

@@ -5,10 +5,7 @@ use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
 use super::stage::{Stage, each, error, facts};
-use crate::{
-    modern_client::ModernClient,
-    served::{Setting, until},
-};
+use crate::{modern_client::ModernClient, served::Setting};
 
 const SKILL: &str = "---\nname: x\ndescription: Reviews a branch\narguments:\n  - name: branch\n    required: true\n    values: [main, maintenance, topic]\n---\nReview {{branch}}.\n";
 
@@ -260,7 +257,6 @@ fn the_first_capsule_appears_without_a_new_session() {
     assert_eq!(resources(&mut client), json!([]));
     stage.create("team");
     stage.write("team", "docs://a", "x");
-    until("the entry is listed", || {
-        (each(&resources(&mut client), "uri") == ["capsol://team/docs/a"]).then_some(())
-    });
+    stage.served.host.reload();
+    assert_eq!(each(&resources(&mut client), "uri"), ["capsol://team/docs/a"]);
 }

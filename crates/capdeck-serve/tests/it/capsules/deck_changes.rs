@@ -78,7 +78,10 @@ fn who_listens_before_there_is_a_capsule_hears_of_the_first_one() {
     let mut stream = client.listen(json!({"resourcesListChanged": true}));
     assert_eq!(stream.next()["method"], "notifications/subscriptions/acknowledged");
     stage.create("team");
+    stage.served.host.reload();
     assert_eq!(stream.next()["method"], "notifications/resources/list_changed");
+    // Whoever has read a list is told of everything after it.
+    client.request("resources/list", json!({}));
     stage.write("team", "docs://a", "1");
     assert_eq!(stream.next()["method"], "notifications/resources/list_changed");
 }
