@@ -1,7 +1,7 @@
 //! The environment and the person's folders: read here, once, and nowhere else.
 #![expect(clippy::disallowed_methods, reason = "this is the one place the environment is read")]
 
-use std::{env, path::PathBuf};
+use std::{env, fmt, path::PathBuf};
 
 use capdeck_auth::{Environment, Secret};
 use etcetera::BaseStrategy as _;
@@ -42,6 +42,8 @@ pub(crate) struct EnvVars {
     pub(crate) port: Option<String>,
     /// `CAPDECK_PUBLIC_URL`.
     pub(crate) public_url: Option<String>,
+    /// `OTEL_…`: where spans of calls go.
+    pub(crate) traces: TraceVars,
     /// `CAPDECK_ADMIN_KEY`.
     pub(crate) admin_key: Option<Secret>,
     /// `CAPDECK_ATTACH_KEY`.
@@ -76,6 +78,22 @@ pub(crate) struct EnvVars {
     pub(crate) snapshot: Environment,
 }
 
+/// Where spans of calls go.
+pub(crate) struct TraceVars {
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`.
+    pub(crate) endpoint: Option<String>,
+    /// `OTEL_EXPORTER_OTLP_HEADERS`, which may hold a key.
+    pub(crate) headers: Option<String>,
+    /// `OTEL_SERVICE_NAME`.
+    pub(crate) service: Option<String>,
+}
+
+impl fmt::Debug for TraceVars {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("TraceVars").field("service", &self.service).finish_non_exhaustive()
+    }
+}
+
 /// The XDG base folders.
 #[derive(Debug)]
 pub(crate) struct BaseFolders {
@@ -99,6 +117,11 @@ impl EnvVars {
             host: text("CAPDECK_HOST"),
             port: text("CAPDECK_PORT"),
             public_url: text("CAPDECK_PUBLIC_URL"),
+            traces: TraceVars {
+                endpoint: text("OTEL_EXPORTER_OTLP_ENDPOINT"),
+                headers: text("OTEL_EXPORTER_OTLP_HEADERS"),
+                service: text("OTEL_SERVICE_NAME"),
+            },
             admin_key: text("CAPDECK_ADMIN_KEY").map(Secret::new),
             attach_key: text("CAPDECK_ATTACH_KEY").map(Secret::new),
             key_file: path("CAPDECK_KEY_FILE"),

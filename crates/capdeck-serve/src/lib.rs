@@ -10,6 +10,7 @@ mod dashboard;
 mod desk;
 mod local_socket;
 mod mcp;
+mod otlp;
 mod rest;
 mod shell;
 mod transport;
@@ -17,6 +18,7 @@ mod transport;
 pub use desk::{SharedDesk, SharedDeskSettings, Standing};
 pub use local_socket::NoHost;
 pub use mcp::CapsulePlace;
+pub use otlp::{OtlpExporter, OtlpSettings};
 pub use shell::{
     LocalShell, RemoteShell, Shell, ShellCall, ShellSocket, SocketError, person_at_terminal,
 };

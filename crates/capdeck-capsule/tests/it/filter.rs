@@ -314,7 +314,8 @@ async fn skills_are_files_that_stay_the_same_and_hide_what_is_hidden() {
     let [first, second] = skills.as_slice() else { panic!("{skills:?}") };
     assert_eq!(
         first.frontmatter,
-        serde_json::from_str(r#"{"name":"team-review","description":"Reviews","license":"MIT"}"#)
+        *serde_json::json!({ "name": "team-review", "description": "Reviews", "license": "MIT" })
+            .as_object()
             .unwrap()
     );
     assert_eq!(second.frontmatter["description"], "Plain");

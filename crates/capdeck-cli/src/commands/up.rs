@@ -1,6 +1,7 @@
 //! `capdeck up`: the deck over HTTP.
 
 mod banner;
+mod traces;
 
 use std::{io, time::Duration};
 
@@ -108,6 +109,7 @@ pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
     single_thread()?.block_on(async {
         let server =
             HttpServer::bind(host.clone(), settings.to_http()).await.map_err(cannot_listen)?;
+        let exporter = traces::start(&host, &context.env.traces);
         if let Err(error) = host.watch() {
             tracing::warn!(%error);
         }
@@ -132,6 +134,9 @@ pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
             }
         };
         tokio::join!(shell, server.run(stop.clone()));
+        if let Some(exporter) = exporter {
+            exporter.flush().await;
+        }
         Ok::<(), Failure>(())
     })?;
     context.printer.note("stopped");

@@ -31,6 +31,7 @@ Stdout is data, stderr is for people. Every command that prints data takes `--js
 | `CAPSOL_SCHEMES` | schemes that every capsule has besides the built-in ones: names between commas, or a JSON array |
 | `CAPDECK_HOST`, `CAPDECK_PORT` | where `up` listens; flags win, then these, then the user's config |
 | `CAPDECK_PUBLIC_URL` | the address `up` is reached at from outside |
+| `OTEL_EXPORTER_OTLP_ENDPOINT` | a collector that spans of calls to `up` are sent to, as OTLP over HTTP; with `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_SERVICE_NAME` |
 | `CAPDECK_ADMIN_KEY` | the key clients of `up` must send; required off loopback |
 | `CAPDECK_ATTACH_KEY` | the key of the host that `attach` connects to |
 | `CAPDECK_KEY_FILE` | the file with the key of the vault; default `vault/key` below the state folder |
