@@ -73,7 +73,10 @@ class Inspector:
     def target(self, target):
         if "url" in target:
             kind = "sse" if target.get("transport") == "sse" else "http"
-            return [target["url"], "--transport", kind, "--protocol-era", "legacy", "--format", "json"]
+            sent = [word for pair in target.get("headers", {}).items() for word in ("--header", ": ".join(pair))]
+            # With a token of its own it must not open a browser to get another one.
+            sent += ["--stored-auth-only"] if sent else []
+            return [target["url"], "--transport", kind, *sent, "--protocol-era", "legacy", "--format", "json"]
         servers = self.home / f"servers-{os.getpid()}-{abs(hash(json.dumps(target)))}.json"
         servers.write_text(json.dumps({"mcpServers": {"one": {"type": "stdio", **target}}}))
         return ["--config", str(servers), "--server", "one", "--protocol-era", "legacy", "--format", "json"]

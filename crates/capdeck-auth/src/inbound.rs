@@ -7,7 +7,9 @@
 
 mod access;
 mod admin_key;
+mod authorization;
 mod client;
+mod client_document;
 mod client_end;
 mod clock;
 mod collection;
@@ -17,19 +19,25 @@ mod decide;
 mod enrollment;
 mod error;
 mod event;
+mod exchange;
 mod failures;
 mod grant;
 mod last_used;
+mod listing;
 mod name_pattern;
 mod operator;
 mod options;
 mod owner;
+mod page;
+mod pkce;
 mod policy;
 mod principal;
 mod profile;
 mod redirect;
 mod registry;
+mod renewal;
 mod request;
+mod revocation;
 mod role;
 mod scope;
 mod session;
@@ -45,26 +53,32 @@ mod volatile;
 pub use self::{
     access::{CapsuleAccess, DeckAccess, GrantedAccess},
     admin_key::{AdminKey, AdminKeyError, LoadedAdminKey},
+    authorization::{Authorization, AuthorizationError, AuthorizationRequest, NewCode},
     client::{Client, ClientAuthMethod, ClientKind, ClientMetadata, RegisteredClient},
+    client_document::{ClientDocument, ClientDocumentError, fetch_client_document},
     clock::Clock,
     connection::{NewConnection, OpenedConnection},
     credential::{Credential, CredentialKind, Standing},
     decide::{Decider, Decision, Terms},
     enrollment::{Enrolled, Enrollment, EnrollmentState, EnrollmentStatus, NewEnrollment},
-    error::{OpenRegistryError, RegistryError},
+    error::{OpenRegistryError, RegistryError, TokenRefusal},
     event::{AuditSink, Caller, RegistryEvent, Subject},
+    exchange::{ClientProof, CodeRedemption, TokenSet},
     grant::Grant,
     last_used::LastUsed,
+    listing::{CredentialQuery, GrantQuery, RequestQuery},
     operator::{
         ADMIN_OPERATOR, LOCAL_OPERATOR, NewOperator, Operator, OperatorStanding, OperatorSubject,
         OperatorUpdate, OperatorWithKey,
     },
     options::{Lifetimes, Limits, RegistryOptions},
-    policy::{ApprovalMode, Policy, PolicyRule, RuleAction, RuleMatch},
+    page::{Page, PageRequest},
+    policy::{ApprovalMode, Network, Policy, PolicyRule, RuleAction, RuleMatch},
     principal::{Holder, Principal},
     profile::{AccessProfile, ProfileTerms},
     redirect::RedirectPolicy,
     registry::Registry,
+    renewal::TokenRenewal,
     request::{GrantRequest, NewRequest, RequestSource, RequestStatus},
     role::{OperatorRole, Role},
     scope::{Scope, Scopes, UnknownScope},

@@ -3,8 +3,8 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use capdeck_auth::{
-    Environment, Names, Reference, ResolveError, Scrubber, Secret, SystemNames, Unresolved, Vault,
-    references, resolve_value,
+    Environment, GuardedClients, Names, Reference, ResolveError, Scrubber, Secret, SystemNames,
+    Unresolved, Vault, references, resolve_value,
 };
 use capdeck_catalog::RawObject;
 use capdeck_definition::{Backend, CapabilityId, Definition, Placeholders};
@@ -162,6 +162,11 @@ impl Connector {
     /// What a capability's processes last wrote to standard error, or why they failed.
     pub fn process_log(&self, id: &str) -> Option<String> {
         self.surroundings.logs.read(id)
+    }
+
+    /// HTTP clients that reach only where they may.
+    pub fn guarded_clients(&self) -> &GuardedClients {
+        &self.surroundings.guarded_clients
     }
 
     /// Large results.

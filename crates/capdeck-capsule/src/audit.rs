@@ -5,7 +5,7 @@
 mod query;
 mod verify;
 
-use std::{io, path::PathBuf, sync::Arc};
+use std::{borrow::Cow, io, path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -34,6 +34,9 @@ pub struct AuditLine {
     /// The capsule that was made, changed or taken away, in the registry's own trail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capsule: Option<String>,
+    /// The request, grant, credential, client or operator, in the registry's own trail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
     /// The share, in the registry's own trail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<String>,
@@ -83,23 +86,25 @@ pub struct AuditMetadata {
 #[derive(Debug, Clone)]
 pub(crate) struct AuditRecord {
     pub(crate) author: Arc<Author>,
-    pub(crate) action: &'static str,
+    pub(crate) action: Cow<'static, str>,
     pub(crate) capsule: Option<String>,
+    pub(crate) subject: Option<String>,
     pub(crate) share: Option<String>,
     pub(crate) role: Option<Role>,
     pub(crate) uri: Option<EntryUri>,
     pub(crate) version: Option<u64>,
     pub(crate) bytes: Option<u64>,
     pub(crate) outcome: AuditOutcome,
-    pub(crate) error_code: Option<&'static str>,
+    pub(crate) error_code: Option<Cow<'static, str>>,
 }
 
 impl Default for AuditRecord {
     fn default() -> Self {
         Self {
             author: Arc::new(Author::client("")),
-            action: "",
+            action: Cow::Borrowed(""),
             capsule: None,
+            subject: None,
             share: None,
             role: None,
             uri: None,
@@ -194,6 +199,7 @@ impl Chain {
             author,
             action,
             capsule,
+            subject,
             share,
             role,
             uri,
@@ -205,13 +211,14 @@ impl Chain {
         let line = AuditLine {
             ts: now,
             agent: author.client.clone(),
-            action: (*action).to_owned(),
+            action: action.as_ref().to_owned(),
             capsule: capsule.clone(),
+            subject: subject.clone(),
             share: share.clone(),
             uri: uri.clone(),
             version: *version,
             outcome: *outcome,
-            error_code: error_code.map(str::to_owned),
+            error_code: error_code.as_deref().map(str::to_owned),
             role: *role,
             bytes: *bytes,
             metadata: AuditMetadata {

@@ -54,7 +54,7 @@ pub use options::{AuditMode, Clock, Indexing, Limits, Mode, StoreOptions};
 pub use page::{ListRequest, MOST_LISTED, Order, Page};
 pub use prefix::{Prefix, Scope};
 pub use registry::{CapsuleInfo, CapsuleUpdate, RegistryError, Visibility};
-pub use registry_audit::REGISTRY_LOG;
+pub use registry_audit::{AccessEvent, REGISTRY_LOG};
 pub use role::{Access, Role};
 pub use scheme::{Format, Origin, Scheme, SchemeError};
 pub use search::{MOST_FOUND, SearchHit, SearchPage, SearchRequest};

@@ -26,9 +26,6 @@ pub struct CapsuleInfo {
     pub description: String,
     #[serde(default)]
     pub visibility: Visibility,
-    /// The principal it belongs to; without one it is the machine's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<String>,
     pub created_at: Timestamp,
 }
 
@@ -54,9 +51,6 @@ pub struct CapsuleUpdate {
     pub description: Option<String>,
     #[serde(default)]
     pub visibility: Option<Visibility>,
-    /// Whom it belongs to from now on.
-    #[serde(default)]
-    pub owner: Option<String>,
 }
 
 /// A request about capsules as a whole failed.
@@ -173,9 +167,6 @@ pub(crate) fn check_text(
         if let Some(taken) = find(capsules, name).filter(|taken| Some(taken.id.as_str()) != id) {
             return Err(RegistryError::NameTaken { name: name.clone(), id: taken.id.clone() });
         }
-    }
-    if update.owner.as_ref().is_some_and(|owner| owner.is_empty() || one_line(owner) != *owner) {
-        return invalid("owner", "the name of a principal on one line".to_owned());
     }
     if update.description.as_ref().is_some_and(|text| text.chars().count() > LONGEST_DESCRIPTION) {
         return invalid("description", format!("at most {LONGEST_DESCRIPTION} characters"));

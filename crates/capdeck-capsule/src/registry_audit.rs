@@ -3,6 +3,8 @@
 
 use std::{path::Path, sync::Arc};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     AuditMode, Author, Mode, RegistryError, StoreError, StoreOptions,
     audit::{AuditLog, AuditOutcome, AuditRecord},
@@ -15,6 +17,21 @@ pub const REGISTRY_LOG: &str = "registry-";
 /// The registry's own trail; none where the data folder is only read.
 #[derive(Debug)]
 pub(crate) struct RegistryAudit(Option<AuditLog>);
+
+/// Something that was decided about who may use what. It holds ids and no secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessEvent {
+    /// `grant.approve`, `credential.issue`, `login.fail`, …
+    pub action: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capsule: Option<String>,
+    /// The request, grant, credential, client or operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    pub outcome: AuditOutcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+}
 
 /// What a line of the registry is about.
 #[derive(Debug, Clone, Default)]
@@ -66,10 +83,10 @@ impl RegistryAudit {
         result: Result<(), &RegistryError>,
     ) -> Result<(), RegistryError> {
         let outcome = if result.is_ok() { AuditOutcome::Ok } else { AuditOutcome::Error };
-        let error_code = result.err().map(RegistryError::code);
+        let error_code = result.err().map(|error| error.code().into());
         self.append(AuditRecord {
             author: Arc::clone(author),
-            action,
+            action: action.into(),
             capsule: subject.capsule,
             share: subject.share,
             outcome,
@@ -82,14 +99,31 @@ impl RegistryAudit {
     pub(crate) fn refused(&self, author: &Arc<Author>) {
         let recorded = self.append(AuditRecord {
             author: Arc::clone(author),
-            action: "share.open",
+            action: "share.open".into(),
             outcome: AuditOutcome::Denied,
-            error_code: Some("invalid_token"),
+            error_code: Some("invalid_token".into()),
             ..AuditRecord::default()
         });
         if let Err(error) = recorded {
             tracing::error!(%error, "a refused token could not be recorded");
         }
+    }
+
+    /// Writes the line of something that was decided about access, elsewhere.
+    pub(crate) fn note(
+        &self,
+        author: &Arc<Author>,
+        noted: AccessEvent,
+    ) -> Result<(), RegistryError> {
+        self.append(AuditRecord {
+            author: Arc::clone(author),
+            action: noted.action.into(),
+            capsule: noted.capsule,
+            subject: noted.subject,
+            outcome: noted.outcome,
+            error_code: noted.error_code.map(Into::into),
+            ..AuditRecord::default()
+        })
     }
 
     fn append(&self, record: AuditRecord) -> Result<(), RegistryError> {

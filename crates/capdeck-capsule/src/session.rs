@@ -306,13 +306,13 @@ impl CapsuleSession {
         };
         AuditRecord {
             author: Arc::clone(&self.author),
-            action,
+            action: action.into(),
             role: Some(self.access().role),
             uri,
             version: noted.version,
             bytes: noted.bytes,
             outcome,
-            error_code: result.err().map(StoreError::code),
+            error_code: result.err().map(|error| error.code().into()),
             ..AuditRecord::default()
         }
     }

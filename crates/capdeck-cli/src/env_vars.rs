@@ -13,8 +13,9 @@ pub(crate) const COMPLETE: &str = "CAPDECK_COMPLETE";
 const EXECUTABLE: &str = "CAPDECK_EXE";
 
 /// Keys of the host itself. A definition must not be able to send them anywhere.
-const WITHHELD: [&str; 5] = [
+const WITHHELD: [&str; 6] = [
     "CAPDECK_ADMIN_KEY",
+    "CAPSOL_ADMIN_KEY",
     "CAPDECK_ATTACH_KEY",
     "CAPDECK_KEY_FILE",
     "CAPLETS_ENCRYPTION_KEY",
@@ -40,10 +41,14 @@ pub(crate) struct EnvVars {
     pub(crate) host: Option<String>,
     /// `CAPDECK_PORT`.
     pub(crate) port: Option<String>,
-    /// `CAPDECK_PUBLIC_URL`.
+    /// `CAPDECK_PUBLIC_URL`, else `CAPSOL_PUBLIC_URL`.
     pub(crate) public_url: Option<String>,
-    /// `CAPDECK_ADMIN_KEY`.
+    /// `CAPDECK_ADMIN_KEY`, else `CAPSOL_ADMIN_KEY`.
     pub(crate) admin_key: Option<Secret>,
+    /// `CAPDECK_PRINT_ADMIN_KEY=1`, or `CAPSOL_PRINT_ADMIN_KEY=1`.
+    pub(crate) print_admin_key: bool,
+    /// `CAPSOL_TOKEN_TTL_SECONDS`.
+    pub(crate) token_seconds: Option<String>,
     /// `CAPDECK_ATTACH_KEY`.
     pub(crate) attach_key: Option<Secret>,
     /// `CAPDECK_KEY_FILE`.
@@ -98,8 +103,14 @@ impl EnvVars {
             editor: text("VISUAL").or_else(|| text("EDITOR")),
             host: text("CAPDECK_HOST"),
             port: text("CAPDECK_PORT"),
-            public_url: text("CAPDECK_PUBLIC_URL"),
-            admin_key: text("CAPDECK_ADMIN_KEY").map(Secret::new),
+            public_url: text("CAPDECK_PUBLIC_URL").or_else(|| text("CAPSOL_PUBLIC_URL")),
+            admin_key: text("CAPDECK_ADMIN_KEY")
+                .or_else(|| text("CAPSOL_ADMIN_KEY"))
+                .map(Secret::new),
+            print_admin_key: ["CAPDECK_PRINT_ADMIN_KEY", "CAPSOL_PRINT_ADMIN_KEY"]
+                .iter()
+                .any(|name| text(name).is_some_and(|value| value == "1")),
+            token_seconds: text("CAPSOL_TOKEN_TTL_SECONDS"),
             attach_key: text("CAPDECK_ATTACH_KEY").map(Secret::new),
             key_file: path("CAPDECK_KEY_FILE"),
             caplets_key: text("CAPLETS_ENCRYPTION_KEY").map(Secret::new),

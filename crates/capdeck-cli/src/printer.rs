@@ -100,6 +100,11 @@ impl Printer {
         self.stderr
     }
 
+    /// True when notes are read by a person at a terminal.
+    pub(crate) fn stderr_is_terminal(&self) -> bool {
+        self.stderr_is_terminal
+    }
+
     pub(crate) fn stdout_is_terminal(&self) -> bool {
         self.stdout_is_terminal
     }

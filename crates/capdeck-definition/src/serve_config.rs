@@ -27,8 +27,6 @@ pub struct ServeConfig {
     pub redirects: RedirectConfig,
     /// How long the token of a client that signed in lives.
     pub token_lifetime_seconds: Option<u64>,
-    /// A provider that operators sign in with.
-    pub oidc: Option<OidcConfig>,
 }
 
 /// Who needs a token.
@@ -86,21 +84,6 @@ pub struct RedirectConfig {
     pub schemes: Vec<String>,
 }
 
-/// A provider that operators sign in with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct OidcConfig {
-    /// The address that the provider's tokens name.
-    #[schemars(length(min = 1))]
-    pub issuer: String,
-    #[schemars(length(min = 1))]
-    pub client_id: String,
-    /// The secret, as a reference such as `$env:NAME` or `$vault:NAME`.
-    #[serde(default)]
-    #[schemars(length(min = 1))]
-    pub client_secret: Option<String>,
-}
-
 impl ServeConfig {
     /// Lays what one file says over what is known so far.
     pub(crate) fn apply(&mut self, file: &ServeFields) {
@@ -124,6 +107,5 @@ impl ServeConfig {
             self.redirects.clone_from(redirects);
         }
         self.token_lifetime_seconds = file.token_lifetime_seconds.or(self.token_lifetime_seconds);
-        self.oidc = file.oidc.clone().or(self.oidc.take());
     }
 }

@@ -114,6 +114,12 @@ impl Session {
                 skill.is_built_in() || named.iter().any(|id| skill.name() == Some(id.as_str()))
             });
         }
+        if self.admission.is_some() {
+            // Nobody grants a skill; those are known whose tools were granted.
+            let catalog = self.catalog();
+            let known = |name: &str| catalog.skills().iter().any(|skill| skill.id == name);
+            all.retain(|skill| skill.is_built_in() || skill.name().is_some_and(known));
+        }
         all
     }
 

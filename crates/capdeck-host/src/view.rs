@@ -173,7 +173,7 @@ impl View {
         if on_demand {
             self.on_demand.insert(id.clone());
         }
-        if searched || !fits {
+        if searched || (!fits && capability.may_be_searched()) {
             self.searchable.insert(id.clone());
         }
     }

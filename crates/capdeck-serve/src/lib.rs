@@ -6,10 +6,16 @@
 //! This crate never reads definition files and knows nothing of how a backend works.
 
 mod actor;
+mod admission;
 mod dashboard;
 mod desk;
+mod enrollment;
 mod local_socket;
 mod mcp;
+mod oauth;
+mod operators;
+mod reception;
+mod registry_trail;
 mod rest;
 mod shell;
 mod transport;
@@ -17,8 +23,12 @@ mod transport;
 pub use desk::{SharedDesk, SharedDeskSettings, Standing};
 pub use local_socket::NoHost;
 pub use mcp::CapsulePlace;
+pub use reception::NoRegistry;
+pub use registry_trail::RegistryTrail;
 pub use shell::{
     LocalShell, RemoteShell, Shell, ShellCall, ShellSocket, SocketError, person_at_terminal,
 };
-pub use transport::http::{AuthMode, BindError, HttpLimits, HttpServer, HttpSettings};
+pub use transport::http::{
+    AuthMode, BindError, HttpLimits, HttpServer, HttpSettings, Rate, RateLimits,
+};
 pub use transport::stdio::{serve_capsule_stdio, serve_stdio};

@@ -205,7 +205,7 @@ impl Decider {
     }
 
     /// Whether requests about this target are theirs to decide at all.
-    fn may_look_at(
+    pub(super) fn may_look_at(
         &self,
         state: &State,
         now: Timestamp,

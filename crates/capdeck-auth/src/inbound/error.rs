@@ -1,5 +1,7 @@
 //! Why the registry could not be opened, and why it does not do something.
 
+use jiff::Timestamp;
+
 use super::{OperatorRole, UnknownScope};
 
 /// Why a registry could not be opened. Nothing of it was changed.
@@ -28,6 +30,29 @@ fn served_at(at: Option<&str>) -> String {
     at.map(|at| format!(", which serves at {at}")).unwrap_or_default()
 }
 
+/// Why a client gets no token, in the words of OAuth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenRefusal {
+    InvalidRequest,
+    InvalidClient,
+    InvalidGrant,
+    InvalidScope,
+    InvalidTarget,
+}
+
+impl TokenRefusal {
+    /// The word for it in an answer.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "invalid_request",
+            Self::InvalidClient => "invalid_client",
+            Self::InvalidGrant => "invalid_grant",
+            Self::InvalidScope => "invalid_scope",
+            Self::InvalidTarget => "invalid_target",
+        }
+    }
+}
+
 /// Why a change was not made, or a question has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
@@ -49,6 +74,9 @@ pub enum RegistryError {
     Full { what: &'static str, limit: usize },
     #[error("that was too soon; try again in {seconds} s")]
     TooSoon { seconds: u64 },
+    /// A client gets no token. The reason is for the client's author.
+    #[error("{reason}")]
+    Token { refusal: TokenRefusal, reason: &'static str },
     #[error("the registry is in use by another process")]
     InUse,
     #[error("the registry could not write `{path}`: {reason}")]
@@ -68,6 +96,17 @@ impl RegistryError {
         Self::NotFound { what, id }
     }
 
+    /// To be tried again at this time, in whole seconds that are surely enough.
+    pub(super) fn too_soon(again: Timestamp, now: Timestamp) -> Self {
+        let milliseconds = again.duration_since(now).as_millis();
+        let seconds = u64::try_from(milliseconds).unwrap_or(0).div_ceil(1000);
+        Self::TooSoon { seconds: seconds.max(1) }
+    }
+
+    pub(super) fn token(refusal: TokenRefusal, reason: &'static str) -> Self {
+        Self::Token { refusal, reason }
+    }
+
     /// A word that programs can rely on.
     pub fn code(&self) -> &'static str {
         match self {
@@ -79,6 +118,7 @@ impl RegistryError {
             Self::Taken { .. } => "taken",
             Self::Full { .. } => "limit_reached",
             Self::TooSoon { .. } => "too_soon",
+            Self::Token { refusal, .. } => refusal.as_str(),
             Self::InUse => "in_use",
             Self::Disk { .. } => "storage_failed",
             Self::NoRandomness => "no_randomness",

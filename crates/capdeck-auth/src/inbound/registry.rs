@@ -58,11 +58,7 @@ impl Registry {
     /// Says where this process serves, for other processes that find the registry in use. Makes no folder for it.
     pub async fn announce(&self, place: &str) -> Result<(), RegistryError> {
         let (inner, place) = (Arc::clone(&self.0), place.to_owned());
-        blocking(move || {
-            let storage = inner.storage.lock();
-            if storage.is_held() { storage.announce(&place) } else { Ok(()) }
-        })
-        .await
+        blocking(move || inner.storage.lock().announce(place)).await
     }
 
     /// Writes down when credentials were last used, if anything was used. For the end of a process.
@@ -98,18 +94,22 @@ impl Registry {
         blocking(move || inner.change(deed, change)).await
     }
 
-    /// Records something that changes nothing on disk, or that was refused before anything was tried.
-    pub(super) async fn record(&self, deed: Deed, error: Option<&RegistryError>) {
-        let event = deed.event(self.now(), error);
+    /// Records something that was decided elsewhere: a request without a token, say. It reaches the audit and those who
+    /// follow like everything else.
+    pub async fn record_event(&self, event: RegistryEvent) {
         let inner = Arc::clone(&self.0);
-        let recorded: Result<(), RegistryError> = blocking(move || {
+        let recorded = blocking(move || {
             inner.tell(event);
             Ok(())
-        })
-        .await;
-        if let Err(error) = recorded {
+        });
+        if let Err(error) = recorded.await {
             tracing::error!(%error, "an event of the registry could not be recorded");
         }
+    }
+
+    /// Records something that changes nothing on disk, or that was refused before anything was tried.
+    pub(super) async fn record(&self, deed: Deed, error: Option<&RegistryError>) {
+        self.record_event(deed.event(self.now(), error)).await;
     }
 }
 
@@ -119,7 +119,10 @@ pub(super) struct Draft<'a> {
     /// What is said about it in the audit; filled in as it becomes known.
     pub(super) deed: &'a mut Deed,
     pub(super) options: &'a RegistryOptions,
+    pub(super) volatile: &'a Volatile,
     pub(super) now: Timestamp,
+    /// Whether what was changed stays although the answer is no: a stolen token ends what it was stolen from.
+    pub(super) keeps_anyway: bool,
     /// Further lines, for what follows from the change.
     pub(super) consequences: Vec<Deed>,
 }
@@ -140,9 +143,7 @@ impl Inner {
         let mut consequences = Vec::new();
         let result = self.carry_out(&mut storage, &mut deed, &mut consequences, now, change);
         self.tell(deed.event(now, result.as_ref().err()));
-        if result.is_ok() {
-            consequences.into_iter().for_each(|deed| self.tell(deed.event(now, None)));
-        }
+        consequences.into_iter().for_each(|deed| self.tell(deed.event(now, None)));
         result
     }
 
@@ -161,16 +162,21 @@ impl Inner {
         }
         let before = self.state();
         let mut state = State::clone(&before);
-        state.sweep(now, &self.options.lifetimes);
+        state.sweep(now, &self.options);
         self.volatile.sweep(now);
         let mut draft = Draft {
             state: &mut state,
             deed,
             options: &self.options,
+            volatile: &self.volatile,
             now,
+            keeps_anyway: false,
             consequences: Vec::new(),
         };
-        let value = change(&mut draft)?;
+        let result = change(&mut draft);
+        if result.is_err() && !draft.keeps_anyway {
+            return result;
+        }
         *consequences = draft.consequences;
         let texts = state.changed_texts(&before)?;
         if !texts.is_empty() {
@@ -182,7 +188,7 @@ impl Inner {
             self.accesses.sweep(&state);
             *self.state.write() = Arc::new(state);
         }
-        Ok(value)
+        result
     }
 
     fn tell(&self, event: RegistryEvent) {

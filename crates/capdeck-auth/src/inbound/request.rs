@@ -103,14 +103,19 @@ impl Record for GrantRequest {
 impl GrantRequest {
     /// As it stands at this time: one that nobody decided is over by itself.
     pub(super) fn at(mut self, now: Timestamp) -> Self {
-        if self.status == RequestStatus::Pending && self.expires_at <= now {
-            self.status = RequestStatus::Expired;
-        }
+        self.status = self.status_at(now);
         self
     }
 
+    pub(super) fn status_at(&self, now: Timestamp) -> RequestStatus {
+        match self.status {
+            RequestStatus::Pending if self.expires_at <= now => RequestStatus::Expired,
+            status => status,
+        }
+    }
+
     pub(super) fn is_pending(&self, now: Timestamp) -> bool {
-        self.status == RequestStatus::Pending && now < self.expires_at
+        self.status_at(now) == RequestStatus::Pending
     }
 
     pub(super) fn subject(&self) -> Subject {

@@ -14,6 +14,7 @@ use crate::Secret;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
     Access,
+    Refresh,
     Enrollment,
     /// The key of an operator.
     Operator,
@@ -21,16 +22,19 @@ pub(super) enum TokenKind {
     Session,
     /// The secret of a client that can keep one.
     ClientSecret,
+    Code,
 }
 
 impl TokenKind {
     pub(super) fn prefix(self) -> &'static str {
         match self {
             Self::Access => "cap_at_",
+            Self::Refresh => "cap_rt_",
             Self::Enrollment => "cap_en_",
             Self::Operator => "cap_op_",
             Self::Session => "cap_se_",
             Self::ClientSecret => "cap_cs_",
+            Self::Code => "cap_co_",
         }
     }
 
@@ -48,6 +52,12 @@ impl TokenKind {
     pub(super) fn written(self, bytes: &[u8; 32]) -> Secret {
         Secret::new(format!("{}{}", self.prefix(), URL_SAFE_NO_PAD.encode(bytes)))
     }
+
+    /// The bytes of a secret of this kind.
+    pub(super) fn bytes(self, text: &str) -> Option<[u8; 32]> {
+        let decoded = URL_SAFE_NO_PAD.decode(text.strip_prefix(self.prefix())?).ok()?;
+        decoded.try_into().ok()
+    }
 }
 
 /// The SHA-256 of a secret: all that is kept of it. The secrets are random and long, so a fast hash is enough.
@@ -57,6 +67,11 @@ pub(super) struct TokenHash([u8; 32]);
 impl TokenHash {
     pub(super) fn of(secret: &str) -> Self {
         Self(Sha256::digest(secret.as_bytes()).into())
+    }
+
+    /// The hash of a part of a secret.
+    pub(super) fn of_bytes(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
     }
 
     /// Compares in the same time whatever the values are.
@@ -119,12 +134,14 @@ mod tests {
 
     #[test]
     fn secrets_have_their_form_and_differ() {
-        for kind in [TokenKind::Access, TokenKind::Enrollment] {
+        for kind in [TokenKind::Access, TokenKind::Refresh, TokenKind::Enrollment, TokenKind::Code]
+        {
             let (one, two) = (kind.create().unwrap(), kind.create().unwrap());
             assert!(kind.fits(one.expose()));
             assert_ne!(one, two);
+            assert_eq!(kind.written(&kind.bytes(one.expose()).unwrap()), one);
         }
-        assert!(!TokenKind::Access.fits(TokenKind::Session.create().unwrap().expose()));
+        assert!(!TokenKind::Access.fits(TokenKind::Refresh.create().unwrap().expose()));
         for wrong in ["", "cap_at_", "cap_at_abc", "cap_at_äääääääääääääääääääääääääääääääääää"]
         {
             assert!(!TokenKind::Access.fits(wrong), "{wrong}");

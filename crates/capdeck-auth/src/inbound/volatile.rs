@@ -5,7 +5,10 @@ use std::{collections::HashMap, time::Duration};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
-use super::{RegistryError, failures::Failures};
+use super::{
+    AdminKey, RegistryError, authorization::Code, failures::Failures, renewal::Renewal,
+    token::TokenHash,
+};
 
 /// See above.
 #[derive(Debug, Default)]
@@ -13,12 +16,20 @@ pub(super) struct Volatile {
     pub(super) failures: Failures,
     /// When each sign-up may be asked about again.
     polls: Mutex<HashMap<String, Timestamp>>,
+    /// The admin key in force, once somebody said so.
+    pub(super) admin_key: Mutex<Option<AdminKey>>,
+    /// Codes that can still be redeemed.
+    pub(super) codes: Mutex<HashMap<TokenHash, Code>>,
+    /// The last renewal of each connection, for a while.
+    pub(super) renewals: Mutex<HashMap<String, Renewal>>,
 }
 
 impl Volatile {
     /// Forgets what is over.
     pub(super) fn sweep(&self, now: Timestamp) {
         self.polls.lock().retain(|_, next| now < *next);
+        self.codes.lock().retain(|_, code| now < code.expires_at);
+        self.renewals.lock().retain(|_, renewal| now < renewal.until);
     }
 
     /// Notes that a sign-up was asked about, unless it was too soon.
@@ -30,8 +41,7 @@ impl Volatile {
     ) -> Result<(), RegistryError> {
         let mut polls = self.polls.lock();
         if let Some(next) = polls.get(id).filter(|next| now < **next) {
-            let seconds = u64::try_from(next.duration_since(now).as_secs()).unwrap_or(0);
-            return Err(RegistryError::TooSoon { seconds: seconds + 1 });
+            return Err(RegistryError::too_soon(*next, now));
         }
         polls.insert(id.to_owned(), now.checked_add(interval).unwrap_or(Timestamp::MAX));
         Ok(())

@@ -9,7 +9,7 @@ use super::*;
 fn record(action: &'static str) -> AuditRecord {
     AuditRecord {
         author: Arc::new(Author::client("tester").version("1").principal("prn_1")),
-        action,
+        action: action.into(),
         role: Some(Role::Reader),
         uri: EntryUri::parse("docs://a").ok(),
         version: Some(3),

@@ -1,13 +1,20 @@
 //! `capdeck up`: the deck over HTTP.
 
 mod banner;
+mod registry;
 
 use std::{io, time::Duration};
 
-use capdeck_auth::Secret;
-use capdeck_definition::{Exposure, ServeConfig};
+use capdeck_auth::{
+    Secret,
+    inbound::{Network, Registry},
+};
+use capdeck_definition::{BucketConfig, Exposure, ServeConfig};
 use capdeck_host::{Host, ViewPolicy};
-use capdeck_serve::{AuthMode, BindError, HttpLimits, HttpServer, HttpSettings, ShellSocket};
+use capdeck_serve::{
+    AuthMode, BindError, HttpLimits, HttpServer, HttpSettings, NoRegistry, Rate, RateLimits,
+    ShellSocket,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +36,7 @@ pub(crate) const DEFAULT_PORT: u16 = 7717;
 /// Runs until Ctrl-C or SIGTERM. With nothing configured, a starter deck is served.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UpArgs {
-    /// The address to listen on. Anything but this machine itself needs a key in CAPDECK_ADMIN_KEY.
+    /// The address to listen on. Where other machines reach it everyone needs a token; the admin key is CAPDECK_ADMIN_KEY, or made once.
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
     /// The port to listen on; 0 picks a free one. Default 7717.
@@ -63,6 +70,10 @@ pub(crate) struct UpSettings {
     pub(crate) public_url: Option<String>,
     pub(crate) exposure: Option<Exposure>,
     pub(crate) limits: HttpLimits,
+    pub(crate) rates: RateLimits,
+    pub(crate) trusted_proxies: Vec<Network>,
+    /// How long the token of a client lives, where somebody says.
+    pub(crate) token_lifetime: Option<Duration>,
 }
 
 impl UpSettings {
@@ -83,15 +94,26 @@ impl UpSettings {
             public_url: env.public_url.clone(),
             exposure: exposure.map(Exposure::from),
             limits: limits(file),
+            rates: rates(file),
+            trusted_proxies: file
+                .trusted_proxies
+                .iter()
+                .map(|text| proxy(text))
+                .collect::<Result<_, _>>()?,
+            token_lifetime: token_lifetime(env, file)?,
         })
     }
 
-    fn to_http(&self) -> HttpSettings {
+    fn to_http(&self, registry: Result<Registry, NoRegistry>) -> HttpSettings {
         HttpSettings {
             host: self.host.clone(),
             port: self.port,
             auth: self.auth,
             key: self.key.clone(),
+            public_url: self.public_url.clone(),
+            registry,
+            trusted_proxies: self.trusted_proxies.clone(),
+            rates: self.rates,
             allowed_hosts: self.public_url.iter().filter_map(|url| host_of(url)).collect(),
             policy: ViewPolicy::offering(self.exposure),
             limits: self.limits,
@@ -102,18 +124,35 @@ impl UpSettings {
 pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let places = context.settings()?;
     let host = places.open_lasting_host()?;
-    let settings = UpSettings::resolve(args, &context.env, &host.deck().config.serve)?;
+    let config = host.deck().config.serve.clone();
+    let mut settings = UpSettings::resolve(args, &context.env, &config)?;
     // Calls wait for servers, not for this process: one thread answers thousands a second, and waking others for each
     // message would cost more than the messages. What takes long runs on the blocking pool.
     single_thread()?.block_on(async {
-        let server =
-            HttpServer::bind(host.clone(), settings.to_http()).await.map_err(cannot_listen)?;
+        let registry = registry::open(&places, &host, &config, settings.token_lifetime);
+        let bind = async |settings: &UpSettings| {
+            HttpServer::bind(host.clone(), settings.to_http(registry.clone())).await
+        };
+        let server = match bind(&settings).await {
+            // Everyone needs a token, and there is none yet: the host makes its own key.
+            Err(BindError::KeyRequired { .. }) => {
+                settings.key = Some(registry::own_key(&places, context)?);
+                bind(&settings).await
+            }
+            bound => bound,
+        };
+        let server = server.map_err(cannot_listen)?;
         if let Err(error) = host.watch() {
             tracing::warn!(%error);
         }
         let url = settings.public_url.clone().unwrap_or_else(|| server.url());
         let url = url.trim_end_matches('/').to_owned();
         let socket = shell_socket(&places);
+        if let Ok(registry) = &registry
+            && let Err(error) = registry.announce(&url).await
+        {
+            tracing::warn!(%error, "other processes cannot tell where the registry is");
+        }
         // Whoever reads the address may stop the host at once.
         let stopped = stop_signal();
         announce(&url, &host, &settings, context);
@@ -132,6 +171,11 @@ pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
             }
         };
         tokio::join!(shell, server.run(stop.clone()));
+        if let Ok(registry) = registry
+            && let Err(error) = registry.settle().await
+        {
+            tracing::warn!(%error, "when credentials were last used is not written down");
+        }
         Ok::<(), Failure>(())
     })?;
     context.printer.note("stopped");
@@ -174,6 +218,38 @@ fn limits(file: &ServeConfig) -> HttpLimits {
         question_lifetime: millis(file.question_lifetime_ms, default.question_lifetime),
         ..default
     }
+}
+
+fn rates(file: &ServeConfig) -> RateLimits {
+    let default = RateLimits::default();
+    let rate = |set: Option<BucketConfig>, default: Rate| match set {
+        Some(BucketConfig { per_minute, burst }) => Rate { per_minute, burst },
+        None => default,
+    };
+    RateLimits {
+        auth: rate(file.limits.auth, default.auth),
+        api: rate(file.limits.api, default.api),
+        mcp: rate(file.limits.mcp, default.mcp),
+        concurrent: file.limits.concurrent.unwrap_or(default.concurrent),
+    }
+}
+
+fn proxy(text: &str) -> Result<Network, Failure> {
+    Network::parse(text).ok_or_else(|| {
+        let what = format!("`serve.trustedProxies` has something that is no network: `{text}`");
+        Failure::setup("BAD_PROXY", what).hint("use an address, or a network such as 10.0.0.0/8")
+    })
+}
+
+fn token_lifetime(env: &EnvVars, file: &ServeConfig) -> Result<Option<Duration>, Failure> {
+    let named = env.token_seconds.as_deref().map(|text| {
+        text.parse::<u64>().ok().filter(|seconds| *seconds >= 60).ok_or_else(|| {
+            let what = format!("CAPSOL_TOKEN_TTL_SECONDS is no number of seconds: `{text}`");
+            Failure::setup("BAD_TOKEN_LIFETIME", what).hint("use 60 or more")
+        })
+    });
+    let seconds = named.transpose()?.or(file.token_lifetime_seconds);
+    Ok(seconds.map(Duration::from_secs))
 }
 
 fn announce(url: &str, host: &Host, settings: &UpSettings, context: &Context<'_>) {

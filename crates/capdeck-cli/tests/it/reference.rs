@@ -30,8 +30,10 @@ Stdout is data, stderr is for people. Every command that prints data takes `--js
 | `CAPDECK_DATA_DIR` (or `CAPSOL_DATA_DIR`) | capsules; default `$XDG_DATA_HOME/capdeck` |
 | `CAPSOL_SCHEMES` | schemes that every capsule has besides the built-in ones: names between commas, or a JSON array |
 | `CAPDECK_HOST`, `CAPDECK_PORT` | where `up` listens; flags win, then these, then the user's config |
-| `CAPDECK_PUBLIC_URL` | the address `up` is reached at from outside |
-| `CAPDECK_ADMIN_KEY` | the key clients of `up` must send; required off loopback |
+| `CAPDECK_PUBLIC_URL` (or `CAPSOL_PUBLIC_URL`) | the address `up` is reached at from outside |
+| `CAPDECK_ADMIN_KEY` (or `CAPSOL_ADMIN_KEY`) | the key of the owner of `up`; made once where one is needed and none is given |
+| `CAPDECK_PRINT_ADMIN_KEY` (or `CAPSOL_PRINT_ADMIN_KEY`) | `1` shows a key that was just made even without a terminal |
+| `CAPSOL_TOKEN_TTL_SECONDS` | how long the token of a client that signed in lives |
 | `CAPDECK_ATTACH_KEY` | the key of the host that `attach` connects to |
 | `CAPDECK_KEY_FILE` | the file with the key of the vault; default `vault/key` below the state folder |
 | `CAPDECK_LOG` | a log filter such as `info` or `capdeck_host=debug`; the log goes to stderr |

@@ -6,7 +6,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-use capdeck_test::{FakePlan, TestDirs};
+use capdeck_auth::inbound::AdminKey;
+use capdeck_test::{FakePlan, HttpClient, RunningHost, TestDirs};
 use serde_json::{Value, json};
 
 use crate::{capdeck, run, shown};
@@ -138,14 +139,68 @@ fn a_port_in_use_is_exit_2_with_a_way_out() {
 #[test]
 fn other_machines_need_a_key() {
     let dirs = TestDirs::new();
-    let refused = run(&dirs, &["up", "--host", "0.0.0.0", "--port", "0", "--json"]);
-    assert_eq!((refused.code, &refused.json()["error"]["code"]), (Some(2), &json!("KEY_REQUIRED")));
-    assert!(refused.stdout.contains("CAPDECK_ADMIN_KEY"), "{}", refused.stdout);
+    let refused =
+        run(&dirs, &["up", "--host", "0.0.0.0", "--port", "0", "--auth", "local", "--json"]);
+    let code = &refused.json()["error"]["code"];
+    assert_eq!((refused.code, code), (Some(2), &json!("AUTH_NOT_LOCAL")));
 
     let host = capdeck(&dirs).env("CAPDECK_ADMIN_KEY", "canary-key").up(&["--host", "0.0.0.0"]);
     let mut client = host.client("/mcp");
     let reply = client.post(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     assert_eq!(reply.status, 401);
+}
+
+#[test]
+fn a_host_for_others_makes_its_own_key_and_keeps_it_to_itself() {
+    let dirs = TestDirs::new();
+    let log = dirs.root().join("log");
+    let host = capdeck(&dirs).stderr_to(&log).up(&["--host", "0.0.0.0"]);
+    let file = dirs.state().join("admin.key");
+    let key = AdminKey::load(&file).unwrap().unwrap();
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let refused = host.client("/mcp").post(ping);
+    assert_eq!(refused.status, 401);
+    let challenge = refused.header("www-authenticate").unwrap().to_owned();
+    assert!(challenge.contains("resource_metadata="), "{challenge}");
+    let mut owner = host.client("/mcp");
+    owner.headers.push(("Authorization".to_owned(), format!("Bearer {}", key.reveal())));
+    owner.initialize();
+    drop(host);
+    let said = std::fs::read_to_string(&log).unwrap();
+    assert!(!said.contains(key.reveal()), "there is no terminal: {said}");
+    assert!(said.contains("admin.key"), "{said}");
+
+    let again = TestDirs::new();
+    let log = again.root().join("log");
+    let shown = capdeck(&again).env("CAPSOL_PRINT_ADMIN_KEY", "1").stderr_to(&log);
+    drop(shown.up(&["--auth", "required"]));
+    let key = AdminKey::load(&again.state().join("admin.key")).unwrap().unwrap();
+    assert!(std::fs::read_to_string(&log).unwrap().contains(key.reveal()));
+}
+
+#[test]
+fn item_24_a_second_host_serves_without_the_registry_and_says_where_it_is() {
+    let dirs = TestDirs::new();
+    let first = capdeck(&dirs).up(&[]);
+    let register = |host: &RunningHost| {
+        let headers = [("Content-Type", "application/json")];
+        let body = br#"{"redirect_uris": ["http://127.0.0.1:9/cb"]}"#;
+        host.client("/oauth/register").send("POST", "/oauth/register", &headers, body)
+    };
+    assert!(!dirs.data().join("registry").exists(), "nothing is made before it is needed");
+    assert_eq!(register(&first).status, 201);
+    drop(first);
+    let first = capdeck(&dirs).up(&[]);
+    let second = capdeck(&dirs).up(&[]);
+    assert_eq!(register(&second).status, 503);
+    let me = second.client("/api/me").send("GET", "/api/me", &[], b"");
+    let me: serde_json::Value = serde_json::from_str(&me.body).unwrap();
+    assert_eq!(me["registry"]["available"], false);
+    let place = me["registry"]["served_at"].as_str().unwrap();
+    let there = HttpClient::new(&format!("{place}/api/me")).send("GET", "/api/me", &[], b"");
+    assert!(there.body.contains(r#""available":true"#), "{place}: {}", there.body);
+    second.client("/mcp").initialize();
+    assert_eq!(register(&first).status, 201);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{AuthMode, LimitConfig, OidcConfig, RedirectConfig, pattern};
+use crate::{AuthMode, LimitConfig, RedirectConfig, pattern};
 
 /// `serve`: defaults of the HTTP host.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -37,13 +37,10 @@ pub(crate) struct ServeFields {
     /// Where clients that sign in may be sent back to.
     #[serde(default)]
     pub(crate) redirects: Option<RedirectConfig>,
-    /// How long the token of a client that signed in lives; 30 days when left out.
+    /// How long the token of a client that signed in lives; an hour when left out.
     #[serde(default)]
     #[schemars(range(min = 60))]
     pub(crate) token_lifetime_seconds: Option<u64>,
-    /// A provider that operators sign in with.
-    #[serde(default)]
-    pub(crate) oidc: Option<OidcConfig>,
     #[serde(default)]
     #[schemars(length(min = 1))]
     remote_state_path: Option<String>,

@@ -176,8 +176,8 @@ impl CapsuleDesk for LocalDesk {
             Do::CreateCapsule { name, description, visibility } => {
                 self.create_capsule(&caller, name, description, visibility).await
             }
-            Do::UpdateCapsule { name, description, visibility, owner } => {
-                let update = CapsuleUpdate { name, description, visibility, owner };
+            Do::UpdateCapsule { name, description, visibility } => {
+                let update = CapsuleUpdate { name, description, visibility };
                 self.update_capsule(&caller, capsule, update).await
             }
             Do::DeleteCapsule => self.delete_capsule(&caller, capsule).await,
@@ -200,6 +200,7 @@ impl CapsuleDesk for LocalDesk {
                 self.query_audit(&caller, capsule, filter).await
             }
             Do::AuditQuery(filter) => self.query_audit(&caller, capsule, filter).await,
+            Do::NoteAccess(event) => self.note_access(&caller, event).await,
             Do::RegistryAuditVerify => self.verify_registry_audit(&caller).await,
             Do::RegistryAuditQuery(filter) => self.query_registry_audit(&caller, filter).await,
             inside => self.inside(&self.session(&caller, capsule).await?, &caller, inside).await,

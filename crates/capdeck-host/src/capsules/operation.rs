@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use capdeck_capsule::{
-    AuditOutcome, Existing, ImportMode, PatchStep, RiskClass, Role, Scheme, Visibility,
+    AccessEvent, AuditOutcome, Existing, ImportMode, PatchStep, RiskClass, Role, Scheme, Visibility,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub enum CapsuleOperation {
         #[serde(default)]
         with_counts: bool,
     },
-    /// Makes a capsule, which belongs to the caller's principal if there is one: its `{id, name, …}`.
+    /// Makes a capsule: its `{id, name, …}`.
     CreateCapsule {
         name: String,
         #[serde(default)]
@@ -35,9 +35,6 @@ pub enum CapsuleOperation {
         description: Option<String>,
         #[serde(default)]
         visibility: Option<Visibility>,
-        /// The principal that it belongs to from now on.
-        #[serde(default)]
-        owner: Option<String>,
     },
     DeleteCapsule,
     /// What may be found without a grant: `{capsules: [{name, description}]}`.
@@ -166,6 +163,8 @@ pub enum CapsuleOperation {
     Refused {
         tool: String,
     },
+    /// Records what was decided about access: `{}`. For the process that decides.
+    NoteAccess(AccessEvent),
     Verify,
     /// Writes to a path of the machine: `{path, entries, blobs, bytes}`.
     Export {
@@ -396,6 +395,7 @@ impl CapsuleOperation {
             Self::RevokeShare { .. } => "revoke_share",
             Self::OpenShare { .. } => "open_share",
             Self::Refused { .. } => "refused",
+            Self::NoteAccess(_) => "note_access",
             Self::Verify => "verify",
             Self::Export { .. } => "export",
             Self::Import { .. } => "import",
@@ -425,6 +425,7 @@ impl CapsuleOperation {
             | Self::AddShare { .. }
             | Self::RevokeShare { .. }
             | Self::Refused { .. }
+            | Self::NoteAccess(_)
             | Self::Export { .. }
             | Self::Import { .. } => false,
             Self::ListCapsules { .. }

@@ -109,7 +109,11 @@ impl CapsuleDesk for SharedDesk {
     }
 
     async fn ask(&self, request: CapsuleRequest) -> Result<Value, CapsuleFailure> {
-        let makes_first = matches!(request.operation, CapsuleOperation::CreateCapsule { .. });
+        // What is written down has to be written even where there is no capsule yet.
+        let makes_first = matches!(
+            request.operation,
+            CapsuleOperation::CreateCapsule { .. } | CapsuleOperation::NoteAccess(_)
+        );
         if !makes_first && !self.may_have_capsules() && !self.0.stop.is_cancelled() {
             return self.0.nothing().await?.ask(request).await;
         }

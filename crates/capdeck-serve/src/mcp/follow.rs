@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use capdeck_host::{CapabilityId, HostEvent, RawObject, Session as HostSession};
+use futures_util::{StreamExt as _, stream::pending};
 use serde_json::value::to_raw_value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
@@ -55,11 +56,14 @@ pub(super) fn one_server(
 
 fn follow(session: &Arc<HostSession>, reaction: impl Reaction, ended: CancellationToken) {
     let mut events = session.host().events();
+    let mut grants = session.grant_changes().unwrap_or_else(|| pending().boxed());
     let session = Arc::downgrade(session);
     tokio::spawn(async move {
         loop {
             let event = tokio::select! {
                 event = events.recv() => event,
+                // To whoever is granted something else, the catalog is another one.
+                Some(()) = grants.next() => Ok(HostEvent::CatalogChanged),
                 () = ended.cancelled() => return,
             };
             let event = match event {
@@ -101,6 +105,7 @@ impl Reaction for ToServerClient {
             Some(HostEvent::CatalogChanged) => {}
             Some(event @ HostEvent::TaskChanged { capability, .. }) => {
                 if *capability == self.id
+                    && session.capability(capability.as_str()).is_ok()
                     && let Some((method, task)) = session.task_notice(event)
                 {
                     self.streams.tell(method, Some(task));
@@ -109,7 +114,7 @@ impl Reaction for ToServerClient {
             // What it says on the session's own connection arrives there.
             _ if !session.shares_connection(self.id.as_str()) => {}
             Some(event @ HostEvent::ServerNotified { capability, method, params, .. }) => {
-                if *capability != self.id {
+                if *capability != self.id || session.capability(capability.as_str()).is_err() {
                     return;
                 }
                 let concerns_client =

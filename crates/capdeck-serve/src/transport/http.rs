@@ -1,11 +1,16 @@
 //! MCP over Streamable HTTP, with health, readiness and metrics beside it.
 
 mod access;
+mod body;
+mod client_address;
 mod connections;
 mod endpoints;
+mod limits;
 mod manifest;
+mod problem;
 mod server_card;
 mod status;
+mod step_up;
 
 use std::{
     io,
@@ -23,22 +28,33 @@ use axum::{
     routing::{any, get},
 };
 use bytes::Bytes;
-use capdeck_auth::Secret;
+use capdeck_auth::{
+    Secret,
+    inbound::{Network, Registry},
+};
 use capdeck_host::{Admission, Host, ViewPolicy};
 use capdeck_mcp::server::Principal;
 use http::StatusCode;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-pub use self::{access::AuthMode, connections::HttpLimits};
-use self::{
-    access::{Access, Names},
-    endpoints::Endpoints,
+pub use self::{
+    access::AuthMode,
+    connections::HttpLimits,
+    limits::{Rate, RateLimits},
+};
+use self::{access::Names, endpoints::Endpoints, limits::Limiter};
+pub(crate) use self::{
+    access::{bearer, clear_session_cookie, set_session_cookie},
+    body::{read_body, read_form, read_json},
+    client_address::ClientAddress,
+    problem::problem,
 };
 use crate::{
-    dashboard,
+    dashboard, enrollment,
     mcp::reach,
+    oauth, operators,
+    reception::{NoRegistry, Reception},
     rest::{self, Rest},
 };
 
@@ -57,9 +73,36 @@ pub struct HttpSettings {
     pub key: Option<Secret>,
     /// Further names this host is reached by, such as the public one.
     pub allowed_hosts: Vec<String>,
+    /// Where clients reach this host, when that is not where it listens.
+    pub public_url: Option<String>,
+    /// Who may use what, where this process has the registry.
+    pub registry: Result<Registry, NoRegistry>,
+    /// Proxies whose word about where a request comes from is taken.
+    pub trusted_proxies: Vec<Network>,
+    /// How much everyone may ask for.
+    pub rates: RateLimits,
     /// What the deck's own endpoint offers.
     pub policy: ViewPolicy,
     pub limits: HttpLimits,
+}
+
+impl HttpSettings {
+    /// A host at this address with the defaults: without a key and without the registry.
+    pub fn new(host: impl Into<String>, port: u16) -> Self {
+        Self {
+            host: host.into(),
+            port,
+            auth: None,
+            key: None,
+            allowed_hosts: Vec::new(),
+            public_url: None,
+            registry: Err(NoRegistry::not_asked_for()),
+            trusted_proxies: Vec::new(),
+            rates: RateLimits::default(),
+            policy: ViewPolicy::default(),
+            limits: HttpLimits::default(),
+        }
+    }
 }
 
 /// A bound HTTP host that has not started to answer yet.
@@ -68,6 +111,7 @@ pub struct HttpServer {
     address: SocketAddr,
     router: Router,
     endpoints: Arc<Endpoints>,
+    rest: Arc<Rest>,
     host: Host,
     limits: HttpLimits,
 }
@@ -99,12 +143,27 @@ impl HttpServer {
         let mode = auth_mode(&settings, address.ip())?;
         status::recorder();
         let names = Names::new(address.ip(), &settings.host, &settings.allowed_hosts);
-        let access = Arc::new(Access::new(mode, settings.key, host.capsules().cloned()));
+        let reception = Reception::new(
+            host.clone(),
+            mode,
+            settings.key,
+            settings.public_url.as_deref(),
+            settings.registry,
+        );
+        let limiter = Limiter::new(Arc::clone(&reception), &settings.rates);
         let limits = settings.limits;
         let endpoints = Arc::new(Endpoints::new(host.clone(), settings.policy, limits));
-        let rest = rest::router(&Rest::new(host.clone(), limits.body_timeout));
-        let router = router(host.clone(), endpoints.clone(), rest, access, Arc::new(names));
-        Ok(Self { listener, address, router, endpoints, host, limits })
+        let rules = Rules {
+            names: Arc::new(names),
+            proxies: settings.trusted_proxies.into(),
+            limiter,
+            reception,
+        };
+        let load = endpoints.clone();
+        let rest =
+            Rest::new(rules.reception.clone(), Box::new(move || load.load()), limits.body_timeout);
+        let router = router(host.clone(), endpoints.clone(), rest::router(&rest), rules);
+        Ok(Self { listener, address, router, endpoints, rest, host, limits })
     }
 
     /// The address clients on this machine use.
@@ -119,7 +178,7 @@ impl HttpServer {
 
     /// Answers until `stop`, then ends every session and every connection behind them.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { listener, router, endpoints, host, limits, .. } = self;
+        let Self { listener, router, endpoints, rest, host, limits, .. } = self;
         let serving = async {
             tokio::select! {
                 () = connections::serve(listener, router, limits, stop.clone()) => {}
@@ -132,6 +191,7 @@ impl HttpServer {
         };
         let closing = async {
             stop.cancelled().await;
+            rest.close();
             endpoints.shutdown().await;
             host.close().await;
         };
@@ -156,19 +216,23 @@ fn auth_mode(settings: &HttpSettings, address: IpAddr) -> Result<AuthMode, BindE
     }
 }
 
-fn router(
-    host: Host,
-    endpoints: Arc<Endpoints>,
-    rest: Router,
-    access: Arc<Access>,
+/// What every request passes.
+struct Rules {
     names: Arc<Names>,
-) -> Router {
+    proxies: Arc<[Network]>,
+    limiter: Arc<Limiter>,
+    reception: Arc<Reception>,
+}
+
+fn router(host: Host, endpoints: Arc<Endpoints>, rest: Router, rules: Rules) -> Router {
+    let Rules { names, proxies, limiter, reception } = rules;
     let mcp = Router::new()
         .route("/mcp", any(deck))
         .route("/mcp/{capsule}", any(one_capsule))
         .route("/servers/{id}/mcp", any(one_server))
         .route("/views/{name}/mcp", any(one_view))
-        .with_state(endpoints.clone());
+        .with_state(endpoints.clone())
+        .layer(middleware::from_fn_with_state(reception.clone(), step_up::check_scopes));
     let status = Router::new()
         .route("/ready", get(status::ready))
         .route("/attach/manifest", get(manifest::manifest))
@@ -177,15 +241,27 @@ fn router(
         .route("/views/{name}/mcp/server-card", get(server_card::one_view))
         .with_state(host.clone())
         .merge(Router::new().route("/metrics", get(status::metrics)).with_state((host, endpoints)));
+    // For those who want to be let in.
+    let strangers = Router::new()
+        .merge(oauth::routes())
+        .merge(operators::open_routes())
+        .merge(enrollment::routes())
+        .with_state(reception.clone())
+        .layer(middleware::from_fn_with_state(limiter.clone(), limits::limit_strangers));
     Router::new()
         .merge(mcp)
         .merge(status)
         .merge(rest)
-        .layer(middleware::from_fn_with_state(access, access::identify))
-        // Liveness and the dashboard's page say nothing about the deck, so they need no key.
+        .merge(operators::routes().with_state(reception.clone()))
+        .layer(middleware::from_fn_with_state(limiter, limits::limit_known))
+        .layer(middleware::from_fn_with_state(reception.clone(), access::identify))
+        // Liveness, the dashboard's page and what signing in needs to know say nothing about the deck, so they need no key.
+        .merge(strangers)
+        .merge(oauth::documents().with_state(reception))
         .merge(dashboard::routes())
         .route("/health", get(status::health))
         .layer(middleware::from_fn_with_state(names, access::check_names))
+        .layer(middleware::from_fn_with_state(proxies, client_address::locate))
         .layer(middleware::from_fn(rest::dress_refusals))
         .layer(DefaultBodyLimit::disable())
 }
@@ -200,7 +276,8 @@ async fn one_server(
     Extension(principal): Extension<Principal>,
     request: Request,
 ) -> Response {
-    match endpoints.server(&id, &principal) {
+    let admission = request.extensions().get::<Admission>();
+    match endpoints.server(&id, &principal, admission) {
         Some(endpoint) => answer(&endpoints, endpoint, request).await,
         None => (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response(),
     }
@@ -229,7 +306,7 @@ async fn one_view(
     axum::extract::Path(name): axum::extract::Path<String>,
     request: Request,
 ) -> Response {
-    match endpoints.view(&name) {
+    match endpoints.view(&name, request.extensions().get()) {
         Some(endpoint) => answer(&endpoints, endpoint, request).await,
         None => (StatusCode::NOT_FOUND, format!("there is no view `{name}`\n")).into_response(),
     }
@@ -250,17 +327,10 @@ async fn answer(
 ) -> Response {
     let (mut head, body) = request.into_parts();
     bind_session(&mut head.extensions);
-    let reading = Limited::new(body, capdeck_mcp::MAX_MESSAGE_BYTES).collect();
-    let Ok(read) = tokio::time::timeout(endpoints.body_timeout(), reading).await else {
-        return (StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response();
-    };
-    let body = match read {
-        Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => {
-            return (StatusCode::PAYLOAD_TOO_LARGE, "the message is larger than 16 MiB\n")
-                .into_response();
-        }
-        Err(_) => return StatusCode::BAD_REQUEST.into_response(),
+    let most = capdeck_mcp::MAX_MESSAGE_BYTES;
+    let body = match read_body(body, most, endpoints.body_timeout()).await {
+        Ok(body) => body,
+        Err(refusal) => return refusal,
     };
     let request: http::Request<Bytes> = http::Request::from_parts(head, body);
     endpoint.handle(request).await.map(Body::new)

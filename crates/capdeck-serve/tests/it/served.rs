@@ -6,11 +6,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_auth::{Environment, KeySettings, Secret, Vault};
+use capdeck_auth::{
+    Environment, KeySettings, Secret, Vault,
+    inbound::{Registry, RegistryOptions},
+};
 use capdeck_definition::{Exposure, Owner, Root};
 use capdeck_host::{Host, HostSettings, ViewPolicy, WorkerCommand};
 use capdeck_serve::{
-    HttpLimits, HttpServer, HttpSettings, SharedDesk, SharedDeskSettings, Standing,
+    AuthMode, HttpLimits, HttpServer, HttpSettings, RateLimits, RegistryTrail, SharedDesk,
+    SharedDeskSettings, Standing,
 };
 use capdeck_test::{FakePlan, HttpClient, TestDirs, sandbox_worker};
 use serde_json::{Map, Value, json};
@@ -25,6 +29,7 @@ pub(crate) struct Setting {
     pub(crate) dirs: TestDirs,
     config: Map<String, Value>,
     http: HttpSettings,
+    has_registry: bool,
 }
 
 /// A running host. Dropping it stops it.
@@ -36,20 +41,13 @@ pub(crate) struct Served {
     running: Option<JoinHandle<()>>,
     runtime: Runtime,
     policy: ViewPolicy,
+    registry: Option<Registry>,
 }
 
 impl Setting {
     pub(crate) fn new() -> Self {
-        let http = HttpSettings {
-            host: "127.0.0.1".to_owned(),
-            port: 0,
-            auth: None,
-            key: None,
-            allowed_hosts: Vec::new(),
-            policy: ViewPolicy::default(),
-            limits: HttpLimits::default(),
-        };
-        Self { dirs: TestDirs::new(), config: Map::new(), http }
+        let http = HttpSettings::new("127.0.0.1", 0);
+        Self { dirs: TestDirs::new(), config: Map::new(), http, has_registry: false }
     }
 
     /// One stdio server called `fake`.
@@ -102,6 +100,28 @@ impl Setting {
         self
     }
 
+    /// With the registry in the data folder, every event of it recorded there.
+    pub(crate) fn registry(mut self) -> Self {
+        self.has_registry = true;
+        self
+    }
+
+    /// Who needs a token.
+    pub(crate) fn auth(mut self, mode: AuthMode) -> Self {
+        self.http.auth = Some(mode);
+        self
+    }
+
+    pub(crate) fn public_url(mut self, url: &str) -> Self {
+        self.http.public_url = Some(url.to_owned());
+        self
+    }
+
+    pub(crate) fn rates(mut self, rates: RateLimits) -> Self {
+        self.http.rates = rates;
+        self
+    }
+
     /// Where a fake server of this setting writes what it receives.
     pub(crate) fn record(&self) -> PathBuf {
         self.dirs.root().join("record")
@@ -115,12 +135,22 @@ impl Setting {
             let _inside = runtime.enter();
             Host::open(settings(&self.dirs))
         };
-        let policy = self.http.policy.clone();
-        let server = runtime.block_on(HttpServer::bind(host.clone(), self.http));
+        let mut http = self.http;
+        let registry = self.has_registry.then(|| {
+            let desk = host.capsules().unwrap().clone();
+            let trail = RegistryTrail::new(desk, runtime.handle().clone());
+            let options = RegistryOptions { audit: Some(trail), ..RegistryOptions::default() };
+            Registry::open(self.dirs.root().join("data/registry"), options).unwrap()
+        });
+        if let Some(registry) = &registry {
+            http.registry = Ok(registry.clone());
+        }
+        let policy = http.policy.clone();
+        let server = runtime.block_on(HttpServer::bind(host.clone(), http));
         let server = server.map_err(|error| error.to_string())?;
         let (url, stop) = (server.url(), CancellationToken::new());
         let running = Some(runtime.spawn(server.run(stop.clone())));
-        Ok(Served { dirs: self.dirs, host, url, stop, running, runtime, policy })
+        Ok(Served { dirs: self.dirs, host, url, stop, running, runtime, policy, registry })
     }
 
     pub(crate) fn serve(self) -> Served {
@@ -132,13 +162,9 @@ impl Served {
     /// The same host at another address, where everyone with the key is one principal.
     pub(crate) fn beside(&self, key: &str) -> Beside {
         let settings = HttpSettings {
-            host: "127.0.0.1".to_owned(),
-            port: 0,
-            auth: None,
             key: Some(Secret::new(key)),
-            allowed_hosts: Vec::new(),
             policy: self.policy.clone(),
-            limits: HttpLimits::default(),
+            ..HttpSettings::new("127.0.0.1", 0)
         };
         let bound = self.runtime.block_on(HttpServer::bind(self.host.clone(), settings));
         let server = bound.unwrap();
@@ -157,6 +183,16 @@ impl Served {
         let mut client = self.client("/mcp");
         client.initialize();
         client
+    }
+
+    /// The registry, where the setting has one.
+    pub(crate) fn registry(&self) -> &Registry {
+        self.registry.as_ref().unwrap()
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
     }
 
     /// `127.0.0.1:PORT`.

@@ -3,7 +3,8 @@
 use std::{io, path::PathBuf};
 
 use capdeck_capsule::{
-    AuditQuery, CapsuleSession, Prefix, REGISTRY_LOG, Role, StoreError, query_audit, verify_audit,
+    AccessEvent, AuditQuery, CapsuleSession, Prefix, REGISTRY_LOG, Role, StoreError, query_audit,
+    verify_audit,
 };
 use serde_json::json;
 
@@ -91,6 +92,12 @@ impl LocalDesk {
         let (query, most) = query(filter)?;
         let lines = blocking(move || query_audit(&folder, REGISTRY_LOG, &query, most)).await?;
         Ok(json!({ "lines": lines }))
+    }
+
+    pub(super) async fn note_access(&self, caller: &CapsuleCaller, event: AccessEvent) -> Answer {
+        self.admit(caller).require_machine("record what was decided about access")?;
+        self.capsules.acting_for(caller.author.clone()).note_access(event).await?;
+        Ok(json!({}))
     }
 
     /// The capsule for a caller who owns it. Recorded either way.

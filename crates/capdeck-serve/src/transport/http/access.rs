@@ -1,6 +1,9 @@
-//! Who a request comes from: the host's key, this machine itself, or the token of a share, which opens its capsule and
-//! nothing else.
+//! Who a request comes from: the host's key, this machine itself, a client's token, an operator, or the token of a share,
+//! which opens its capsule and nothing else.
 
+mod areas;
+mod challenge;
+mod cookie;
 mod names;
 
 use std::sync::Arc;
@@ -10,14 +13,18 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use capdeck_auth::Secret;
-use capdeck_host::{Author, CapsuleCaller, CapsuleDesk, CapsuleOperation};
+use capdeck_auth::inbound::OperatorSession;
+use capdeck_host::{Author, CapsuleCaller, CapsuleOperation};
 use capdeck_mcp::server::Principal;
-use http::{HeaderMap, StatusCode, header};
-use subtle::ConstantTimeEq as _;
+use http::{HeaderMap, Method, StatusCode, header, request::Parts};
 
+use self::areas::{Area, is_open_to};
 pub(super) use self::names::{Names, check_names};
-use crate::{actor::Actor, mcp::ViaShare};
+pub(crate) use self::{
+    challenge::{insufficient_scope, unauthorized},
+    cookie::{clear_session_cookie, session_cookie, set_session_cookie},
+};
+use crate::{actor::Actor, mcp::ViaShare, oauth::Resource, reception::Reception};
 
 /// Who needs a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,100 +35,167 @@ pub enum AuthMode {
     Required,
 }
 
+/// What every change has to bring along when it comes with a cookie.
+pub(crate) const CSRF_HEADER: &str = "x-capdeck-csrf";
+
 /// Headers that a proxy adds. What was passed on does not come from this machine, whatever the socket says.
 const PASSED_ON: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
 
-/// Knows everyone who may come in.
-pub(super) struct Access {
-    mode: AuthMode,
-    key: Option<Secret>,
-    /// Knows the tokens of shares.
-    capsules: Option<Arc<dyn CapsuleDesk>>,
-}
-
 /// As whom a request is let in.
+#[derive(Debug)]
 struct Admitted {
     actor: Actor,
     principal: Principal,
+    /// The session, for those who came with a cookie.
+    session: Option<Arc<OperatorSession>>,
 }
 
-impl Access {
-    pub(super) fn new(
-        mode: AuthMode,
-        key: Option<Secret>,
-        capsules: Option<Arc<dyn CapsuleDesk>>,
-    ) -> Self {
-        Self { mode, key, capsules }
-    }
+/// Why a request is not let in.
+#[derive(Debug, PartialEq, Eq)]
+enum NotAdmitted {
+    /// There is nothing to know the sender by, or nothing that opens anything.
+    Unknown,
+    /// A token for another place.
+    OtherAudience,
+    /// A change that comes with a cookie and without what proves that a page of ours sent it.
+    NoCsrf,
+}
 
+impl Admitted {
+    fn owner(principal: &str) -> Self {
+        Self { actor: Actor::Owner, principal: Principal(principal.into()), session: None }
+    }
+}
+
+/// Knows everyone who may come in.
+impl Reception {
     /// A token that opens nothing is refused even where none is needed: whoever sends one does not mean to be the owner.
-    async fn admit(&self, headers: &HeaderMap) -> Option<Admitted> {
-        match authorization(headers) {
-            Sent::Nothing => self.admit_locally(headers),
-            Sent::Bearer(token) if self.is_key(token) => {
-                Some(Admitted { actor: Actor::Owner, principal: Principal("key".into()) })
-            }
-            Sent::Bearer(token) => self.open_share(token).await,
-            Sent::Other => None,
+    async fn admit(&self, parts: &Parts) -> Result<Admitted, NotAdmitted> {
+        match authorization(&parts.headers) {
+            Sent::Nothing => match self.admit_session(parts)? {
+                Some(admitted) => Ok(admitted),
+                None => self.admit_locally(&parts.headers).ok_or(NotAdmitted::Unknown),
+            },
+            Sent::Bearer(token) if self.is_key(token) => Ok(Admitted::owner("key")),
+            Sent::Bearer(token) => self.admit_token(token, parts).await,
+            Sent::Other => Err(NotAdmitted::Unknown),
         }
     }
 
-    fn admit_locally(&self, headers: &HeaderMap) -> Option<Admitted> {
+    /// Whether somebody without a token is the owner.
+    pub(crate) fn is_at_this_machine(&self, headers: &HeaderMap) -> bool {
         let is_direct = !PASSED_ON.iter().any(|name| headers.contains_key(*name));
-        let is_owner = self.mode == AuthMode::Local && is_direct;
-        is_owner.then(|| Admitted { actor: Actor::Owner, principal: Principal("local".into()) })
+        self.mode == AuthMode::Local && is_direct
     }
 
-    fn is_key(&self, token: &str) -> bool {
-        let same = |key: &Secret| token.as_bytes().ct_eq(key.expose().as_bytes()).into();
-        self.key.as_ref().is_some_and(same)
+    fn admit_locally(&self, headers: &HeaderMap) -> Option<Admitted> {
+        self.is_at_this_machine(headers).then(|| Admitted::owner("local"))
+    }
+
+    /// The operator of a cookie. One that is over is no cookie.
+    fn admit_session(&self, parts: &Parts) -> Result<Option<Admitted>, NotAdmitted> {
+        let Some(session) = self.session_of(&parts.headers) else { return Ok(None) };
+        let is_safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
+        let sent = parts.headers.get(CSRF_HEADER).and_then(|csrf| csrf.to_str().ok());
+        if !is_safe && !sent.is_some_and(|sent| session.has_csrf(sent)) {
+            return Err(NotAdmitted::NoCsrf);
+        }
+        Ok(Some(Admitted {
+            actor: Actor::Operator(session.operator.clone()),
+            principal: Principal(session.operator.id.as_str().into()),
+            session: Some(Arc::new(session)),
+        }))
+    }
+
+    /// The session of a request's cookie, whatever the request wants.
+    pub(crate) fn session_of(&self, headers: &HeaderMap) -> Option<OperatorSession> {
+        let registry = self.registry()?;
+        session_cookie(headers).find_map(|token| registry.session(token))
+    }
+
+    async fn admit_token(&self, token: &str, parts: &Parts) -> Result<Admitted, NotAdmitted> {
+        if let Some(registry) = self.registry() {
+            if let Some(standing) = registry.authenticate(token) {
+                let issuer = self.issuer(&parts.headers, parts.extensions.get().copied());
+                // Beside the endpoints there is nothing that a token could be for, so any one of this host will do.
+                let place = Resource::at(parts.uri.path()).unwrap_or(Resource::Host);
+                let audience = standing.audience.as_deref();
+                let is_here = match place {
+                    Resource::Host => {
+                        audience.is_none_or(|one| Resource::named(one, &issuer).is_some())
+                    }
+                    place => place.is_open_to(audience, &issuer),
+                };
+                if !is_here {
+                    return Err(NotAdmitted::OtherAudience);
+                }
+                // Sessions belong to the credential: two of one principal may differ in what they open.
+                let principal = Principal(standing.credential.as_str().into());
+                return Ok(Admitted {
+                    actor: Actor::Credential(standing),
+                    principal,
+                    session: None,
+                });
+            }
+            if let Some(operator) = registry.operator_by_key(token) {
+                let principal = Principal(operator.id.as_str().into());
+                return Ok(Admitted { actor: Actor::Operator(operator), principal, session: None });
+            }
+        }
+        self.open_share(token).await.ok_or(NotAdmitted::Unknown)
     }
 
     /// The share that a token opens now; it may have been taken back since the last request.
     async fn open_share(&self, token: &str) -> Option<Admitted> {
-        let desk = self.capsules.as_ref().filter(|desk| desk.may_have_capsules())?;
+        let desk = self.host.capsules().filter(|desk| desk.may_have_capsules())?;
         let open = CapsuleOperation::OpenShare { token: token.to_owned() };
         let caller = CapsuleCaller::local(Author::client("capdeck"));
         let share = desk.ask(caller.request(None, open)).await.ok()?;
         let text = |key: &str| Some(share.get(key)?.as_str()?.to_owned());
         let principal = Principal(text("principal")?.into());
-        Some(Admitted { actor: Actor::Share(ViaShare { share: text("id")? }), principal })
+        let actor = Actor::Share(ViaShare { share: text("id")? });
+        Some(Admitted { actor, principal, session: None })
     }
 }
 
 /// Refuses requests of nobody, and marks the others with who sends them.
 pub(super) async fn identify(
-    State(access): State<Arc<Access>>,
-    mut request: Request,
+    State(reception): State<Arc<Reception>>,
+    request: Request,
     next: Next,
 ) -> Response {
-    let Some(Admitted { actor, principal }) = access.admit(request.headers()).await else {
-        let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"capdeck\"")];
-        let advice = "send the host's key or the token of a share: Authorization: Bearer <key>\n";
-        return (StatusCode::UNAUTHORIZED, challenge, advice).into_response();
-    };
-    if let Actor::Share(via) = &actor {
-        if !is_for_shares(request.uri().path()) {
-            let advice = "this token opens a capsule, at /mcp or /mcp/<capsule>\n";
+    let (mut parts, body) = request.into_parts();
+    let Admitted { actor, principal, session } = match reception.admit(&parts).await {
+        Ok(admitted) => admitted,
+        Err(NotAdmitted::NoCsrf) => {
+            let advice = "a change that comes with a session cookie needs the header x-capdeck-csrf; GET /api/me tells its value\n";
             return (StatusCode::FORBIDDEN, advice).into_response();
         }
-        let via = via.clone();
-        request.extensions_mut().insert(via);
-    }
-    request.extensions_mut().insert(principal);
-    request.extensions_mut().insert(actor);
-    next.run(request).await
-}
-
-/// Where shares have something to look for.
-fn is_for_shares(path: &str) -> bool {
-    match path.strip_prefix("/mcp") {
-        Some("") => true,
-        Some(rest) => {
-            rest.strip_prefix('/').is_some_and(|id| !id.contains('/')) && rest != "/server-card"
+        Err(NotAdmitted::Unknown | NotAdmitted::OtherAudience) => {
+            return unauthorized(&reception, &parts);
         }
-        None => false,
+    };
+    if !is_open_to(Area::at(parts.uri.path()), &actor) {
+        return areas::refuse(&actor);
     }
+    match &actor {
+        Actor::Share(via) => {
+            let via = via.clone();
+            parts.extensions.insert(via);
+        }
+        Actor::Credential(standing) => {
+            if let Some(admissions) = &reception.admissions {
+                parts.extensions.insert(admissions.of(standing));
+            }
+        }
+        Actor::Owner | Actor::Operator(_) => {}
+    }
+    if let Some(session) = session {
+        parts.extensions.insert(session);
+    }
+    parts.extensions.insert(principal);
+    parts.extensions.insert(actor);
+    next.run(Request::from_parts(parts, body)).await
 }
 
 /// What a request says about who sends it.
@@ -130,6 +204,14 @@ enum Sent<'r> {
     Bearer(&'r str),
     /// Something else, or several.
     Other,
+}
+
+/// The token that a request brings, if it brings one.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    match authorization(headers) {
+        Sent::Bearer(token) => Some(token),
+        Sent::Nothing | Sent::Other => None,
+    }
 }
 
 fn authorization(headers: &HeaderMap) -> Sent<'_> {
@@ -143,68 +225,5 @@ fn authorization(headers: &HeaderMap) -> Sent<'_> {
         Sent::Bearer(token.trim())
     } else {
         Sent::Other
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use http::HeaderValue;
-
-    use super::*;
-
-    fn access(mode: AuthMode, key: Option<&str>) -> Access {
-        Access::new(mode, key.map(|key| Secret::new(key.to_owned())), None)
-    }
-
-    async fn is_owner(access: &Access, sent: &[(&'static str, &str)]) -> bool {
-        let pairs = sent.iter().map(|(name, value)| {
-            (header::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
-        });
-        let admitted = access.admit(&pairs.collect()).await;
-        admitted.is_some_and(|admitted| matches!(admitted.actor, Actor::Owner))
-    }
-
-    #[tokio::test]
-    async fn the_key_is_needed_whole() {
-        let with_key = access(AuthMode::Required, Some("open-sesame"));
-        for good in ["Bearer open-sesame", "bearer open-sesame"] {
-            assert!(is_owner(&with_key, &[("authorization", good)]).await, "{good}");
-        }
-        for bad in ["Bearer open-sesam", "Bearer open-sesame2", "Basic open-sesame", "Bearer"] {
-            assert!(!is_owner(&with_key, &[("authorization", bad)]).await, "{bad}");
-        }
-        assert!(!is_owner(&with_key, &[]).await);
-        let mut twice = HeaderMap::new();
-        twice.append(header::AUTHORIZATION, HeaderValue::from_static("Bearer open-sesame"));
-        twice.append(header::AUTHORIZATION, HeaderValue::from_static("Bearer other"));
-        assert!(with_key.admit(&twice).await.is_none(), "nobody sends two");
-    }
-
-    #[tokio::test]
-    async fn this_machine_is_enough_in_local_mode_only() {
-        let open = access(AuthMode::Local, None);
-        assert!(is_owner(&open, &[]).await);
-        for wrong in ["Bearer nonsense", "Bearer cap_sh_x", "bearer", "Basic eDp5"] {
-            assert!(!is_owner(&open, &[("authorization", wrong)]).await, "{wrong}");
-        }
-        for passed_on in PASSED_ON {
-            assert!(!is_owner(&open, &[(passed_on, "192.0.2.1")]).await, "{passed_on}");
-        }
-        let with_key = access(AuthMode::Local, Some("open-sesame"));
-        assert!(is_owner(&with_key, &[]).await);
-        assert!(is_owner(&with_key, &[("authorization", "Bearer open-sesame")]).await);
-        assert!(!is_owner(&access(AuthMode::Required, None), &[]).await);
-    }
-
-    #[test]
-    fn shares_have_their_places() {
-        for good in ["/mcp", "/mcp/team", "/mcp/a-b"] {
-            assert!(is_for_shares(good), "{good}");
-        }
-        for bad in
-            ["/", "/mcp/server-card", "/mcp/a/server-card", "/mcpx", "/servers/a/mcp", "/metrics"]
-        {
-            assert!(!is_for_shares(bad), "{bad}");
-        }
     }
 }

@@ -16,6 +16,8 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt as _;
 
+use super::client_address::SocketPeer;
+
 /// What clients may take up.
 #[derive(Debug, Clone, Copy)]
 pub struct HttpLimits {
@@ -75,15 +77,15 @@ pub(super) async fn serve(
             accepted = listener.accept() => accepted,
             () = stop.cancelled() => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok((stream, peer)) => (stream, SocketPeer(peer.ip())),
             Err(error) => {
                 after_failed_accept(&error).await;
                 continue;
             }
         };
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-            let connection = Connection { stream, _place: place, _counted: Counted::new() };
+            let connection = Connection { stream, peer, _place: place, _counted: Counted::new() };
             tasks.spawn(connection.serve(router.clone(), limits, stop.clone()));
         } else if let Ok(refusal) = Arc::clone(&refusals).try_acquire_owned() {
             tasks.spawn(refuse(stream, refusal));
@@ -96,15 +98,19 @@ pub(super) async fn serve(
 /// One client's connection and its place among them.
 struct Connection {
     stream: TcpStream,
+    peer: SocketPeer,
     _place: OwnedSemaphorePermit,
     _counted: Counted,
 }
 
 impl Connection {
     async fn serve(self, router: Router, limits: HttpLimits, stop: CancellationToken) {
-        let Self { stream, _place, _counted } = self;
+        let Self { stream, peer, _place, _counted } = self;
         prepare(&stream);
-        let service = router.map_request(|request: http::Request<Incoming>| request.map(Body::new));
+        let service = router.map_request(move |mut request: http::Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            request.map(Body::new)
+        });
         let serving = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(limits.head_timeout)

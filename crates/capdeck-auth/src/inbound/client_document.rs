@@ -1,0 +1,233 @@
+//! Clients that say who they are in a document: their id is its address.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use url::Url;
+
+use super::{
+    Caller, Client, ClientAuthMethod, ClientKind, ClientMetadata, Clock, LastUsed, RedirectPolicy,
+    Registry, RegistryError,
+    event::{Deed, Subject},
+};
+use crate::{GuardedClients, OutOfReach, Reach};
+
+/// How large a document may be.
+const LARGEST: usize = 64 * 1024;
+/// How long it may take to get one.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long an id may be.
+const LONGEST_ID: usize = 1000;
+
+/// What a document says, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientDocument {
+    client: Client,
+    /// The host that vouches for it: what a person can recognise.
+    pub host: String,
+}
+
+/// Why a document makes no client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClientDocumentError {
+    #[error("the client's id is no address of a document: {reason}")]
+    NotAnAddress { reason: &'static str },
+    #[error("the client's document may not be fetched: {reason}")]
+    OutOfReach { reason: OutOfReach },
+    #[error("the client's document could not be fetched: {reason}")]
+    Unreachable { reason: String },
+    #[error("the client's document was answered with status {status}; redirects are not followed")]
+    Status { status: u16 },
+    #[error("the client's document is larger than {LARGEST} bytes")]
+    TooLarge,
+    #[error("the client's document is not valid: {reason}")]
+    Invalid { reason: String },
+}
+
+#[derive(Deserialize)]
+struct Document {
+    client_id: String,
+    #[serde(flatten)]
+    metadata: ClientMetadata,
+}
+
+impl ClientDocument {
+    /// Whether a client's id is one of a document, rather than one that was given here.
+    pub fn is_address(client_id: &str) -> bool {
+        client_id.starts_with("https://")
+    }
+
+    /// The address of a document, from a client's id.
+    pub fn address(client_id: &str) -> Result<Url, ClientDocumentError> {
+        let wrong = |reason| Err(ClientDocumentError::NotAnAddress { reason });
+        if client_id.len() > LONGEST_ID {
+            return wrong("it is too long");
+        }
+        let Ok(url) = Url::parse(client_id) else { return wrong("it cannot be read") };
+        if url.scheme() != "https" {
+            return wrong("it does not start with `https://`");
+        }
+        if matches!(url.path(), "" | "/") {
+            return wrong("it has no path");
+        }
+        if url.fragment().is_some() || !url.username().is_empty() || url.password().is_some() {
+            return wrong("it has a fragment, a user name or a password");
+        }
+        // What is compared later is the text, so the text has to be the address and nothing that is read as it.
+        if url.as_str() != client_id {
+            return wrong("it is not written in the usual form");
+        }
+        Ok(url)
+    }
+
+    /// Checks what was found at the address that is a client's id.
+    pub fn check(
+        client_id: &str,
+        bytes: &[u8],
+        policy: &RedirectPolicy,
+        clock: &Clock,
+    ) -> Result<Self, ClientDocumentError> {
+        let url = Self::address(client_id)?;
+        if bytes.len() > LARGEST {
+            return Err(ClientDocumentError::TooLarge);
+        }
+        let invalid = |reason: String| ClientDocumentError::Invalid { reason };
+        // The parser's own words quote the document, so only the place is passed on.
+        let document: Document = serde_json::from_slice(bytes)
+            .map_err(|error| invalid(format!("it cannot be read (line {})", error.line())))?;
+        if document.client_id != client_id {
+            return Err(invalid("its `client_id` is not its own address".to_owned()));
+        }
+        let (redirect_uris, auth_method) =
+            document.metadata.check(policy).map_err(|error| invalid(error.to_string()))?;
+        if auth_method != ClientAuthMethod::None {
+            let reason = "it shares no secret with this host, so its method has to be `none`";
+            return Err(invalid(reason.to_owned()));
+        }
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let name = document.metadata.name(&host).map_err(|error| invalid(error.to_string()))?;
+        let client = Client {
+            id: client_id.to_owned(),
+            kind: ClientKind::Document,
+            name,
+            redirect_uris,
+            client_uri: document.metadata.page(),
+            auth_method,
+            created_at: clock.now(),
+            last_used_at: LastUsed::default(),
+            secret: None,
+        };
+        Ok(Self { client, host })
+    }
+
+    /// The client that it describes. It is not kept before a person agreed.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+}
+
+/// Fetches and checks the document of a client: only from public addresses over HTTPS, without redirects, and not for long.
+pub async fn fetch_client_document(
+    clients: &GuardedClients,
+    client_id: &str,
+    policy: &RedirectPolicy,
+    clock: &Clock,
+) -> Result<ClientDocument, ClientDocumentError> {
+    fetch_within(Reach::Public, clients, client_id, policy, clock).await
+}
+
+async fn fetch_within(
+    reach: Reach,
+    clients: &GuardedClients,
+    client_id: &str,
+    policy: &RedirectPolicy,
+    clock: &Clock,
+) -> Result<ClientDocument, ClientDocumentError> {
+    let url = ClientDocument::address(client_id)?;
+    reach.check(&url).map_err(|reason| ClientDocumentError::OutOfReach { reason })?;
+    let client =
+        clients.get(reach).map_err(|reason| ClientDocumentError::Unreachable { reason })?;
+    let fetched = tokio::time::timeout(TIMEOUT, fetch(&client, url)).await;
+    let bytes = fetched.map_err(|_| {
+        let reason = format!("no answer within {} s", TIMEOUT.as_secs());
+        ClientDocumentError::Unreachable { reason }
+    })??;
+    ClientDocument::check(client_id, &bytes, policy, clock)
+}
+
+async fn fetch(client: &reqwest::Client, url: Url) -> Result<Vec<u8>, ClientDocumentError> {
+    let unreachable = |error: reqwest::Error| ClientDocumentError::Unreachable {
+        reason: error.without_url().to_string(),
+    };
+    let request = client.get(url).header("accept", "application/json");
+    let mut response = request.send().await.map_err(unreachable)?;
+    let status = response.status().as_u16();
+    if status != 200 {
+        return Err(ClientDocumentError::Status { status });
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+        if body.len() + chunk.len() > LARGEST {
+            return Err(ClientDocumentError::TooLarge);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+impl Registry {
+    /// Keeps a client that is known by a document, once a person agreed to what it asks for.
+    pub async fn remember_client(
+        &self,
+        caller: &Caller,
+        document: &ClientDocument,
+    ) -> Result<Client, RegistryError> {
+        let mut client = document.client.clone();
+        let subject = Subject { client_id: Some(client.id.clone()), ..Subject::default() };
+        self.change(Deed::new("client.remember", caller, subject), move |draft| {
+            match draft.state.clients.get(&client.id) {
+                Some(known) => {
+                    client.created_at = known.created_at;
+                    client.last_used_at = known.last_used_at.clone();
+                }
+                None => draft.make_room_for_client()?,
+            }
+            draft.state.clients.put(client.clone());
+            Ok(client)
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{Router, response::Redirect, routing::get};
+
+    use super::*;
+
+    /// What fetching this path from a server of our own comes to.
+    async fn fetched(path: &str) -> Result<Vec<u8>, ClientDocumentError> {
+        // Asked for over HTTP only, but the client wants to know how it would do the rest.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let redirect = || async { Redirect::temporary("/small") };
+        let router = Router::new()
+            .route("/small", get(|| async { "{}" }))
+            .route("/moved", get(redirect))
+            .route("/large", get(|| async { "x".repeat(LARGEST + 1) }))
+            .route("/full", get(|| async { "x".repeat(LARGEST) }));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}{path}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        fetch(&client.no_proxy().build().unwrap(), Url::parse(&url).unwrap()).await
+    }
+
+    #[tokio::test]
+    async fn item_16_redirects_and_large_documents_are_refused() {
+        assert_eq!(fetched("/small").await, Ok(b"{}".to_vec()));
+        assert_eq!(fetched("/moved").await, Err(ClientDocumentError::Status { status: 307 }));
+        assert_eq!(fetched("/none").await, Err(ClientDocumentError::Status { status: 404 }));
+        assert_eq!(fetched("/large").await, Err(ClientDocumentError::TooLarge));
+        assert!(fetched("/full").await.is_ok());
+    }
+}

@@ -1,0 +1,159 @@
+//! Lists of what there is, for operators.
+
+use jiff::Timestamp;
+
+use super::{
+    Client, Credential, Decider, EnrollmentState, EnrollmentStatus, Grant, GrantRequest, Page,
+    PageRequest, Principal, Registry, RegistryError, RequestStatus, page::Listed,
+};
+
+/// Which requests are wanted. What is left out does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestQuery {
+    pub status: Option<RequestStatus>,
+    pub capsule: Option<String>,
+    pub principal: Option<String>,
+    /// Who asked.
+    pub requested_by: Option<String>,
+    /// Only those that somebody may decide.
+    pub decidable_by: Option<Decider>,
+}
+
+/// Which grants are wanted. What is left out does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GrantQuery {
+    pub capsule: Option<String>,
+    pub principal: Option<String>,
+    pub live_only: bool,
+}
+
+/// Which connections are wanted. What is left out does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CredentialQuery {
+    /// Those that reach this capsule.
+    pub capsule: Option<String>,
+    pub principal: Option<String>,
+    pub client_id: Option<String>,
+    pub live_only: bool,
+}
+
+fn fits(wanted: Option<&String>, found: Option<&str>) -> bool {
+    wanted.is_none_or(|wanted| found == Some(wanted))
+}
+
+impl Registry {
+    /// Requests, as they stand now.
+    pub fn requests(
+        &self,
+        query: &RequestQuery,
+        page: &PageRequest,
+    ) -> Result<Page<GrantRequest>, RegistryError> {
+        let (state, now) = (self.state(), self.now());
+        let is_wanted = |one: &&GrantRequest| {
+            let is_decidable = |decider: &Decider| decider.may_look_at(&state, now, one).is_ok();
+            fits(query.capsule.as_ref(), one.target.capsule_id())
+                && fits(query.principal.as_ref(), Some(&one.principal))
+                && fits(query.requested_by.as_ref(), Some(&one.requested_by))
+                && query.decidable_by.as_ref().is_none_or(is_decidable)
+                && query.status.is_none_or(|status| status == one.status_at(now))
+        };
+        let found = page.cut(state.requests.values().filter(is_wanted))?;
+        Ok(found.map(|request| request.at(now)))
+    }
+
+    /// Grants.
+    pub fn grants(
+        &self,
+        query: &GrantQuery,
+        page: &PageRequest,
+    ) -> Result<Page<Grant>, RegistryError> {
+        let (state, now) = (self.state(), self.now());
+        page.cut(state.grants.values().filter(|one| {
+            fits(query.capsule.as_ref(), one.target.capsule_id())
+                && fits(query.principal.as_ref(), Some(&one.principal))
+                && (!query.live_only || one.is_live(now))
+        }))
+    }
+
+    /// Connections.
+    pub fn credentials(
+        &self,
+        query: &CredentialQuery,
+        page: &PageRequest,
+    ) -> Result<Page<Credential>, RegistryError> {
+        let (state, now) = (self.state(), self.now());
+        page.cut(state.credentials.values().filter(|one| {
+            let reaches = |capsule: &String| {
+                let mut grants = state.live_grants(&one.principal, now).into_iter();
+                grants.any(|grant| grant.target.capsule_id() == Some(capsule))
+            };
+            fits(query.principal.as_ref(), Some(&one.principal))
+                && fits(query.client_id.as_ref(), one.client_id.as_deref())
+                && (!query.live_only || one.is_live(now))
+                && query.capsule.as_ref().is_none_or(reaches)
+        }))
+    }
+
+    /// Clients.
+    pub fn clients(&self, page: &PageRequest) -> Result<Page<Client>, RegistryError> {
+        page.cut(self.state().clients.values())
+    }
+
+    /// Principals.
+    pub fn principals(&self, page: &PageRequest) -> Result<Page<Principal>, RegistryError> {
+        page.cut(self.state().principals.values())
+    }
+
+    /// Sign-ups, as they stand now.
+    pub fn enrollments(
+        &self,
+        status: Option<EnrollmentStatus>,
+        page: &PageRequest,
+    ) -> Result<Page<EnrollmentState>, RegistryError> {
+        let (state, now) = (self.state(), self.now());
+        let interval = self.0.options.lifetimes.poll_interval.as_secs();
+        let states: Vec<EnrollmentState> = state
+            .enrollments
+            .values()
+            .filter_map(|one| state.enrollment_state(one.clone(), now, interval).ok())
+            .filter(|one| status.is_none_or(|status| status == one.status))
+            .collect();
+        page.cut(states.iter())
+    }
+}
+
+impl Listed for GrantRequest {
+    fn place(&self) -> (Timestamp, &str) {
+        (self.created_at, &self.id)
+    }
+}
+
+impl Listed for Grant {
+    fn place(&self) -> (Timestamp, &str) {
+        (self.created_at, &self.id)
+    }
+}
+
+impl Listed for Credential {
+    fn place(&self) -> (Timestamp, &str) {
+        (self.created_at, &self.id)
+    }
+}
+
+impl Listed for Client {
+    fn place(&self) -> (Timestamp, &str) {
+        (self.created_at, &self.id)
+    }
+}
+
+impl Listed for Principal {
+    fn place(&self) -> (Timestamp, &str) {
+        (self.created_at, &self.id)
+    }
+}
+
+impl Listed for EnrollmentState {
+    fn place(&self) -> (Timestamp, &str) {
+        (self.enrollment.created_at, &self.enrollment.id)
+    }
+}

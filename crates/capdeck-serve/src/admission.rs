@@ -1,0 +1,123 @@
+//! What the registry grants, in the host's words.
+
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use capdeck_auth::inbound::{self, CapsuleAccess, GrantedAccess, Registry, Standing};
+use capdeck_host::{
+    Access, Admission, AdmissionSource, DeckGrant, EntryScope, Granted, GrantedCapsule, Role,
+};
+use futures_util::{StreamExt as _, stream, stream::BoxStream};
+use parking_lot::Mutex;
+use tokio::sync::broadcast::error::RecvError;
+
+/// Translates what the registry knows, once for every change.
+#[derive(Clone)]
+pub(crate) struct Admissions {
+    registry: Registry,
+    translated: Arc<Mutex<HashMap<String, Translated>>>,
+}
+
+/// What the registry said, and the same for the host.
+struct Translated {
+    access: Arc<GrantedAccess>,
+    granted: Arc<Granted>,
+}
+
+/// The way to what one credential opens.
+struct OfCredential {
+    admissions: Admissions,
+    principal: String,
+    credential: String,
+}
+
+impl Admissions {
+    pub(crate) fn new(registry: Registry) -> Self {
+        Self { registry, translated: Arc::default() }
+    }
+
+    /// The way to what a credential opens.
+    pub(crate) fn of(&self, standing: &Standing) -> Admission {
+        Admission::new(OfCredential {
+            admissions: self.clone(),
+            principal: standing.principal.clone(),
+            credential: standing.credential.clone(),
+        })
+    }
+
+    fn granted(&self, credential: &str) -> Option<Arc<Granted>> {
+        let access = self.registry.access(credential);
+        let mut translated = self.translated.lock();
+        let Some(access) = access else {
+            translated.remove(credential);
+            return None;
+        };
+        if let Some(known) = translated.get(credential)
+            && Arc::ptr_eq(&known.access, &access)
+        {
+            return Some(Arc::clone(&known.granted));
+        }
+        let granted = Arc::new(translate(&access));
+        let made = Translated { access, granted: Arc::clone(&granted) };
+        translated.insert(credential.to_owned(), made);
+        Some(granted)
+    }
+}
+
+impl AdmissionSource for OfCredential {
+    fn granted(&self) -> Option<Arc<Granted>> {
+        self.admissions.granted(&self.credential)
+    }
+
+    fn principal(&self) -> &str {
+        &self.principal
+    }
+
+    fn credential(&self) -> &str {
+        &self.credential
+    }
+
+    fn changes(&self) -> Option<BoxStream<'static, ()>> {
+        let changes = self.admissions.registry.changes();
+        let following = stream::unfold(changes, async |mut changes| match changes.recv().await {
+            Ok(_) | Err(RecvError::Lagged(_)) => Some(((), changes)),
+            Err(RecvError::Closed) => None,
+        });
+        Some(following.boxed())
+    }
+}
+
+impl fmt::Debug for OfCredential {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("OfCredential").field("credential", &self.credential).finish()
+    }
+}
+
+fn translate(access: &GrantedAccess) -> Granted {
+    // The host knows one answer to whether tools may be called. Where a grant says yes, those that say no are left out.
+    let may_call = access.deck().any(|grant| grant.may_call);
+    let deck = access.deck().filter(|grant| grant.may_call == may_call).map(|grant| DeckGrant {
+        capabilities: grant.capabilities.to_vec(),
+        tools: grant.tools.to_vec(),
+        denied_tools: grant.denied_tools.to_vec(),
+        modes: grant.modes.to_vec(),
+    });
+    Granted {
+        deck: deck.collect(),
+        may_call,
+        capsules: access.capsules().filter_map(|grant| capsule(&grant)).collect(),
+        may_manage: access.may_manage(),
+    }
+}
+
+/// A capsule as it was granted; `None` when its prefixes cannot be read, which opens nothing.
+fn capsule(grant: &CapsuleAccess<'_>) -> Option<GrantedCapsule> {
+    let role = match grant.role {
+        inbound::Role::Reader => Role::Reader,
+        inbound::Role::Appender => Role::Appender,
+        inbound::Role::Writer => Role::Writer,
+        inbound::Role::Owner => Role::Owner,
+    };
+    let (allowed, denied) = (grant.uri_prefixes.iter(), grant.denied_prefixes.iter());
+    let scope = EntryScope::parse(allowed.map(String::as_str), denied.map(String::as_str)).ok()?;
+    Some(GrantedCapsule { capsule: grant.capsule.to_owned(), access: Access { role, scope } })
+}

@@ -1,0 +1,305 @@
+//! `/oauth/authorize`: a client sends a person here, the person decides, and is sent back.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{RawQuery, Request, State},
+    response::{IntoResponse, Response},
+};
+use capdeck_auth::inbound::{
+    AuthorizationError, Caller, Client, ClientDocument, Clock, Decider, Decision, Holder, NewCode,
+    NewRequest, OperatorStanding, Registry, RegistryError, RequestSource, RequestStatus, Terms,
+    fetch_client_document,
+};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, header, request::Parts};
+use url::Url;
+
+use super::{
+    Form, authorize_request::AuthorizeRequest, choice::Choice, consent_page::Consent,
+    html::refusal, metadata::no_registry, offer::Offer, sign_in_page,
+};
+use crate::{
+    reception::Reception,
+    transport::http::{ClientAddress, read_form},
+};
+
+const PURPOSE: &str = "consent";
+
+/// The person who decides, and what ties a page to them.
+struct Person {
+    operator: OperatorStanding,
+    /// Differs from session to session, so that nobody sends a page that another one was shown.
+    binding: String,
+}
+
+/// `GET /oauth/authorize`: shows who asks for what.
+pub(super) async fn ask(
+    State(reception): State<Arc<Reception>>,
+    address: Option<axum::Extension<ClientAddress>>,
+    uri: Uri,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let Some(registry) = reception.registry() else { return no_registry() };
+    let form = Form::parse(query.unwrap_or_default().as_bytes());
+    let issuer = reception.issuer(&headers, address.map(|address| address.0));
+    let client = match known_client(&reception, registry, &form).await {
+        Ok(client) => client,
+        Err(page) => return page,
+    };
+    let request = match AuthorizeRequest::read(&form, client.client(), &issuer) {
+        Ok(request) => request,
+        Err(AuthorizationError::Page { reason }) => {
+            return refusal(StatusCode::BAD_REQUEST, "This sign-in cannot go on", reason);
+        }
+        Err(AuthorizationError::SendBack { redirect_uri, code, reason }) => {
+            let state = form.named("state");
+            let fields = [("error", code), ("error_description", &reason)];
+            return send_back(&redirect_uri, state, &issuer, &fields);
+        }
+    };
+    let Some(person) = person(&reception, &headers) else {
+        let path = uri.path_and_query().map_or("/oauth/authorize", |path| path.as_str());
+        return sign_in_page::ask(&reception, path, None);
+    };
+    show(&reception, client.client(), &request, &person, None).await
+}
+
+/// `POST /oauth/authorize`: takes the decision.
+pub(super) async fn decide(State(reception): State<Arc<Reception>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let form = match read_form(&parts.headers, body).await {
+        Ok(text) => Form::parse(&text),
+        Err(refusal) => return refusal,
+    };
+    let Some(registry) = reception.registry() else { return no_registry() };
+    let person = person(&reception, &parts.headers);
+    let opened = person.as_ref().zip(form.named("request")).and_then(|(person, sealed)| {
+        reception.seal.open::<AuthorizeRequest>(PURPOSE, &person.binding, sealed)
+    });
+    let (Some(person), Some(request)) = (person, opened) else {
+        let why = "This page was open for too long, or did not come from here. Begin again in the client.";
+        return refusal(StatusCode::FORBIDDEN, "Begin again", why);
+    };
+    if form.named("decision") != Some("approve") {
+        let fields = [("error", "access_denied"), ("error_description", "the person said no")];
+        let AuthorizeRequest { redirect_uri, state, issuer, .. } = &request;
+        return send_back(redirect_uri, state.as_deref(), issuer, &fields);
+    }
+    // What is known about the client may have changed since the page was shown.
+    let client = match find_client(&reception, registry, &request.client_id).await {
+        Ok(client) if client.client().has_redirect(&request.redirect_uri) => client,
+        Ok(_) | Err(_) => {
+            let why = "The client has changed since this page was shown. Begin again there.";
+            return refusal(StatusCode::BAD_REQUEST, "Begin again", why);
+        }
+    };
+    let (operator, resource) = (&person.operator, request.resource());
+    let offer = match Offer::for_request(&reception, operator, &resource, &request.scopes).await {
+        Ok(offer) => offer,
+        Err(failure) => return capsules_unreachable(&failure.message),
+    };
+    let choice = match Choice::read(&form, &request, &offer) {
+        Ok(choice) => choice,
+        Err(problem) => {
+            return show(&reception, client.client(), &request, &person, Some(&problem)).await;
+        }
+    };
+    let caller = caller(&person, &parts);
+    match grant(registry, &caller, &client, &request, &person, choice).await {
+        Ok(Some(code)) => {
+            let AuthorizeRequest { redirect_uri, state, issuer, .. } = &request;
+            send_back(redirect_uri, state.as_deref(), issuer, &[("code", &code)])
+        }
+        Ok(None) => {
+            let why = "Your request is in the queue. Once an approver has agreed, begin again in the client.";
+            refusal(StatusCode::ACCEPTED, "An approver has to agree", why)
+        }
+        Err(RegistryError::Invalid { what, reason }) => {
+            let problem = format!("`{what}`: {reason}");
+            show(&reception, client.client(), &request, &person, Some(&problem)).await
+        }
+        Err(error) => {
+            tracing::error!(%error, "a client could not be let in");
+            let why = error.to_string();
+            refusal(StatusCode::SERVICE_UNAVAILABLE, "This sign-in cannot go on", &why)
+        }
+    }
+}
+
+/// A client that is kept here, or one that a document describes.
+enum Known {
+    Kept(Client),
+    Described(ClientDocument),
+}
+
+impl Known {
+    fn client(&self) -> &Client {
+        match self {
+            Self::Kept(client) => client,
+            Self::Described(document) => document.client(),
+        }
+    }
+}
+
+/// The client of a request, or the page that says why there is none. Nobody is sent anywhere for a client that is unknown.
+async fn known_client(
+    reception: &Reception,
+    registry: &Registry,
+    form: &Form,
+) -> Result<Known, Response> {
+    let refused = |why: &str| refusal(StatusCode::BAD_REQUEST, "This client is not known", why);
+    let id = match form.one("client_id") {
+        Ok(Some(id)) => id,
+        Ok(None) => return Err(refused("The address that brought you here names no client.")),
+        Err(repeated) => return Err(refused(&repeated.to_string())),
+    };
+    find_client(reception, registry, id).await.map_err(|why| refused(&why))
+}
+
+async fn find_client(
+    reception: &Reception,
+    registry: &Registry,
+    id: &str,
+) -> Result<Known, String> {
+    if !ClientDocument::is_address(id) {
+        let found = registry.client(id).ok_or("The client has to register first.")?;
+        return Ok(Known::Kept(found));
+    }
+    let clients = reception.host.guarded_clients();
+    let policy = registry.redirect_policy();
+    let fetched = fetch_client_document(clients, id, policy, &Clock::default()).await;
+    fetched.map(Known::Described).map_err(|error| error.to_string())
+}
+
+/// Who sits at the page: whoever signed in, or the person at this machine where that is enough.
+fn person(reception: &Reception, headers: &HeaderMap) -> Option<Person> {
+    // A token proves that a program has it, not that a person reads a page.
+    if headers.contains_key(header::AUTHORIZATION) {
+        return None;
+    }
+    if let Some(session) = reception.session_of(headers) {
+        return Some(Person { binding: session.csrf().to_owned(), operator: session.operator });
+    }
+    reception
+        .is_at_this_machine(headers)
+        .then(|| Person { operator: OperatorStanding::local(), binding: String::new() })
+}
+
+async fn show(
+    reception: &Reception,
+    client: &Client,
+    request: &AuthorizeRequest,
+    person: &Person,
+    problem: Option<&str>,
+) -> Response {
+    let operator = &person.operator;
+    let resource = request.resource();
+    let offer = match Offer::for_request(reception, operator, &resource, &request.scopes).await {
+        Ok(offer) => offer,
+        Err(failure) => return capsules_unreachable(&failure.message),
+    };
+    if offer.is_empty() {
+        let why = "There is nothing here that you could let this client have.";
+        return refusal(StatusCode::NOT_FOUND, "Nothing to choose from", why);
+    }
+    let sealed = reception.seal.seal(PURPOSE, &person.binding, request);
+    Consent { client, request, operator, offer: &offer, sealed: &sealed, problem }.render()
+}
+
+/// Files a request for everything that was chosen and decides it, as far as this person may. `None`: all of it waits for
+/// somebody else.
+async fn grant(
+    registry: &Registry,
+    caller: &Caller,
+    client: &Known,
+    request: &AuthorizeRequest,
+    person: &Person,
+    choice: Choice,
+) -> Result<Option<String>, RegistryError> {
+    if let Known::Described(document) = client {
+        registry.remember_client(caller, document).await?;
+    }
+    let client = client.client();
+    let OperatorStanding { id: operator, role, .. } = &person.operator;
+    let decider = Decider::Operator { id: operator.clone(), role: *role };
+    let mut holder = None;
+    for (target, scopes) in choice.targets {
+        let new = NewRequest {
+            source: RequestSource::Oauth,
+            holder: Holder::Client {
+                client_id: client.id.clone(),
+                client_name: client.name.clone(),
+                operator: operator.clone(),
+            },
+            requested_by: operator.clone(),
+            target,
+            scopes,
+            reason: None,
+            wanted_until: None,
+        };
+        let mut filed = registry.file_request(caller, new).await?;
+        if filed.status == RequestStatus::Pending && registry.may_decide(&decider, &filed) {
+            let decision = Decision::Approve(Terms::default());
+            filed = registry.decide(caller, &decider, &filed.id, decision).await?;
+        }
+        if filed.status == RequestStatus::Approved {
+            holder = Some(filed.principal);
+        }
+    }
+    let Some(principal) = holder else { return Ok(None) };
+    let authorization = match request.to_authorization(client) {
+        Ok(authorization) => authorization,
+        Err(_) => return Err(RegistryError::Forbidden { reason: "the client has changed" }),
+    };
+    let new = NewCode { authorization, principal, scopes: choice.scopes };
+    let code = registry.issue_code(caller, new).await?;
+    Ok(Some(code.expose().to_owned()))
+}
+
+/// Sends the person back to the client. The address was checked against what the client registered.
+fn send_back(
+    redirect_uri: &str,
+    state: Option<&str>,
+    issuer: &str,
+    fields: &[(&str, &str)],
+) -> Response {
+    let Ok(mut url) = Url::parse(redirect_uri) else {
+        return refusal(
+            StatusCode::BAD_REQUEST,
+            "This sign-in cannot go on",
+            "the address to go back to cannot be read",
+        );
+    };
+    {
+        let mut query = url.query_pairs_mut();
+        query.extend_pairs(fields);
+        if let Some(state) = state {
+            query.append_pair("state", state);
+        }
+        query.append_pair("iss", issuer);
+    }
+    let Ok(location) = HeaderValue::from_str(url.as_str()) else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    // 303: a browser that posted the decision must not post it to the client.
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    response.headers_mut().insert(header::LOCATION, location);
+    for (name, value) in
+        [(header::CACHE_CONTROL, "no-store"), (header::REFERRER_POLICY, "no-referrer")]
+    {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn capsules_unreachable(reason: &str) -> Response {
+    tracing::error!(reason, "the capsules cannot be listed");
+    let why = "The capsules cannot be reached; the host's log says why.";
+    refusal(StatusCode::SERVICE_UNAVAILABLE, "This sign-in cannot go on", why)
+}
+
+fn caller(person: &Person, parts: &Parts) -> Caller {
+    let address = parts.extensions.get::<ClientAddress>().map(|address| address.ip);
+    Caller::new(person.operator.id.clone(), address)
+}

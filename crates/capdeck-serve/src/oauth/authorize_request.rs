@@ -1,0 +1,121 @@
+//! What a client asks a person for, once it has been checked.
+
+use capdeck_auth::inbound::{
+    Authorization, AuthorizationError, AuthorizationRequest, Client, Scope, Scopes,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Form, Resource};
+
+/// A checked request. It travels sealed in the form that the person sends back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AuthorizeRequest {
+    pub(super) client_id: String,
+    /// One that the client registered.
+    pub(super) redirect_uri: String,
+    pub(super) state: Option<String>,
+    pub(super) scopes: Scopes,
+    /// The address of what the token will be for.
+    pub(super) resource: String,
+    pub(super) code_challenge: String,
+    /// Who we are, as the client knows us.
+    pub(super) issuer: String,
+}
+
+impl AuthorizeRequest {
+    /// Checks a request: first where it wants people to be sent, then everything else.
+    pub(super) fn read(
+        form: &Form,
+        client: &Client,
+        issuer: &str,
+    ) -> Result<Self, AuthorizationError> {
+        let text = |name: &'static str| form.one(name).ok().flatten().map(str::to_owned);
+        let request = AuthorizationRequest {
+            response_type: text("response_type"),
+            redirect_uri: match form.one("redirect_uri") {
+                Ok(given) => given.map(str::to_owned),
+                Err(_) => {
+                    let reason = "`redirect_uri` is given more than once";
+                    return Err(AuthorizationError::Page { reason });
+                }
+            },
+            code_challenge: text("code_challenge"),
+            code_challenge_method: text("code_challenge_method"),
+            scope: None,
+            resource: None,
+        };
+        let redirect_uri = match request.check(client) {
+            Ok(checked) => checked.redirect_uri,
+            Err(refused) => return Err(refused),
+        };
+        let send_back = |code, reason: String| AuthorizationError::SendBack {
+            redirect_uri: redirect_uri.clone(),
+            code,
+            reason,
+        };
+        for name in [
+            "response_type",
+            "code_challenge",
+            "code_challenge_method",
+            "scope",
+            "resource",
+            "state",
+        ] {
+            form.one(name)
+                .map_err(|repeated| send_back("invalid_request", repeated.to_string()))?;
+        }
+        for unsupported in ["request", "request_uri"] {
+            if form.named(unsupported).is_some() {
+                let reason = format!("`{unsupported}` is not supported");
+                return Err(send_back("request_not_supported", reason));
+            }
+        }
+        let resource = match text("resource") {
+            Some(named) => Resource::named(&named, issuer).ok_or_else(|| {
+                let reason =
+                    format!("`resource` is an endpoint of this host, such as {issuer}/mcp");
+                send_back("invalid_target", reason)
+            })?,
+            None => Resource::Deck,
+        };
+        let scopes: Scopes = match text("scope") {
+            // Clients ask every server for what some of them have, such as `openid`. What is not known here is not given.
+            Some(named) => named.split(' ').filter_map(Scope::parse).collect(),
+            None => resource.first_scopes(),
+        };
+        if scopes.is_empty() {
+            let reason = format!("`scope` is made of: {}", resource.scopes());
+            return Err(send_back("invalid_scope", reason));
+        }
+        Ok(Self {
+            client_id: client.id.clone(),
+            state: text("state"),
+            scopes,
+            resource: resource.address(issuer),
+            code_challenge: text("code_challenge").unwrap_or_default(),
+            issuer: issuer.to_owned(),
+            redirect_uri,
+        })
+    }
+
+    /// The same for the registry, checked once more against what is known about the client now.
+    pub(super) fn to_authorization(
+        &self,
+        client: &Client,
+    ) -> Result<Authorization, AuthorizationError> {
+        let request = AuthorizationRequest {
+            response_type: Some("code".to_owned()),
+            redirect_uri: Some(self.redirect_uri.clone()),
+            code_challenge: Some(self.code_challenge.clone()),
+            code_challenge_method: Some("S256".to_owned()),
+            scope: None,
+            resource: Some(self.resource.clone()),
+        };
+        request.check(client)
+    }
+
+    /// What the token will be for.
+    pub(super) fn resource(&self) -> Resource {
+        Resource::named(&self.resource, &self.issuer).unwrap_or(Resource::Deck)
+    }
+}

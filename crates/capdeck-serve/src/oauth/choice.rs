@@ -1,0 +1,171 @@
+//! What a person chose on the consent page: one target for the deck, and one for each capsule.
+
+use capdeck_auth::inbound::{GrantTarget, Role, Scope, Scopes};
+
+use super::{Form, authorize_request::AuthorizeRequest, consent_page::roles, offer::Offer};
+
+/// What a client is to have.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// What the token may be used for.
+    pub(super) scopes: Scopes,
+    /// Each with the scopes that mean something there. Never empty.
+    pub(super) targets: Vec<(GrantTarget, Scopes)>,
+}
+
+impl Choice {
+    /// Reads the form. What was not offered cannot be chosen. The error is for the person.
+    pub(super) fn read(
+        form: &Form,
+        request: &AuthorizeRequest,
+        offer: &Offer,
+    ) -> Result<Self, String> {
+        let chosen = form.all("scope").filter_map(Scope::parse);
+        let scopes: Scopes = chosen.filter(|scope| request.scopes.allows(*scope)).collect();
+        if scopes.is_empty() {
+            return Err("choose what it may do, or do not allow it".to_owned());
+        }
+        let mut targets = Vec::new();
+        let of_deck = only(&scopes, &[Scope::DeckCall, Scope::RegistryManage]);
+        if scopes.allows(Scope::DeckRead)
+            && let Some(deck) = deck(form, offer)?
+        {
+            targets.push((deck, of_deck));
+        }
+        let of_capsules = only(&scopes, &[Scope::CapsuleAdmin, Scope::RegistryManage]);
+        if scopes.allows(Scope::CapsuleRead) {
+            for item in &offer.capsules {
+                if form.all("capsule").any(|id| id == item.id) {
+                    let capsule = capsule(form, &item.id, &item.name, &scopes)?;
+                    targets.push((capsule, of_capsules.clone()));
+                }
+            }
+        }
+        if targets.is_empty() {
+            return Err("choose something that it may see, or do not allow it".to_owned());
+        }
+        Ok(Self { scopes, targets })
+    }
+}
+
+/// The scopes of some families, named by the strongest of each.
+fn only(scopes: &Scopes, families: &[Scope]) -> Scopes {
+    scopes.meet(&families.iter().copied().collect())
+}
+
+fn deck(form: &Form, offer: &Offer) -> Result<Option<GrantTarget>, String> {
+    if offer.capabilities.is_empty() {
+        return Ok(None);
+    }
+    match form.named("deck") {
+        Some("all") if !offer.is_single => Ok(Some(GrantTarget::whole_deck())),
+        Some("some") => {
+            let marked = |id: &str| form.all("capability").any(|chosen| chosen == id);
+            let items = offer.capabilities.iter().filter(|item| marked(&item.id));
+            let capabilities: Vec<String> = items.map(|item| item.id.clone()).collect();
+            if capabilities.is_empty() {
+                return Err("mark the capabilities that it may see, or choose nothing".to_owned());
+            }
+            Ok(Some(GrantTarget::Deck {
+                capabilities,
+                tools: Vec::new(),
+                denied_tools: Vec::new(),
+                modes: Vec::new(),
+            }))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn capsule(form: &Form, id: &str, name: &str, scopes: &Scopes) -> Result<GrantTarget, String> {
+    let wanted = form.named(&format!("role.{id}")).unwrap_or("reader");
+    let role = roles(scopes).find(|role| role.as_str() == wanted).ok_or_else(|| {
+        format!("what was chosen for `{name}` needs more than what is marked above")
+    })?;
+    let words = |field: &str| -> Vec<String> {
+        let text = form.named(&format!("{field}.{id}")).unwrap_or_default();
+        text.split([' ', ',', '\n', '\r', '\t'])
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let target = GrantTarget::Capsule {
+        capsule: id.to_owned(),
+        role: Role::min(role, scopes.highest_role().unwrap_or(Role::Reader)),
+        uri_prefixes: words("prefixes"),
+        denied_prefixes: words("denied"),
+    };
+    target.check().map_err(|error| format!("`{name}`: {error}"))?;
+    Ok(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::offer::Item, *};
+
+    fn item(id: &str) -> Item {
+        Item { id: id.to_owned(), name: id.to_uppercase(), description: String::new() }
+    }
+
+    fn chosen(scopes: &str, form: &str) -> Result<Choice, String> {
+        let request = AuthorizeRequest {
+            client_id: "cli_x".to_owned(),
+            redirect_uri: "https://a/cb".to_owned(),
+            state: None,
+            scopes: Scopes::parse(scopes).unwrap(),
+            resource: "https://deck.example/mcp".to_owned(),
+            code_challenge: String::new(),
+            issuer: "https://deck.example".to_owned(),
+        };
+        let offer = Offer {
+            capabilities: vec![item("mail"), item("time")],
+            capsules: vec![item("team"), item("home")],
+            is_single: false,
+        };
+        Choice::read(&Form::parse(form.as_bytes()), &request, &offer)
+    }
+
+    #[test]
+    fn what_is_chosen_becomes_targets() {
+        let scopes = "deck:call capsule:write";
+        let form = "scope=deck:call&scope=capsule:write&deck=some&capability=mail&capsule=team&role.team=appender&prefixes.team=docs://+notes://a&denied.team=docs://secret";
+        let choice = chosen(scopes, form).unwrap();
+        assert_eq!(choice.scopes.to_string(), scopes);
+        let [(deck, of_deck), (capsule, of_capsule)] = choice.targets.as_slice() else {
+            panic!("two targets: {choice:?}");
+        };
+        assert_eq!(
+            (of_deck.to_string(), of_capsule.to_string()),
+            ("deck:call".into(), "capsule:write".into())
+        );
+        assert!(
+            matches!(deck, GrantTarget::Deck { capabilities, .. } if *capabilities == ["mail"])
+        );
+        assert!(matches!(
+            capsule,
+            GrantTarget::Capsule { capsule, role: Role::Appender, uri_prefixes, denied_prefixes }
+                if capsule == "team" && *uri_prefixes == ["docs://", "notes://a"] && *denied_prefixes == ["docs://secret"]
+        ));
+    }
+
+    #[test]
+    fn what_was_not_offered_or_asked_for_cannot_be_chosen() {
+        for (scopes, form) in [
+            ("deck:read", "scope=deck:call&deck=all"),
+            ("deck:read", "scope=deck:read&deck=some&capability=other"),
+            ("deck:read", "scope=deck:read&deck=none&capability=mail"),
+            ("deck:read", "scope=deck:read&deck=none&capsule=team"),
+            ("capsule:read", "scope=capsule:read&capsule=other"),
+            ("capsule:read", "scope=capsule:read&capsule=team&role.team=writer"),
+            ("capsule:write", "scope=capsule:read&capsule=team&role.team=owner"),
+            (
+                "capsule:read",
+                "scope=capsule:read&capsule=team&role.team=reader&prefixes.team=nonsense",
+            ),
+            ("deck:call", ""),
+            ("deck:call", "deck=all"),
+        ] {
+            assert!(chosen(scopes, form).is_err(), "{scopes}: {form}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Documents about this host at well-known places: for clients that want to sign in, and for agents that look around.
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    extract::State,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use capdeck_auth::inbound::Scopes;
+use http::{HeaderMap, StatusCode, Uri, header};
+use serde_json::{Value, json};
+
+use super::Resource;
+use crate::{reception::Reception, transport::http::ClientAddress};
+
+const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
+
+/// Routes that need no token.
+pub(super) fn routes() -> Router<Arc<Reception>> {
+    let mut router = Router::new();
+    for path in ["", "/mcp", "/mcp/{capsule}", "/views/{name}/mcp", "/servers/{id}/mcp"] {
+        router = router.route(&format!("{PROTECTED_RESOURCE}{path}"), get(protected_resource));
+    }
+    router
+        .route("/.well-known/oauth-authorization-server", get(authorization_server))
+        .route("/.well-known/openid-configuration", get(authorization_server))
+        .route("/.well-known/capsol-agent.json", get(agent_document))
+}
+
+/// RFC 9728. Every name has a document, so that none tells what exists.
+async fn protected_resource(
+    State(reception): State<Arc<Reception>>,
+    address: Option<axum::Extension<ClientAddress>>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let path = uri.path().strip_prefix(PROTECTED_RESOURCE).unwrap_or_default();
+    let path = if path.is_empty() { "/" } else { path };
+    let Some(resource) = Resource::at(path).filter(|resource| resource.path() == path) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    if reception.registry().is_none() {
+        return no_registry();
+    }
+    let issuer = reception.issuer(&headers, address.map(|address| address.0));
+    document(&json!({
+        "resource": resource.address(&issuer),
+        "authorization_servers": [issuer],
+        "scopes_supported": words(&resource.scopes()),
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Capdeck",
+    }))
+}
+
+/// RFC 8414, and the same for clients that look for OpenID Connect.
+async fn authorization_server(
+    State(reception): State<Arc<Reception>>,
+    address: Option<axum::Extension<ClientAddress>>,
+    headers: HeaderMap,
+) -> Response {
+    if reception.registry().is_none() {
+        return no_registry();
+    }
+    let issuer = reception.issuer(&headers, address.map(|address| address.0));
+    document(&json!({
+        "issuer": issuer,
+        "authorization_endpoint": format!("{issuer}/oauth/authorize"),
+        "token_endpoint": format!("{issuer}/oauth/token"),
+        "registration_endpoint": format!("{issuer}/oauth/register"),
+        "revocation_endpoint": format!("{issuer}/oauth/revoke"),
+        "scopes_supported": words(&Resource::Deck.scopes()),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "token_endpoint_auth_methods_supported": AUTH_METHODS,
+        "revocation_endpoint_auth_methods_supported": AUTH_METHODS,
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": true,
+        "client_id_metadata_document_supported": true,
+    }))
+}
+
+const AUTH_METHODS: [&str; 3] = ["none", "client_secret_post", "client_secret_basic"];
+
+/// What an agent that found this host can do next.
+async fn agent_document(
+    State(reception): State<Arc<Reception>>,
+    address: Option<axum::Extension<ClientAddress>>,
+    headers: HeaderMap,
+) -> Response {
+    let Some(registry) = reception.registry() else { return no_registry() };
+    let issuer = reception.issuer(&headers, address.map(|address| address.0));
+    let redirects = registry.redirect_policy();
+    let about = format!("{issuer}{PROTECTED_RESOURCE}");
+    document(&json!({
+        "name": "capdeck",
+        "version": reception.host.settings().version,
+        "mcp": {
+            "url": format!("{issuer}/mcp/:capsuleId"),
+            "universal_url": format!("{issuer}/mcp"),
+            "auth": {
+                "type": "oauth_required",
+                "oauth": {
+                    "protected_resource": format!("{about}/mcp"),
+                    "protected_resource_template": format!("{about}/mcp/:capsuleId"),
+                    "authorization_server": format!("{issuer}/.well-known/oauth-authorization-server"),
+                    "registration_endpoint": format!("{issuer}/oauth/register"),
+                    "dcr": true,
+                    "cimd": true,
+                    "redirect_policy": {
+                        "hosts": redirects.hosts,
+                        "native_schemes": redirects.native_schemes,
+                    },
+                    "pkce": true,
+                },
+                "token_in_url": false,
+            },
+        },
+        "enrollment": {
+            "endpoint": format!("{issuer}/v1/agent-enrollments"),
+            "method": "POST",
+            "approval": registry.policy().mode,
+            "idempotency_key": "client_id, capsule and role together, while nobody has decided; the token is shown once",
+            "flow": [
+                "1. POST {client_id, capsule, role} to the endpoint and keep the enrollment_token",
+                "2. tell the user_code to whoever runs this host",
+                "3. GET poll_url with Authorization: Bearer <enrollment_token>, no more often than every `interval` seconds",
+                "4. once the status is approved, use the same token at mcp_url",
+            ],
+        },
+        "grants": {
+            "list": format!("{issuer}/v1/grants"),
+            "decide": format!("{issuer}/v1/grants/:id/approve"),
+            "dashboard": format!("{issuer}/"),
+        },
+        "cli": { "serve": "capdeck up", "connect": "capdeck connect" },
+        "docs": { "api": format!("{issuer}/v1/openapi.json") },
+        "scopes": words(&Scopes::all()),
+    }))
+}
+
+/// The scopes as documents list them.
+fn words(scopes: &Scopes) -> Vec<&'static str> {
+    scopes.iter().map(capdeck_auth::inbound::Scope::as_str).collect()
+}
+
+fn document(value: &Value) -> Response {
+    ([(header::CACHE_CONTROL, "no-cache")], Json(value.clone())).into_response()
+}
+
+/// There is nobody to sign in with.
+pub(crate) fn no_registry() -> Response {
+    let advice = "this process has no registry, so nobody can sign in here; its log says why\n";
+    (StatusCode::SERVICE_UNAVAILABLE, advice).into_response()
+}

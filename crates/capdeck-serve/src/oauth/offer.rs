@@ -1,0 +1,123 @@
+//! What an operator can let a client have: the parts of the deck and the capsules that the client's request is about.
+
+use capdeck_auth::inbound::{OperatorRole, OperatorStanding, Scope, Scopes};
+use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation, Exposure, Host};
+use serde_json::Value;
+
+use super::Resource;
+use crate::reception::Reception;
+
+/// What can be chosen.
+#[derive(Debug, Default)]
+pub(super) struct Offer {
+    /// Capabilities of the deck; empty when the request is not about the deck.
+    pub(super) capabilities: Vec<Item>,
+    pub(super) capsules: Vec<Item>,
+    /// Whether the request is about one thing, which then need not be chosen.
+    pub(super) is_single: bool,
+}
+
+/// A capability or a capsule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) description: String,
+}
+
+impl Offer {
+    /// What this operator can choose from for such a request.
+    pub(super) async fn for_request(
+        reception: &Reception,
+        operator: &OperatorStanding,
+        resource: &Resource,
+        scopes: &Scopes,
+    ) -> Result<Self, CapsuleFailure> {
+        let wants_deck = scopes.allows(Scope::DeckRead);
+        let wants_capsules = scopes.allows(Scope::CapsuleRead);
+        let mut capabilities = match resource {
+            Resource::Capsule(_) => Vec::new(),
+            Resource::Host | Resource::Deck | Resource::View(_) | Resource::Server(_) => {
+                if wants_deck {
+                    capabilities(&reception.host)
+                } else {
+                    Vec::new()
+                }
+            }
+        };
+        if let Resource::Server(id) = resource {
+            capabilities.retain(|item| item.id == *id);
+        }
+        let mut capsules = match resource {
+            Resource::View(_) | Resource::Server(_) => Vec::new(),
+            Resource::Host | Resource::Deck | Resource::Capsule(_) => {
+                if wants_capsules {
+                    capsules(reception, operator).await?
+                } else {
+                    Vec::new()
+                }
+            }
+        };
+        if let Resource::Capsule(name) = resource {
+            let by_id = capsules.iter().any(|item| item.id == *name);
+            capsules.retain(|item| match by_id {
+                true => item.id == *name,
+                false => item.name.eq_ignore_ascii_case(name),
+            });
+        }
+        let is_single = matches!(resource, Resource::Capsule(_) | Resource::Server(_));
+        Ok(Self { capabilities, capsules, is_single })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.capabilities.is_empty() && self.capsules.is_empty()
+    }
+}
+
+fn capabilities(host: &Host) -> Vec<Item> {
+    let catalog = host.catalog();
+    let offered = catalog.capabilities().filter(|one| {
+        // Capsules are chosen one by one, and members come with their set.
+        let is_whole = one.definition.member_of.is_none();
+        let is_capsules = one.definition.backend.kind().as_str() == "capsules";
+        one.is_usable() && one.exposure != Exposure::None && is_whole && !is_capsules
+    });
+    let items = offered.map(|one| Item {
+        id: one.definition.id.to_string(),
+        name: one.definition.name.clone(),
+        description: one.definition.description.trim().to_owned(),
+    });
+    items.collect()
+}
+
+async fn capsules(
+    reception: &Reception,
+    operator: &OperatorStanding,
+) -> Result<Vec<Item>, CapsuleFailure> {
+    let Some(desk) = reception.host.capsules().filter(|desk| desk.may_have_capsules()) else {
+        return Ok(Vec::new());
+    };
+    let list = CapsuleOperation::ListCapsules { with_counts: false };
+    let caller = CapsuleCaller::local(Author::client("capdeck"));
+    let mut answer = desk.ask(caller.request(None, list)).await?;
+    let Value::Array(listed) = answer["capsules"].take() else { return Ok(Vec::new()) };
+    let own = match (operator.role, reception.registry()) {
+        (OperatorRole::Member, Some(registry)) => registry.capsules_of(&operator.id),
+        _ => Vec::new(),
+    };
+    let is_seen = |id: &str, visibility: &str| match operator.role {
+        OperatorRole::Admin | OperatorRole::Approver => true,
+        // Whoever may not look at a capsule must not learn here that it exists.
+        OperatorRole::Member => visibility != "private" || own.iter().any(|one| one == id),
+    };
+    let items = listed.iter().filter_map(|capsule| {
+        let text = |key: &str| capsule.get(key).and_then(Value::as_str);
+        let (id, name) = (text("id")?.to_owned(), text("name")?.to_owned());
+        is_seen(&id, text("visibility").unwrap_or("private")).then(|| Item {
+            description: text("description").unwrap_or_default().to_owned(),
+            id,
+            name,
+        })
+    });
+    Ok(items.collect())
+}

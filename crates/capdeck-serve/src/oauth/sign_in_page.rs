@@ -1,0 +1,89 @@
+//! The page on which an operator signs in before deciding about a client.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header};
+
+use super::{
+    Form,
+    html::{escape, hidden, page, refusal},
+};
+use crate::{
+    operators::{begin_session, remember},
+    reception::Reception,
+    transport::http::{ClientAddress, read_form},
+};
+
+const PURPOSE: &str = "sign-in";
+
+/// Asks for a key, to go on at `path` afterwards, which is an address of ours.
+pub(super) fn ask(reception: &Reception, path: &str, problem: Option<&str>) -> Response {
+    let sealed = reception.seal.seal(PURPOSE, "", &path);
+    let mut body = "<h1>Sign in to Capdeck</h1>\n<p>A client asks for access. Sign in to decide about it.</p>\n"
+        .to_owned();
+    if let Some(problem) = problem {
+        body.push_str(&format!("<p class=\"careful\" role=\"alert\">{}</p>\n", escape(problem)));
+    }
+    body.push_str("<form method=\"post\" action=\"/oauth/sign-in\">\n<section>\n");
+    body.push_str(&hidden("then", &sealed));
+    body.push_str(
+        "<label class=\"field\" for=\"key\">Your key</label>\n\
+         <input type=\"password\" id=\"key\" name=\"key\" required autocomplete=\"current-password\" autofocus>\n\
+         <p class=\"quiet\">The admin key of this host, or the key that an admin gave you.</p>\n</section>\n\
+         <div class=\"actions\"><button type=\"submit\">Sign in</button></div>\n</form>\n",
+    );
+    let status = if problem.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
+    page(status, "Sign in", &body, None)
+}
+
+/// Takes the form of the page.
+pub(super) async fn submit(State(reception): State<Arc<Reception>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let form = match read_form(&parts.headers, body).await {
+        Ok(text) => Form::parse(&text),
+        Err(refusal) => return refusal,
+    };
+    let then =
+        form.named("then").and_then(|sealed| reception.seal.open::<String>(PURPOSE, "", sealed));
+    let Some(then) = then else {
+        let why = "This page was open for too long, or did not come from here. Begin again in the client.";
+        return refusal(StatusCode::BAD_REQUEST, "Begin again", why);
+    };
+    let address = parts.extensions.get::<ClientAddress>().copied();
+    let key = form.named("key").unwrap_or_default();
+    match begin_session(&reception, address, key.trim()).await {
+        Ok(begun) => {
+            let mut response = StatusCode::SEE_OTHER.into_response();
+            let Ok(then) = HeaderValue::from_str(&then) else {
+                return StatusCode::BAD_REQUEST.into_response();
+            };
+            response.headers_mut().insert(header::LOCATION, then);
+            let no_store = HeaderValue::from_static("no-store");
+            response.headers_mut().insert(header::CACHE_CONTROL, no_store);
+            let (token, session) = (begun.token.expose(), &begun.session);
+            remember(&reception, response.headers_mut(), address, token, session);
+            response
+        }
+        Err(refused) => {
+            let wait = refused.headers().get(header::RETRY_AFTER).cloned();
+            let advice = match (refused.status(), &wait) {
+                (StatusCode::UNAUTHORIZED, _) => "This key opens nothing here.".to_owned(),
+                (_, Some(wait)) => {
+                    let seconds = wait.to_str().unwrap_or("some");
+                    format!("Too many keys were wrong. Try again in {seconds} seconds.")
+                }
+                _ => "Nobody can sign in here now; the host's log says why.".to_owned(),
+            };
+            let mut response = ask(&reception, &then, Some(&advice));
+            *response.status_mut() = refused.status();
+            if let Some(wait) = wait {
+                response.headers_mut().insert(header::RETRY_AFTER, wait);
+            }
+            response
+        }
+    }
+}

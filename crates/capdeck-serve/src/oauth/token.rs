@@ -1,0 +1,225 @@
+//! Clients redeem codes, renew tokens and give them back.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use capdeck_auth::{
+    Secret,
+    inbound::{
+        Caller, ClientProof, CodeRedemption, RegistryError, Scopes, TokenRefusal, TokenRenewal,
+        TokenSet,
+    },
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use serde_json::json;
+
+use super::{Form, form::Repeated, metadata::no_registry};
+use crate::{
+    reception::Reception,
+    transport::http::{ClientAddress, read_form},
+};
+
+/// Why a client gets no token.
+struct NoToken {
+    error: &'static str,
+    description: String,
+}
+
+impl NoToken {
+    fn new(error: &'static str, description: impl Into<String>) -> Self {
+        Self { error, description: description.into() }
+    }
+}
+
+impl From<Repeated> for NoToken {
+    fn from(repeated: Repeated) -> Self {
+        Self::new("invalid_request", repeated.to_string())
+    }
+}
+
+/// `POST /oauth/token`.
+pub(super) async fn token(State(reception): State<Arc<Reception>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let form = match read_form(&parts.headers, body).await {
+        Ok(text) => Form::parse(&text),
+        Err(refusal) => return refusal,
+    };
+    let Some(registry) = reception.registry() else { return no_registry() };
+    let caller = caller(&parts);
+    let given = match Given::read(&form, &parts.headers) {
+        Ok(given) => given,
+        Err(refused) => return refused.into_response(),
+    };
+    let given = match given {
+        Given::Code(redemption) => registry.redeem_code(&caller, redemption).await,
+        Given::Refresh(renewal) => registry.renew_tokens(&caller, renewal).await,
+    };
+    match given {
+        Ok(tokens) => granted(&tokens),
+        Err(error) => refused(&error),
+    }
+}
+
+/// `POST /oauth/revoke` (RFC 7009).
+pub(super) async fn revoke(State(reception): State<Arc<Reception>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let form = match read_form(&parts.headers, body).await {
+        Ok(text) => Form::parse(&text),
+        Err(refusal) => return refusal,
+    };
+    let Some(registry) = reception.registry() else { return no_registry() };
+    let read = || -> Result<(ClientProof, Secret), NoToken> {
+        let token = required(&form, "token")?;
+        Ok((client_proof(&form, &parts.headers)?, Secret::new(token)))
+    };
+    let (client, token) = match read() {
+        Ok(read) => read,
+        Err(refused) => return refused.into_response(),
+    };
+    match registry.revoke_token(&caller(&parts), client, token).await {
+        Ok(()) => ([(header::CACHE_CONTROL, "no-store")], StatusCode::OK).into_response(),
+        Err(error) => refused(&error),
+    }
+}
+
+/// What a client gives for tokens.
+enum Given {
+    Code(CodeRedemption),
+    Refresh(TokenRenewal),
+}
+
+impl Given {
+    fn read(form: &Form, headers: &HeaderMap) -> Result<Self, NoToken> {
+        let text = |name: &'static str| form.one(name).map(|value| value.map(str::to_owned));
+        match form.one("grant_type")? {
+            Some("authorization_code") => Ok(Self::Code(CodeRedemption {
+                client: client_proof(form, headers)?,
+                code: Secret::new(required(form, "code")?),
+                verifier: text("code_verifier")?.map(Secret::new),
+                redirect_uri: text("redirect_uri")?,
+                resource: text("resource")?,
+            })),
+            Some("refresh_token") => {
+                let scopes = form.one("scope")?.map(Scopes::parse).transpose();
+                let scopes =
+                    scopes.map_err(|unknown| NoToken::new("invalid_scope", unknown.to_string()))?;
+                Ok(Self::Refresh(TokenRenewal {
+                    client: client_proof(form, headers)?,
+                    refresh_token: Secret::new(required(form, "refresh_token")?),
+                    scopes,
+                    resource: text("resource")?,
+                }))
+            }
+            Some(_) => {
+                let advice = "`grant_type` is `authorization_code` or `refresh_token`";
+                Err(NoToken::new("unsupported_grant_type", advice))
+            }
+            None => Err(NoToken::new("invalid_request", "`grant_type` is missing")),
+        }
+    }
+}
+
+fn required(form: &Form, name: &'static str) -> Result<String, NoToken> {
+    let missing = || NoToken::new("invalid_request", format!("`{name}` is missing"));
+    form.one(name)?.map(str::to_owned).ok_or_else(missing)
+}
+
+/// Who the client says it is: in the form, or with HTTP Basic, but not both.
+fn client_proof(form: &Form, headers: &HeaderMap) -> Result<ClientProof, NoToken> {
+    let secret = form.one("client_secret")?;
+    let Some(sent) = headers.get(header::AUTHORIZATION) else {
+        let client_id = required(form, "client_id")?;
+        return Ok(ClientProof { client_id, secret: secret.map(Secret::new) });
+    };
+    let refused = || NoToken::new("invalid_client", "the Authorization header is no HTTP Basic");
+    if secret.is_some() {
+        let advice = "the client's secret is given twice";
+        return Err(NoToken::new("invalid_request", advice));
+    }
+    let (client_id, password) = basic(sent).ok_or_else(refused)?;
+    if form.one("client_id")?.is_some_and(|named| named != client_id) {
+        return Err(NoToken::new("invalid_request", "two clients are named"));
+    }
+    Ok(ClientProof { client_id, secret: Some(Secret::new(password)) })
+}
+
+/// A user and a password, each encoded as in a form (RFC 6749, 2.3.1).
+fn basic(sent: &HeaderValue) -> Option<(String, String)> {
+    let (scheme, encoded) = sent.to_str().ok()?.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, encoded.trim());
+    let text = String::from_utf8(bytes.ok()?).ok()?;
+    let (user, password) = text.split_once(':')?;
+    let decoded = |text: &str| {
+        let form = format!("x={text}");
+        let value = url::form_urlencoded::parse(form.as_bytes()).next()?.1;
+        Some(value.into_owned())
+    };
+    Some((decoded(user)?, decoded(password)?))
+}
+
+fn granted(tokens: &TokenSet) -> Response {
+    let left = tokens.expires_at.duration_since(jiff::Timestamp::now()).as_secs().max(0);
+    let answer = json!({
+        "access_token": tokens.access_token.expose(),
+        "token_type": "Bearer",
+        "expires_in": left,
+        "refresh_token": tokens.refresh_token.expose(),
+        "scope": tokens.scopes.to_string(),
+    });
+    let headers = [(header::CACHE_CONTROL, "no-store"), (header::PRAGMA, "no-cache")];
+    (headers, Json(answer)).into_response()
+}
+
+fn refused(error: &RegistryError) -> Response {
+    match error {
+        RegistryError::Token { refusal, reason } => {
+            NoToken::new(refusal.as_str(), *reason).into_response()
+        }
+        RegistryError::Full { .. } => {
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            oauth_error(status, "temporarily_unavailable", &error.to_string())
+        }
+        error => {
+            tracing::error!(%error, "a client could not be given its tokens");
+            let advice = "the registry cannot be written; the host's log says why";
+            oauth_error(StatusCode::SERVICE_UNAVAILABLE, "temporarily_unavailable", advice)
+        }
+    }
+}
+
+impl IntoResponse for NoToken {
+    fn into_response(self) -> Response {
+        let is_client = self.error == TokenRefusal::InvalidClient.as_str();
+        let status = if is_client { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
+        let mut response = oauth_error(status, self.error, &self.description);
+        if is_client {
+            let challenge = HeaderValue::from_static("Basic realm=\"capdeck\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        response
+    }
+}
+
+/// A refusal in the form that OAuth has for it.
+pub(super) fn oauth_error(status: StatusCode, error: &str, description: &str) -> Response {
+    // The description may hold only some letters (RFC 6749, 5.2).
+    let description: String = description
+        .chars()
+        .map(|letter| if letter == '"' || letter == '\\' { '\'' } else { letter })
+        .filter(|letter| letter.is_ascii() && !letter.is_control())
+        .collect();
+    let body = json!({ "error": error, "error_description": description });
+    let headers = [(header::CACHE_CONTROL, "no-store"), (header::PRAGMA, "no-cache")];
+    (status, headers, Json(body)).into_response()
+}
+
+fn caller(parts: &Parts) -> Caller {
+    Caller::unknown(parts.extensions.get::<ClientAddress>().map(|address| address.ip))
+}

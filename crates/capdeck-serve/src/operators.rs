@@ -1,0 +1,164 @@
+//! Operators sign in and out, and ask who they are: `/api/login`, `/api/logout`, `/api/me`.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Extension, Json, Router,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use capdeck_auth::inbound::{Caller, NewSession, OperatorSession, OperatorStanding, RegistryError};
+use http::{HeaderMap, StatusCode, header};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    actor::Actor,
+    reception::Reception,
+    transport::http::{
+        AuthMode, ClientAddress, clear_session_cookie, problem, read_json, set_session_cookie,
+    },
+};
+
+/// Routes for those who are not let in yet.
+pub(crate) fn open_routes() -> Router<Arc<Reception>> {
+    Router::new().route("/api/login", post(login))
+}
+
+/// Routes for those who are.
+pub(crate) fn routes() -> Router<Arc<Reception>> {
+    Router::new().route("/api/me", get(me)).route("/api/logout", post(logout))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Login {
+    key: String,
+}
+
+async fn login(State(reception): State<Arc<Reception>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let address = parts.extensions.get::<ClientAddress>().copied();
+    let Login { key } = match read_json(&parts.headers, body).await {
+        Ok(login) => login,
+        Err(refusal) => return refusal,
+    };
+    let NewSession { token, session } = match begin_session(&reception, address, &key).await {
+        Ok(begun) => begun,
+        Err(refusal) => return refusal,
+    };
+    let about = about(&reception, &session.operator, Some(&session));
+    let mut response = ([(header::CACHE_CONTROL, "no-store")], Json(about)).into_response();
+    remember(&reception, response.headers_mut(), address, token.expose(), &session);
+    response
+}
+
+/// Begins a session for whoever has this key, or says why not.
+pub(crate) async fn begin_session(
+    reception: &Reception,
+    address: Option<ClientAddress>,
+    key: &str,
+) -> Result<NewSession, Response> {
+    let Some(registry) = reception.registry() else {
+        let detail = "this process has no registry, so nobody can sign in here";
+        return Err(problem(StatusCode::SERVICE_UNAVAILABLE, "no_registry", detail));
+    };
+    let ip = address.map(|address| address.counted());
+    registry.sign_in(ip, key, reception.admin_key()).await.map_err(|error| refused(&error))
+}
+
+/// Gives the browser the cookie of a session.
+pub(crate) fn remember(
+    reception: &Reception,
+    headers: &mut HeaderMap,
+    address: Option<ClientAddress>,
+    token: &str,
+    session: &OperatorSession,
+) {
+    let left = session.expires_at.duration_since(jiff::Timestamp::now());
+    let left = Duration::try_from(left).unwrap_or_default();
+    if let Some(cookie) = set_session_cookie(token, left, reception.is_https(address)) {
+        headers.append(header::SET_COOKIE, cookie);
+    }
+}
+
+fn refused(error: &RegistryError) -> Response {
+    match error {
+        RegistryError::TooSoon { seconds } => {
+            let detail = format!("too many keys were wrong; try again in {seconds} s");
+            let mut response = problem(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &detail);
+            response.headers_mut().insert(header::RETRY_AFTER, (*seconds).into());
+            response
+        }
+        RegistryError::Forbidden { .. } => {
+            problem(StatusCode::UNAUTHORIZED, "wrong_key", "this key opens nothing")
+        }
+        error => {
+            tracing::error!(%error, "an operator could not sign in");
+            let detail = "the registry cannot be written; the host's log says why";
+            problem(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
+        }
+    }
+}
+
+async fn me(
+    State(reception): State<Arc<Reception>>,
+    Extension(actor): Extension<Actor>,
+    session: Option<Extension<Arc<OperatorSession>>>,
+) -> Response {
+    let Some(operator) = reception.operator(&actor) else {
+        let detail = "this is for operators; a token of a client is of no use here";
+        return problem(StatusCode::FORBIDDEN, "forbidden", detail);
+    };
+    let session = session.map(|session| session.0);
+    let about = about(&reception, &operator, session.as_deref());
+    ([(header::CACHE_CONTROL, "no-store")], Json(about)).into_response()
+}
+
+fn about(
+    reception: &Reception,
+    operator: &OperatorStanding,
+    session: Option<&OperatorSession>,
+) -> Value {
+    let mode = match reception.mode {
+        AuthMode::Local => "local",
+        AuthMode::Required => "required",
+    };
+    let registry = match &reception.registry {
+        Ok(_) => json!({ "available": true }),
+        Err(missing) => json!({
+            "available": false,
+            "reason": missing.reason,
+            "served_at": missing.served_at,
+        }),
+    };
+    json!({
+        "operator": { "id": operator.id, "name": operator.name },
+        "role": operator.role.as_str(),
+        "csrf": session.map(OperatorSession::csrf),
+        "expires_at": session.map(|session| session.expires_at.to_string()),
+        "mode": mode,
+        "registry": registry,
+        "version": reception.host.settings().version,
+    })
+}
+
+async fn logout(
+    State(reception): State<Arc<Reception>>,
+    address: Option<Extension<ClientAddress>>,
+    session: Option<Extension<Arc<OperatorSession>>>,
+) -> Response {
+    if let (Some(Extension(session)), Some(registry)) = (session, reception.registry()) {
+        let ip = address.map(|address| address.0.ip);
+        let caller = Caller::new(session.operator.id.clone(), ip);
+        if let Err(error) = registry.sign_out(&caller, &session.id).await {
+            return refused(&error);
+        }
+    }
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    for cookie in clear_session_cookie() {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
+}

@@ -1,0 +1,118 @@
+//! Everything that letting clients and people in needs to know: how tokens are checked, how this host is called, and the
+//! registry, where this process has it.
+
+use std::sync::Arc;
+
+use capdeck_auth::{
+    Secret,
+    inbound::{AdminKey, OperatorStanding, Registry},
+};
+use capdeck_host::Host;
+use http::{HeaderMap, header};
+use subtle::ConstantTimeEq as _;
+
+use crate::{
+    actor::Actor,
+    admission::Admissions,
+    oauth::FormSeal,
+    transport::http::{AuthMode, ClientAddress},
+};
+
+/// Why this process has no registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoRegistry {
+    /// In a sentence, without secrets.
+    pub reason: String,
+    /// Where the process that has it serves, if that is known.
+    pub served_at: Option<String>,
+}
+
+impl NoRegistry {
+    /// For a host that is served without one.
+    pub fn not_asked_for() -> Self {
+        Self { reason: "this host was started without a registry".to_owned(), served_at: None }
+    }
+}
+
+/// Shared by everything that answers HTTP.
+pub(crate) struct Reception {
+    pub(crate) host: Host,
+    pub(crate) mode: AuthMode,
+    pub(crate) registry: Result<Registry, NoRegistry>,
+    pub(crate) admissions: Option<Admissions>,
+    pub(crate) seal: FormSeal,
+    key: Option<Secret>,
+    admin_key: Option<AdminKey>,
+    public_url: Option<String>,
+}
+
+impl Reception {
+    pub(crate) fn new(
+        host: Host,
+        mode: AuthMode,
+        key: Option<Secret>,
+        public_url: Option<&str>,
+        registry: Result<Registry, NoRegistry>,
+    ) -> Arc<Self> {
+        // A key that is too short to sign in with still is what every request may carry.
+        let admin_key = key.clone().and_then(|key| AdminKey::new(key).ok());
+        Arc::new(Self {
+            admissions: registry.as_ref().ok().cloned().map(Admissions::new),
+            public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
+            seal: FormSeal::new(),
+            host,
+            mode,
+            registry,
+            key,
+            admin_key,
+        })
+    }
+
+    /// The registry, where this process has it.
+    pub(crate) fn registry(&self) -> Option<&Registry> {
+        self.registry.as_ref().ok()
+    }
+
+    /// What operators sign in with who have no key of their own.
+    pub(crate) fn admin_key(&self) -> Option<&AdminKey> {
+        self.admin_key.as_ref()
+    }
+
+    /// Whether this is the key of the host's owner. Compares in the same time whatever the value is.
+    pub(crate) fn is_key(&self, token: &str) -> bool {
+        let same = |key: &Secret| token.as_bytes().ct_eq(key.expose().as_bytes()).into();
+        self.key.as_ref().is_some_and(same)
+    }
+
+    /// Where this host is, as its clients know it: what was configured, else as the client reached it. The name was checked
+    /// before.
+    pub(crate) fn issuer(&self, headers: &HeaderMap, address: Option<ClientAddress>) -> String {
+        if let Some(url) = &self.public_url {
+            return url.clone();
+        }
+        let is_plain = |name: &&str| {
+            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte))
+        };
+        let name = headers.get(header::HOST).and_then(|name| name.to_str().ok()).filter(is_plain);
+        let scheme = if address.is_some_and(|address| address.is_https) { "https" } else { "http" };
+        format!("{scheme}://{}", name.unwrap_or("localhost").to_ascii_lowercase())
+    }
+
+    /// Whether people reach this host over HTTPS.
+    pub(crate) fn is_https(&self, address: Option<ClientAddress>) -> bool {
+        match &self.public_url {
+            Some(url) => url.starts_with("https://"),
+            None => address.is_some_and(|address| address.is_https),
+        }
+    }
+
+    /// The operator that somebody is; `None` for those who are none.
+    pub(crate) fn operator(&self, actor: &Actor) -> Option<OperatorStanding> {
+        match actor {
+            Actor::Owner if self.mode == AuthMode::Local => Some(OperatorStanding::local()),
+            Actor::Owner => Some(OperatorStanding::admin()),
+            Actor::Operator(operator) => Some(operator.clone()),
+            Actor::Credential(_) | Actor::Share(_) => None,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Which parts of the host are open to whom.
+
+use axum::response::{IntoResponse, Response};
+use capdeck_auth::inbound::OperatorRole;
+use http::StatusCode;
+
+use crate::actor::Actor;
+
+/// A part of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Area {
+    /// The deck's endpoint, and the endpoints of capsules.
+    Capsules,
+    /// Other endpoints of the deck.
+    Deck,
+    /// `/v1` and `/api`, whose handlers look closer.
+    Interface,
+    /// What is about the host itself.
+    Host,
+}
+
+impl Area {
+    pub(super) fn at(path: &str) -> Self {
+        let parts: Vec<&str> = path.split('/').skip(1).collect();
+        match parts.as_slice() {
+            ["mcp"] => Self::Capsules,
+            ["mcp", "server-card"] => Self::Host,
+            ["mcp", _] => Self::Capsules,
+            ["views" | "servers", _, "mcp"] => Self::Deck,
+            ["v1" | "api", ..] => Self::Interface,
+            _ => Self::Host,
+        }
+    }
+}
+
+/// Whether somebody has something to look for there.
+pub(super) fn is_open_to(area: Area, actor: &Actor) -> bool {
+    match actor {
+        Actor::Owner => true,
+        Actor::Operator(operator) => match area {
+            Area::Interface => true,
+            Area::Host => operator.role == OperatorRole::Admin,
+            Area::Capsules | Area::Deck => false,
+        },
+        Actor::Credential(_) => matches!(area, Area::Capsules | Area::Deck | Area::Interface),
+        Actor::Share(_) => area == Area::Capsules,
+    }
+}
+
+/// Says where somebody should go instead.
+pub(super) fn refuse(actor: &Actor) -> Response {
+    let advice = match actor {
+        Actor::Share(_) => "this token opens a capsule, at /mcp or /mcp/<capsule>\n",
+        Actor::Credential(_) => "this token opens what was granted, at /mcp\n",
+        Actor::Owner | Actor::Operator(_) => {
+            "operators use the dashboard and /v1; MCP clients sign in for a token of their own\n"
+        }
+    };
+    (StatusCode::FORBIDDEN, advice).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::ViaShare;
+
+    #[test]
+    fn shares_have_their_places() {
+        let share = Actor::Share(ViaShare { share: "s".to_owned() });
+        for good in ["/mcp", "/mcp/team", "/mcp/a-b"] {
+            assert!(is_open_to(Area::at(good), &share), "{good}");
+        }
+        for bad in [
+            "/",
+            "/mcp/server-card",
+            "/mcp/a/server-card",
+            "/mcpx",
+            "/servers/a/mcp",
+            "/metrics",
+            "/v1/grants",
+            "/api/me",
+            "/views/a/mcp",
+        ] {
+            assert!(!is_open_to(Area::at(bad), &share), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Clients and people are let in over HTTP: OAuth, operators, enrollments, limits.
+
+mod browser;
+mod documents;
+mod enrollments;
+mod flow;
+mod limits;
+mod operators;
+mod refusals;
+mod tokens;
