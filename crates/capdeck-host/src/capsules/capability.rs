@@ -103,7 +103,11 @@ impl Session {
     ) -> Result<Box<RawValue>, CallError> {
         let gone = || CallError::new(ErrorCode::ServerNotFound, "this host has no capsules");
         let desk = self.host.capsules().ok_or_else(gone)?;
-        let tool = CapsuleTool::named(&request.tool).ok_or_else(gone)?;
+        let unknown = || {
+            let message = format!("`{CAPSULES}` has no tool `{}`", request.tool);
+            CallError::new(ErrorCode::ToolNotFound, message)
+        };
+        let tool = CapsuleTool::named(&request.tool).ok_or_else(unknown)?;
         if self.continuity == Continuity::Requests
             && tool == CapsuleTool::Capsules
             && mounts(request)
