@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
-readonly E2E_SUITES="conformance clients bridges connect apis keyring"
+readonly E2E_SUITES="conformance clients bridges connect apis dashboard keyring"
 readonly API_PARTS="openapi google graphql oauth redirects"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
@@ -85,6 +85,26 @@ suite_connect() {
   locked fetch_connect || { skip "npm could not install tests/connect/package.json (see $DEPS/npm-connect.log)"; return; }
   build_capdeck || return 1
   "$NODE" tests/connect/run.mjs
+}
+
+# The dashboard in a real browser.
+suite_dashboard() {
+  install_node || return
+  locked fetch_dashboard || { skip "npm could not install tests/dashboard/package.json (see $DEPS/npm-dashboard.log)"; return; }
+  install_chromium || return
+  build_capdeck || return 1
+  "$NODE" tests/dashboard/run.mjs
+}
+
+# Chromium from the PATH, else from Debian's packages where this may install them.
+install_chromium() {
+  if ! has chromium && [ "$(id -u)" -eq 0 ] && has apt-get; then
+    echo "installing chromium" >&2
+    locked apt-get install -y chromium >"$DEPS/apt-chromium.log" 2>&1 </dev/null || true
+  fi
+  has chromium || { skip "chromium is not installed (Debian: chromium)"; return; }
+  CHROMIUM="$(command -v chromium)"
+  export CHROMIUM
 }
 
 # The key of the vault in the keyring of a desktop session.
@@ -223,6 +243,17 @@ fetch_connect() {
   npm install --prefix "$DEPS/connect" --no-package-lock --no-audit --no-fund --ignore-scripts \
     >"$DEPS/npm-connect.log" 2>&1 </dev/null || return 1
   cksum <tests/connect/package.json >"$DEPS/connect/.made-from"
+}
+
+fetch_dashboard() {
+  is_current "$DEPS/dashboard" tests/dashboard/package.json && return 0
+  rm -rf "$DEPS/dashboard"
+  mkdir -p "$DEPS/dashboard"
+  cp tests/dashboard/package.json "$DEPS/dashboard/"
+  echo "installing Node packages into $DEPS/dashboard" >&2
+  npm install --prefix "$DEPS/dashboard" --no-package-lock --no-audit --no-fund --ignore-scripts \
+    >"$DEPS/npm-dashboard.log" 2>&1 </dev/null || return 1
+  cksum <tests/dashboard/package.json >"$DEPS/dashboard/.made-from"
 }
 
 install_python() {

@@ -1,7 +1,7 @@
 """A capsule from its making to a refused prefix, walked by clients that are not ours.
 
 The capsule is made by the command line; then each client writes, reads with bands, runs into a conflict, looks back, searches, takes a prompt from
-a skill, is told of a change, keeps a memory, and meets what a share hides. Over stdio (`capdeck serve --capsule`) and over HTTP (`capdeck up`), by
+a skill, is told of a change, keeps a memory, meets what a share hides, and finds the same entries in the deck. Over stdio (`capdeck serve --capsule`) and over HTTP (`capdeck up`), by
 clients of both eras of the protocol, and by the inspector's command line. Ends with `N passed, N failed, 0 skipped` and exits with 1 when
 something failed.
 
@@ -42,6 +42,8 @@ class Machine(Host):
 
     def __init__(self, capdeck, root):
         super().__init__(capdeck, root, "project")
+        # Entries are resources of the deck where it offers capsules tool by tool.
+        (root / "config" / "config.json").write_text(json.dumps({"options": {"exposure": "direct"}}))
         self.command("capsule", "new", "team")
         self.command("capsule", "write", "team", "docs://style", "-", given="# Style\nShort functions, see src/style.rs.\n")
         self.command("capsule", "write", "team", "docs://secret/plan", "-", given="# Plan\nNobody knows.\n")
@@ -65,8 +67,8 @@ class Machine(Host):
     def share(self, *words):
         return json.loads(self.command("capsule", "share", "team", *words, "--json"))["token"]
 
-    def stdio(self):
-        args = ["--project", str(self.work), "serve", "--capsule", "team"]
+    def stdio(self, *words):
+        args = ["--project", str(self.work), "serve", *words]
         return {"command": self.capdeck, "args": args, "env": self.env()}
 
     @contextlib.contextmanager
@@ -205,6 +207,61 @@ def read_only(client, target, name):
     assert refusal(refused)["code"] == "forbidden_role", refused
 
 
+def in_the_deck(client, target, name):
+    """Entries on the deck's own endpoint, under names that say which capsule they are in."""
+    uri, other = f"capsol://team/notes/deck-{name}", f"notes://deck-{name}"
+    written, resources, templates, style, short, prompts, got, completed, argument = take(
+        client,
+        target,
+        call("capsules__capsol_write", {"capsule": "team", "uri": other, "content": "in the deck\n"}),
+        {"do": "resources"},
+        {"do": "templates"},
+        {"do": "read", "uri": uri},
+        {"do": "read", "uri": other},
+        {"do": "prompts"},
+        {"do": "prompt", "name": "capsules__team.review", "arguments": {"branch": "topic"}},
+        {
+            "do": "complete",
+            "ref": {"type": "ref/resource", "uri": "capsol://team/docs/{+path}"},
+            "argument": {"name": "path", "value": "st"},
+        },
+        {
+            "do": "complete",
+            "ref": {"type": "ref/prompt", "name": "capsules__team.review"},
+            "argument": {"name": "branch", "value": "docs://sty"},
+        },
+    )
+    assert facts(written)["created"], written
+    listed = [resource["uri"] for resource in resources["resources"]]
+    assert uri in listed and "capsol://team/docs/style" in listed, listed
+    assert "capsol://team/docs/{+path}" in [one["uriTemplate"] for one in templates["resourceTemplates"]], templates
+    for read in (style, short):
+        shown = read["contents"][0]["text"]
+        assert shown.startswith(PREAMBLE) and FOOTER in shown and "\nin the deck\n" in shown, shown
+    assert "capsules__team.review" in [prompt["name"] for prompt in prompts["prompts"]], prompts
+    assert "Review topic as" in got["messages"][0]["content"]["text"], got
+    assert completed["completion"]["values"] == ["style"], completed
+    assert argument["completion"]["values"] == ["docs://style"], argument
+    write = call("capsules__capsol_write", {"capsule": "team", "uri": other, "content": "changed\n"})
+    (told,) = take(client, target, {"do": "watch", "uri": uri, "then": write})
+    assert told == {"uri": uri}, told
+
+
+def inspected_deck(client, target, name):
+    resources, templates, read, got = take(
+        client,
+        target,
+        {"do": "resources"},
+        {"do": "templates"},
+        {"do": "read", "uri": "capsol://team/docs/style"},
+        {"do": "prompt", "name": "capsules__team.review", "arguments": {"branch": "topic"}},
+    )
+    assert "capsol://team/docs/style" in [resource["uri"] for resource in resources["resources"]], resources
+    assert "capsol://team/docs/{+path}" in [one["uriTemplate"] for one in templates["resourceTemplates"]], templates
+    assert read["contents"][0]["text"].startswith(PREAMBLE), read
+    assert "Review topic" in got["messages"][0]["content"]["text"], got
+
+
 def inspected(client, target, name):
     """One step of each kind; the inspector starts a process for each."""
     tools, written, read, got = take(
@@ -228,17 +285,21 @@ def walks(machine, up, deps, node, sandbox):
     for client, mode in [(current, MODERN), (current, "legacy"), (older, None)]:
         era = {MODERN: "modern", "legacy": "legacy", None: "older"}[mode]
         with_mode = {"mode": mode} if mode else {}
-        for front, target in [("capdeck serve", machine.stdio()), ("capdeck up", up())]:
+        for front, target in [("capdeck serve", machine.stdio("--capsule", "team")), ("capdeck up", up())]:
             for walk in (everything, prompts_and_completions, notifications, memory):
                 yield f"{walk.__name__} · {front} · {client.name}, {era}", walk, client, {**target, **with_mode}
+        for front, target in [("capdeck serve", machine.stdio()), ("capdeck up /mcp", up("/mcp"))]:
+            yield f"in_the_deck · {front} · {client.name}, {era}", in_the_deck, client, {**target, **with_mode}
         for place in ("/mcp/team", "/mcp"):
             target = {**up(place, machine.guest), **with_mode}
             yield f"denied · capdeck up {place} · {client.name}, {era}", denied, client, target
         target = {**up("/mcp", machine.reader), **with_mode}
         yield f"read_only · capdeck up /mcp · {client.name}, {era}", read_only, client, target
     inspector = Inspector(deps, node, sandbox)
-    for front, target in [("capdeck serve", machine.stdio()), ("capdeck up", up())]:
+    for front, target in [("capdeck serve", machine.stdio("--capsule", "team")), ("capdeck up", up())]:
         yield f"inspected · {front} · inspector", inspected, inspector, target
+    for front, target in [("capdeck serve", machine.stdio()), ("capdeck up /mcp", up("/mcp"))]:
+        yield f"inspected_deck · {front} · inspector", inspected_deck, inspector, target
 
 
 def main():

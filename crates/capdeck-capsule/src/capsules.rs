@@ -115,10 +115,9 @@ impl Capsules {
         registry::find(&all, name).cloned().ok_or_else(not_found)
     }
 
-    /// Makes a new capsule; its name must be given. It belongs to the principal that this is done for, if there is one.
+    /// Makes a new capsule; its name must be given.
     pub async fn create(&self, new: CapsuleUpdate) -> Result<CapsuleInfo, RegistryError> {
         let now = self.inner.options.clock.now();
-        let owner = new.owner.clone().or_else(|| self.author.principal.clone());
         let change = move |inner: &Inner| {
             inner.boxes.change(&inner.disk, |capsules| {
                 let name = new.name.clone().unwrap_or_default();
@@ -132,7 +131,6 @@ impl Capsules {
                     name,
                     description: new.description.unwrap_or_default(),
                     visibility: new.visibility.unwrap_or_default(),
-                    owner,
                     created_at: now,
                 };
                 // A folder that a lost record left behind is not taken over by somebody else's capsule.
@@ -164,11 +162,10 @@ impl Capsules {
                 registry::check_text(&update, Some(&id), capsules)?;
                 let found = capsules.iter_mut().find(|capsule| capsule.id == id);
                 let capsule = found.ok_or(RegistryError::NotFound { name: id })?;
-                let CapsuleUpdate { name, description, visibility, owner } = update;
+                let CapsuleUpdate { name, description, visibility } = update;
                 capsule.name = name.unwrap_or_else(|| capsule.name.clone());
                 capsule.description = description.unwrap_or_else(|| capsule.description.clone());
                 capsule.visibility = visibility.unwrap_or(capsule.visibility);
-                capsule.owner = owner.or_else(|| capsule.owner.take());
                 Ok(capsule.clone())
             })
         };

@@ -58,8 +58,8 @@ pub enum StoreError {
     Closed,
     #[error("`{uri}` cannot be used: {reason}; run a verification of the capsule")]
     Damaged { uri: EntryUri, reason: String },
-    #[error("`{path}` inside the capsule is not an ordinary file or folder; remove it")]
-    UnsafePath { path: String },
+    #[error("`{path}` inside the capsule is not what belongs there: {found}; move it away")]
+    UnsafePath { path: String, found: &'static str },
     /// The work is done, but its line could not be written.
     #[error(
         "done, but it could not be recorded, and recording is required; nothing more is done until it can be"

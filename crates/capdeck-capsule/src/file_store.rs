@@ -10,6 +10,7 @@ mod history;
 mod journal;
 mod layout;
 mod listing;
+mod live_index;
 mod memory_file;
 mod quota;
 mod recent;
@@ -39,9 +40,9 @@ pub(crate) use engine::{Engine, Fit};
 pub(crate) use signal_log::Line as SignalLine;
 
 use crate::{
-    Author, Blob, BlobId, Changes, Collected, Deleted, Entry, EntryMeta, EntryUri, ListRequest,
-    MemoryItem, NewSignal, Owner, Page, PollRequest, Scheme, SchemeCount, Scope, SearchPage,
-    SearchRequest, Signal, SignalPage, Store, StoreError, StoreOptions, Write, Written,
+    Author, Blob, BlobId, Changes, Collected, Deleted, Entry, EntryMeta, EntryUri, Indexing,
+    ListRequest, MemoryItem, NewSignal, Owner, Page, PollRequest, Scheme, SchemeCount, Scope,
+    SearchPage, SearchRequest, Signal, SignalPage, Store, StoreError, StoreOptions, Write, Written,
 };
 
 /// Threads that may wait for one capsule's disk at the same time.
@@ -62,9 +63,13 @@ impl FileStore {
         options: StoreOptions,
         lock: Option<Arc<File>>,
     ) -> Result<Self, StoreError> {
-        let engine = Engine::open(root, options)?;
+        let indexing = options.indexing;
+        let engine = Arc::new(Engine::open(root, options)?);
         *engine.lock.lock() = lock;
-        Ok(Self { engine: Arc::new(engine), running: Arc::new(Semaphore::new(MOST_AT_ONCE)) })
+        if indexing == Indexing::WhenOpened {
+            engine.prepare_index();
+        }
+        Ok(Self { engine, running: Arc::new(Semaphore::new(MOST_AT_ONCE)) })
     }
 
     /// Waits for everything under way, takes nothing more, and lets go of the lock.
@@ -73,7 +78,11 @@ impl FileStore {
         self.running.close();
         drop(all);
         let engine = Arc::clone(&self.engine);
-        let finished = tokio::task::spawn_blocking(move || engine.finish()).await;
+        let finish = move || {
+            engine.index.stop();
+            engine.finish()
+        };
+        let finished = tokio::task::spawn_blocking(finish).await;
         if let Ok(Err(error)) = finished {
             tracing::error!(%error, "the disk did not confirm what was written; the journal is kept");
         }

@@ -50,7 +50,7 @@ pub use error::StoreError;
 pub use file_store::{Durability, FileStore};
 pub use filtered_store::FilteredStore;
 pub use merge::{Conflict, MergeProposal, merge, unified_diff};
-pub use options::{AuditMode, Clock, Limits, Mode, StoreOptions};
+pub use options::{AuditMode, Clock, Indexing, Limits, Mode, StoreOptions};
 pub use page::{ListRequest, MOST_LISTED, Order, Page};
 pub use prefix::{Prefix, Scope};
 pub use registry::{CapsuleInfo, CapsuleUpdate, RegistryError, Visibility};

@@ -17,6 +17,17 @@ pub struct StoreOptions {
     /// Whether a call fails when its audit line cannot be written.
     pub audit: AuditMode,
     pub clock: Clock,
+    pub indexing: Indexing,
+}
+
+/// When the index for searching is made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Indexing {
+    /// By the first search, for those who may never search.
+    #[default]
+    WhenSearched,
+    /// Beside everything else once a capsule is opened, so that the first search does not wait.
+    WhenOpened,
 }
 
 /// What a store is opened for.

@@ -26,9 +26,6 @@ pub struct CapsuleInfo {
     pub description: String,
     #[serde(default)]
     pub visibility: Visibility,
-    /// The principal it belongs to; without one it is the machine's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<String>,
     pub created_at: Timestamp,
 }
 
@@ -54,9 +51,6 @@ pub struct CapsuleUpdate {
     pub description: Option<String>,
     #[serde(default)]
     pub visibility: Option<Visibility>,
-    /// Whom it belongs to from now on.
-    #[serde(default)]
-    pub owner: Option<String>,
 }
 
 /// A request about capsules as a whole failed.
@@ -150,6 +144,9 @@ pub(crate) fn find<'a>(capsules: &'a [CapsuleInfo], name: &str) -> Option<&'a Ca
     by_id.or_else(|| capsules.iter().find(|capsule| capsule.name.eq_ignore_ascii_case(name)))
 }
 
+/// Names whose addresses a host uses for something else, so that a capsule could not be reached under them.
+const RESERVED: [&str; 1] = ["server-card"];
+
 /// Checks what a capsule is to be called.
 pub(crate) fn check_text(
     update: &CapsuleUpdate,
@@ -161,12 +158,15 @@ pub(crate) fn check_text(
         if name.is_empty() || name.chars().count() > LONGEST_NAME || one_line(name) != *name {
             return invalid("name", format!("1 to {LONGEST_NAME} characters on one line"));
         }
+        if RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved)) {
+            return invalid(
+                "name",
+                format!("`{name}` is kept for the host's own use; choose another name"),
+            );
+        }
         if let Some(taken) = find(capsules, name).filter(|taken| Some(taken.id.as_str()) != id) {
             return Err(RegistryError::NameTaken { name: name.clone(), id: taken.id.clone() });
         }
-    }
-    if update.owner.as_ref().is_some_and(|owner| owner.is_empty() || one_line(owner) != *owner) {
-        return invalid("owner", "the name of a principal on one line".to_owned());
     }
     if update.description.as_ref().is_some_and(|text| text.chars().count() > LONGEST_DESCRIPTION) {
         return invalid("description", format!("at most {LONGEST_DESCRIPTION} characters"));
@@ -186,7 +186,8 @@ pub(crate) fn new_id(name: &str, capsules: &[CapsuleInfo]) -> String {
     }
     let slug = slug.trim_end_matches('-');
     let slug = if slug.is_empty() { "capsule" } else { slug };
-    let is_free = |id: &str| capsules.iter().all(|capsule| capsule.id != id);
+    let is_free =
+        |id: &str| !RESERVED.contains(&id) && capsules.iter().all(|capsule| capsule.id != id);
     let mut numbered = (2..).map(|number| format!("{slug}-{number}"));
     if is_free(slug) {
         slug.to_owned()

@@ -87,6 +87,31 @@ impl SearchRequest {
             && self.scope.reaches(&meta.uri)
     }
 
+    /// Whether every entry is among them.
+    pub(crate) fn takes_all(&self) -> bool {
+        let Self {
+            query: _,
+            scheme,
+            prefix,
+            tags,
+            author,
+            risk_class,
+            written_after,
+            written_before,
+            limit: _,
+            cursor: _,
+            scope,
+        } = self;
+        scheme.is_none()
+            && prefix.is_none()
+            && tags.is_empty()
+            && author.is_none()
+            && risk_class.is_none()
+            && written_after.is_none()
+            && written_before.is_none()
+            && *scope == Scope::default()
+    }
+
     pub(crate) fn fingerprint(&self) -> String {
         let Self {
             query,

@@ -119,6 +119,7 @@ impl Maker<'_> {
             exposure: chosen.unwrap_or(self.facts.default_exposure),
             exposure_is_explicit: chosen.is_some(),
             tools_only: false,
+            modes: None,
             shadows: entry.shadows.clone(),
             status,
             definition,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use capdeck_definition::{Definition, Exposure, PinMode, Source};
 
-use crate::{Discovery, Held};
+use crate::{Discovery, Held, Modes};
 
 /// A capability as the host knows it.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub struct Capability {
     pub held: Arc<Held>,
     /// True when whoever sees this has only some of its tools: no resources, no prompts, nothing else of it.
     pub tools_only: bool,
+    /// The ways in which whoever sees this may be offered it; `None`: all.
+    pub modes: Option<Modes>,
     /// What the backend said it offers, once it has been asked.
     pub discovery: Option<Arc<Discovery>>,
 }
@@ -55,6 +57,21 @@ pub enum HiddenReason {
 }
 
 impl Capability {
+    /// What is left of an exposure for whoever sees this.
+    pub fn restrict(&self, exposure: Exposure) -> Exposure {
+        self.modes.map_or(exposure, |modes| modes.restrict(exposure))
+    }
+
+    /// True when it may be served as it is, under its own names.
+    pub fn may_be_served_alone(&self) -> bool {
+        self.exposure != Exposure::None && self.modes.is_none_or(Modes::have_direct)
+    }
+
+    /// True when it may be left to the search, where its exposure has no room.
+    pub fn may_be_searched(&self) -> bool {
+        self.modes.is_none_or(Modes::have_search)
+    }
+
     /// True when agents may see and call it.
     pub fn is_usable(&self) -> bool {
         matches!(self.status, Status::Ready | Status::Stale { .. })

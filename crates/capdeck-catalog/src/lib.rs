@@ -5,6 +5,7 @@
 //!
 //! This crate never does I/O, is never async and knows no wire protocol.
 
+mod allowance;
 mod arguments;
 mod build;
 mod canonical;
@@ -17,6 +18,7 @@ mod deck_grant;
 mod discovery;
 mod hidden_text;
 mod input_shape;
+mod modes;
 mod names;
 mod nearest;
 mod observed_shape;
@@ -31,6 +33,7 @@ mod selection;
 mod signature;
 mod tokens;
 
+pub use allowance::Allowance;
 pub use arguments::{
     ArgumentCheck, ArgumentError, ArgumentProblem, BadArguments, UnexpectedArgument,
     is_sound_pattern,
@@ -45,6 +48,7 @@ pub use compact::compact;
 pub use deck_grant::DeckGrant;
 pub use discovery::{Discovery, ImportProblem, RawObject, ServerFacts, Tool};
 pub use hidden_text::{HiddenText, hidden_text};
+pub use modes::Modes;
 pub use names::{NameTable, Owner};
 pub use nearest::nearest;
 pub use observed_shape::Shape;

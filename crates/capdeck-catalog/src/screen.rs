@@ -1,4 +1,5 @@
-//! What a client may know: its part of the deck, but for what the policy denies it and what a pin holds.
+//! What a client may know: its part of the deck, as far as it was granted, but for what the policy denies it and what a
+//! pin holds.
 //!
 //! Clients are given a catalog in which the rest does not exist. Lists, search, suggestions and calls are made from
 //! it, so that a denied tool and an unknown one cannot be told apart anywhere.
@@ -10,16 +11,25 @@ use std::{
 
 use capdeck_definition::{Backend, Effect};
 
-use crate::{Capability, Catalog, Clearance, Discovery, Part, Parts, Selection, Subject, Tool};
+use crate::{
+    Allowance, Capability, Catalog, Clearance, Discovery, Part, Parts, Selection, SkillTools,
+    Subject, Tool,
+};
 
-/// The catalog as clients of this clearance may know this part of it: the same one when nothing is kept from them.
-pub fn screen(catalog: &Arc<Catalog>, clearance: &Clearance, part: &Part) -> Arc<Catalog> {
+/// The catalog as clients of this clearance may know this part of it: the same one when nothing is kept from them. Of
+/// clients without an allowance, nothing is kept because it was not granted.
+pub fn screen(
+    catalog: &Arc<Catalog>,
+    clearance: &Clearance,
+    part: &Part,
+    allowance: Option<&Allowance>,
+) -> Arc<Catalog> {
     let policy = &catalog.config().policy;
-    let narrows = catalog.parts.narrows(part);
+    let narrows = catalog.parts.narrows(part) || allowance.is_some();
     if clearance.is_denied_nothing(policy) && !catalog.holds_tools && !narrows {
         return Arc::clone(catalog);
     }
-    let screen = Screen::new(catalog, clearance, part);
+    let screen = Screen::new(catalog, clearance, part, allowance);
     let gone: BTreeSet<&str> = catalog
         .capabilities()
         .filter(|capability| screen.denies(capability) || screen.leaves_out(capability))
@@ -37,8 +47,11 @@ pub fn screen(catalog: &Arc<Catalog>, clearance: &Clearance, part: &Part) -> Arc
         changed |= !Arc::ptr_eq(&shown, capability);
         capabilities.insert(id.clone(), shown);
     }
-    let is_known_id =
-        |id: &str| !clearance.denies_all_of(policy, &[id]) && screen.chooses_some_of(&[id]);
+    let is_known_id = |id: &str| {
+        !clearance.denies_all_of(policy, &[id])
+            && screen.chooses_some_of(&[id])
+            && allowance.is_none_or(|allowance| allowance.has_some_of(&[id]))
+    };
     let is_known = |one: &&Arc<Capability>| !screen.denies(one) && !screen.leaves_out(one);
     let untrusted: Vec<_> = catalog.untrusted().iter().filter(is_known).cloned().collect();
     let quarantined: Vec<_> =
@@ -49,18 +62,29 @@ pub fn screen(catalog: &Arc<Catalog>, clearance: &Clearance, part: &Part) -> Arc
     if !changed {
         return Arc::clone(catalog);
     }
+    let mut skills = catalog.parts.skills_in(part);
+    if allowance.is_some() {
+        let is_shown = |id: &&str| capabilities.contains_key(*id);
+        let has_some = |skill: &SkillTools| {
+            let mut known =
+                catalog.capabilities().filter(|one| is_shown(&one.definition.id.as_str()));
+            known.any(|one| skill.tools.has_some_of(&catalog.with_sets(one)))
+        };
+        skills.retain(has_some);
+    }
     Arc::new(Catalog {
         version: catalog.version,
         capabilities: Arc::new(capabilities),
         untrusted: untrusted.into(),
         quarantined: quarantined.into(),
-        diagnostics: Arc::clone(&catalog.diagnostics),
+        // Files are the person's own business.
+        diagnostics: match allowance {
+            Some(_) => Arc::default(),
+            None => Arc::clone(&catalog.diagnostics),
+        },
         config: Arc::clone(&catalog.config),
         holds_tools: catalog.holds_tools,
-        parts: Arc::new(Parts {
-            skills: catalog.parts.skills_in(part),
-            ..Parts::clone(&catalog.parts)
-        }),
+        parts: Arc::new(Parts { skills, ..Parts::clone(&catalog.parts) }),
         is_narrowed: narrows,
         index: OnceLock::new(),
     })
@@ -73,10 +97,17 @@ struct Screen<'a> {
     chosen: Option<Selection>,
     /// Tools that are left out although the rest is had.
     shelved: Option<&'a Selection>,
+    /// What was granted; `None` where nothing need be.
+    allowance: Option<&'a Allowance>,
 }
 
 impl<'a> Screen<'a> {
-    fn new(catalog: &'a Catalog, clearance: &'a Clearance, part: &Part) -> Self {
+    fn new(
+        catalog: &'a Catalog,
+        clearance: &'a Clearance,
+        part: &Part,
+        allowance: Option<&'a Allowance>,
+    ) -> Self {
         let parts = &catalog.parts;
         let chosen = match part {
             Part::Everything | Part::Offered => None,
@@ -86,31 +117,40 @@ impl<'a> Screen<'a> {
             }
         };
         let shelved = (*part == Part::Offered).then_some(&parts.shelved);
-        Self { catalog, clearance, chosen, shelved }
+        Self { catalog, clearance, chosen, shelved, allowance }
     }
 
     fn chooses_some_of(&self, ids: &[&str]) -> bool {
         self.chosen.as_ref().is_none_or(|chosen| chosen.has_some_of(ids))
     }
 
-    /// True when the part has nothing of the capability. A set is there as long as one of its members is.
+    /// True when the part or the grants have nothing of the capability. A set is there as long as one of its members is.
     fn leaves_out(&self, capability: &Capability) -> bool {
-        let Some(chosen) = &self.chosen else { return false };
-        if chosen.has_some_of(&self.catalog.with_sets(capability)) {
-            return false;
-        }
-        let is_set = matches!(capability.definition.backend, Backend::Caplets(_));
-        let id = capability.definition.id.as_str();
-        let is_chosen_member = |one: &Arc<Capability>| {
-            let ids = self.catalog.with_sets(one);
-            ids.contains(&id) && chosen.has_some_of(&ids)
+        let chosen = self.chosen.as_ref();
+        let is_out = |has_some_of: &dyn Fn(&Capability, &[&str]) -> bool| {
+            if has_some_of(capability, &self.catalog.with_sets(capability)) {
+                return false;
+            }
+            let is_set = matches!(capability.definition.backend, Backend::Caplets(_));
+            let id = capability.definition.id.as_str();
+            let is_member = |one: &Arc<Capability>| {
+                let ids = self.catalog.with_sets(one);
+                ids.contains(&id) && has_some_of(one, &ids)
+            };
+            !(is_set && self.catalog.capabilities().any(is_member))
         };
-        !(is_set && self.catalog.capabilities().any(is_chosen_member))
+        chosen.is_some_and(|chosen| is_out(&|_, ids| chosen.has_some_of(ids)))
+            || self.allowance.is_some_and(|allowance| {
+                is_out(&|one, ids| allowance.has_capsules(one) || allowance.has_some_of(ids))
+            })
     }
 
     /// True when only some tools are had of a capability, and nothing else.
-    fn has_tools_only(&self, ids: &[&str]) -> bool {
+    fn has_tools_only(&self, capability: &Capability, ids: &[&str]) -> bool {
         self.chosen.as_ref().is_some_and(|chosen| !chosen.has_all_of(ids))
+            || self.allowance.is_some_and(|allowance| {
+                !allowance.has_capsules(capability) && !allowance.has_all_of(ids)
+            })
     }
 
     fn denies(&self, capability: &Capability) -> bool {
@@ -123,13 +163,19 @@ impl<'a> Screen<'a> {
         let ids = self.catalog.with_sets(capability);
         let is_set = matches!(capability.definition.backend, Backend::Caplets(_));
         // A set has nothing but its members, which are shown or gone by themselves.
-        let tools_only = !is_set && self.has_tools_only(&ids);
+        let tools_only = !is_set && self.has_tools_only(capability, &ids);
+        let modes = self.allowance.and_then(|allowance| allowance.modes_of(&ids));
         let may_deny = self.clearance.may_deny_some_of(policy, &ids);
         let shelved = self.shelved.filter(|_| Parts::may_shelve(capability));
         let may_shelve = shelved.is_some_and(|shelved| shelved.has_some_of(&ids));
-        if !may_deny && !may_shelve && !tools_only && !is_set && capability.held.is_empty() {
+        let is_plain =
+            !may_deny && !may_shelve && !tools_only && !is_set && self.allowance.is_none();
+        if is_plain && capability.held.is_empty() {
             return Arc::clone(capability);
         }
+        let is_granted = |name: &str| {
+            self.allowance.is_none_or(|allowance| allowance.gives(capability, &ids, name))
+        };
         let is_shown = |tool: &&Arc<Tool>| {
             let name = tool.name();
             let subject = Subject { capabilities: &ids, tool: name, definition: Some(tool) };
@@ -141,7 +187,7 @@ impl<'a> Screen<'a> {
             let is_chosen =
                 !tools_only || self.chosen.as_ref().is_none_or(|chosen| chosen.has(&ids, name));
             let is_shelved = shelved.is_some_and(|shelved| shelved.has(&ids, name));
-            is_chosen && !(is_shelved || is_held || is_denied() || has_gone())
+            is_chosen && is_granted(name) && !(is_shelved || is_held || is_denied() || has_gone())
         };
         let shown = |known: &Arc<Discovery>| {
             let tools: Vec<_> = known.tools.iter().filter(is_shown).cloned().collect();
@@ -161,9 +207,9 @@ impl<'a> Screen<'a> {
             (Some(shown), Some(known)) => Arc::ptr_eq(shown, known),
             _ => true,
         };
-        if is_same && !tools_only {
+        if is_same && !tools_only && modes.is_none() {
             return Arc::clone(capability);
         }
-        Arc::new(Capability { discovery, tools_only, ..Capability::clone(capability) })
+        Arc::new(Capability { discovery, tools_only, modes, ..Capability::clone(capability) })
     }
 }

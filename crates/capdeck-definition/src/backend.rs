@@ -11,6 +11,7 @@ pub(crate) mod openapi;
 pub(crate) mod outgoing;
 pub(crate) mod set;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -38,7 +39,7 @@ pub enum Backend {
 }
 
 /// The name of a backend kind, as shown in listings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum BackendKind {
     Mcp,

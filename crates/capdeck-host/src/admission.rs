@@ -6,8 +6,9 @@
 use std::{fmt, sync::Arc};
 
 use capdeck_capsule::Access;
-use capdeck_catalog::DeckGrant;
+use capdeck_catalog::{Allowance, DeckGrant};
 use futures_util::stream::BoxStream;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 /// The way to what a client was granted. Cheap to clone.
@@ -53,6 +54,32 @@ pub struct GrantedCapsule {
     pub capsule: String,
     #[serde(flatten)]
     pub access: Access,
+}
+
+impl Granted {
+    /// What may be known of the deck. Capsules are there for those who have one, or may decide who gets one.
+    pub(crate) fn allowance(&self) -> Allowance {
+        Allowance::new(&self.deck, !self.capsules.is_empty() || self.may_manage)
+    }
+}
+
+/// An allowance, made once from the grants it stands for.
+#[derive(Debug, Default)]
+pub(crate) struct KeptAllowance(Mutex<Option<(Arc<Granted>, Arc<Allowance>)>>);
+
+impl KeptAllowance {
+    /// The allowance of these grants.
+    pub(crate) fn of(&self, granted: &Arc<Granted>) -> Arc<Allowance> {
+        let mut kept = self.0.lock();
+        match &*kept {
+            Some((made_from, allowance)) if Arc::ptr_eq(made_from, granted) => allowance.clone(),
+            _ => {
+                let allowance = Arc::new(granted.allowance());
+                *kept = Some((granted.clone(), allowance.clone()));
+                allowance
+            }
+        }
+    }
 }
 
 impl Admission {

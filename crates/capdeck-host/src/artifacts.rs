@@ -193,7 +193,9 @@ impl Session {
         // The person owns the files, also those of capabilities that are no longer there.
         let may_use = match self.capability(uri.capability().as_str()) {
             _ if self.scope == Scope::Operator => true,
-            Ok(capability) => !capability.tools_only || self.handed_out.has(&uri.to_string()),
+            // What others were given is theirs, also of a capability that both have.
+            Ok(capability) if !capability.tools_only && self.admission.is_none() => true,
+            Ok(_) => self.handed_out.has(&uri.to_string()),
             Err(_) => false,
         };
         if !may_use {

@@ -1,6 +1,8 @@
 //! One JSON line per call, read, prompt, completion, search, subscription and request about a task, denied ones too: who, what, how it ended, how long it took. No
 //! arguments, no results.
 
+mod trail;
+
 use std::{
     fs::{self, File, OpenOptions},
     io::Write,
@@ -15,8 +17,10 @@ use capdeck_catalog::RawObject;
 use jiff::Timestamp;
 use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
+use tokio::sync::broadcast;
 
-use crate::{Session, raw};
+pub use self::trail::{TrailCounts, TrailFilter, TrailLine};
+use crate::{Host, Session, raw};
 
 /// How long lines are gathered before they are written together.
 const GATHER: Duration = Duration::from_millis(20);
@@ -24,9 +28,14 @@ const GATHER: Duration = Duration::from_millis(20);
 /// Bytes that may wait for a disk that does not keep up.
 const MOST_WAITING: usize = 16 * 1024 * 1024;
 
+/// Lines that somebody who watches may be behind.
+const WATCHED: usize = 1_024;
+
 /// Appends to `audit/<day>.jsonl` from a thread of its own, so that no call waits for the disk.
 #[derive(Debug)]
 pub(crate) struct AuditLog {
+    /// Every line as it is recorded, for those who watch.
+    news: broadcast::Sender<Arc<str>>,
     queue: Arc<Queue>,
     writer: Option<thread::JoinHandle<()>>,
 }
@@ -138,11 +147,15 @@ impl AuditLog {
             let queue = queue.clone();
             move || write_lines(&folder, &queue)
         });
-        Self { queue, writer: Some(writer) }
+        Self { news: broadcast::Sender::new(WATCHED), queue, writer: Some(writer) }
     }
 
     pub(crate) fn record(&self, line: &AuditLine<'_>) {
         let Ok(text) = serde_json::to_string(line) else { return };
+        if self.news.receiver_count() > 0 {
+            // The last one who watched may have gone meanwhile.
+            drop(self.news.send(text.as_str().into()));
+        }
         let mut waiting = self.queue.waiting.lock();
         if waiting.lines.len() + text.len() > MOST_WAITING {
             tracing::error!(
@@ -157,6 +170,13 @@ impl AuditLog {
         if was_empty {
             self.queue.filled.notify_one();
         }
+    }
+}
+
+impl Host {
+    /// Every line of the audit trail from now on, as it is recorded.
+    pub fn audited(&self) -> broadcast::Receiver<Arc<str>> {
+        self.0.audit.news.subscribe()
     }
 }
 

@@ -122,6 +122,10 @@ impl Session {
         context: &CallContext,
     ) -> Result<Admitted, CallError> {
         let (capability, tool) = self.resolve(request, context).await?;
+        if capability.definition.backend != Backend::Capsules {
+            // Capsules are granted by roles of their own.
+            self.require_use(&request.capability)?;
+        }
         let flow = self.flow_into(&capability, tool.as_deref(), request);
         let asked = flow.as_ref().filter(|flow| flow.asks);
         let passage = self.pass(&capability, tool.as_deref(), request, asked, context).await?;
@@ -184,7 +188,7 @@ impl Session {
         };
         self.host.0.usage.note(&capability.definition.id);
         let told = if request.whole { chosen } else { self.fit(capability, chosen).await? };
-        if capability.tools_only {
+        if capability.tools_only || self.admission.is_some() {
             self.handed_out.note(&told);
         }
         Ok(told)

@@ -5,6 +5,8 @@
 
 pub(crate) mod capability;
 mod changes;
+mod deck_entries;
+mod entries;
 mod entry_search;
 mod failure;
 mod local;
@@ -19,6 +21,7 @@ use serde_json::Value;
 
 pub use self::{
     changes::{CapsuleChange, CapsuleChanges},
+    entries::{EntryNaming, EntryOffer, EntryPage, EntryPlace},
     entry_search::EntryHit,
     failure::CapsuleFailure,
     local::LocalDesk,

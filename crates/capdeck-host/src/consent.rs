@@ -58,7 +58,7 @@ impl From<Hold> for Passage {
 }
 
 impl Session {
-    /// What the policy says about a tool for this client.
+    /// What the policy says about a tool for this client. What was not granted to it is denied.
     pub(crate) fn effect_on(
         &self,
         capability: &Capability,
@@ -67,6 +67,11 @@ impl Session {
     ) -> Effect {
         let catalog = self.catalog();
         let ids = catalog.with_sets(capability);
+        if let Some(allowance) = self.allowance()
+            && !allowance.gives(capability, &ids, name)
+        {
+            return Effect::Deny;
+        }
         let subject = Subject { capabilities: &ids, tool: name, definition: tool };
         self.clearance(&catalog).rule_on(&catalog.config().policy, &subject).effect
     }

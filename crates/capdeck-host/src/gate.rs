@@ -69,6 +69,12 @@ fn word(name: &str) -> String {
     format!("'{}'", name.replace('\'', r"'\''"))
 }
 
+/// What a client is told that may look at the deck and make nothing in it work.
+pub(crate) fn only_looked_at(id: &str) -> CallError {
+    CallError::new(ErrorCode::Denied, format!("`{id}` may be looked at here, but not used"))
+        .hint("ask the person who runs the host for an access that may call")
+}
+
 fn unknown_or_unready(catalog: &Catalog, id: &str) -> CallError {
     if let Some(capability) =
         catalog.untrusted().iter().find(|capability| capability.definition.id.as_str() == id)

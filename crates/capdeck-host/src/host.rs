@@ -11,15 +11,17 @@ use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, LocalImport,
     NoListener,
 };
-use capdeck_catalog::{Capability, Catalog, Clearance, Facts, Held, Part, Trust, screen};
+use capdeck_catalog::{
+    Allowance, Capability, Catalog, Clearance, Facts, Held, Part, Trust, screen,
+};
 use capdeck_definition::{Backend, CapabilityId, Collision, Deck, Definition, PinMode, RemoteDeck};
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ApprovalStore, CapsuleDesk, Continuity, HostEvent, HostSettings, LastFailure, Principal, Scope,
-    Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
+    Admission, ApprovalStore, CapsuleDesk, Continuity, HostEvent, HostSettings, LastFailure,
+    Principal, Scope, Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
     artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, capsules::capability,
     code_mode::CodeMode, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
     failures::Failures, flow::FlowGuards, journal::Journal, observed_shapes::ObservedShapes,
@@ -57,10 +59,30 @@ pub(crate) struct HostState {
     /// What clients of other capabilities are offered, made from the catalog beside it.
     variants: Mutex<HashMap<AudienceKey, Derived>>,
     /// What is left of a catalog for clients who may not know all of it, made from the catalog beside it.
-    screens: Mutex<HashMap<(AudienceKey, Clearance, Part), Derived>>,
-    /// One view per policy, audience and clearance, shared by all sessions that have them.
-    views: Mutex<HashMap<(ViewPolicy, AudienceKey, Clearance), Arc<View>>>,
+    screens: Mutex<HashMap<(Known, Part), Derived>>,
+    /// One view per policy and per what may be known, shared by all sessions that have them.
+    views: Mutex<HashMap<(Known, ViewPolicy), Arc<View>>>,
     pub(crate) stop: CancellationToken,
+}
+
+/// What decides how much of a catalog a client may know. Clients for whom it is equal share what is made.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Known {
+    audience: AudienceKey,
+    clearance: Clearance,
+    /// What it was granted, where it needs grants.
+    allowance: Option<Arc<Allowance>>,
+}
+
+/// How many sets of grants something is kept for. Grants come and go while the catalog stays.
+const MOST_ALLOWANCES: usize = 256;
+
+/// Lets go of what was made for grants when there is too much of it; whoever still has them makes theirs again.
+fn make_room<K, V>(made: &mut HashMap<(Known, K), V>) {
+    let is_granted = |known: &Known| known.allowance.is_some();
+    if made.keys().filter(|(known, _)| is_granted(known)).count() >= MOST_ALLOWANCES {
+        made.retain(|(known, _), _| !is_granted(known));
+    }
 }
 
 /// A catalog and what was made from it.
@@ -124,17 +146,26 @@ impl Host {
 
     /// What a client of this name with this policy sees now, if it declares no capabilities.
     pub fn view(&self, policy: &ViewPolicy, client: &str) -> Arc<View> {
-        self.view_for(policy, &AudienceKey::default(), &[client])
+        self.view_for(policy, &AudienceKey::default(), &[client], None)
     }
 
-    /// What a client or principal of this name may know of the catalog, if it declares no capabilities.
-    pub fn known_to(&self, client: &str) -> Arc<Catalog> {
-        self.screened_for(&AudienceKey::default(), &[client], Part::Everything)
+    /// What a client or principal of this name may know of the catalog, if it declares no capabilities. What it was not
+    /// granted is not part of it, where it needs grants.
+    pub fn known_to(&self, client: &str, admission: Option<&Admission>) -> Arc<Catalog> {
+        let allowance = admission.map(|admission| Arc::new(admission.granted().allowance()));
+        self.screened_for(&AudienceKey::default(), &[client], Part::Everything, allowance)
     }
 
-    /// True when there is a view of this name.
-    pub fn has_view(&self, name: &str) -> bool {
-        self.catalog().parts().views.contains_key(name)
+    /// True when there is a view of this name. Where grants are needed, one that has nothing granted does not exist.
+    pub fn has_view(&self, name: &str, admission: Option<&Admission>) -> bool {
+        let Some(admission) = admission else {
+            return self.catalog().parts().views.contains_key(name);
+        };
+        let allowance = Arc::new(admission.granted().allowance());
+        let names = [admission.principal()];
+        let part = Part::View(name.into());
+        let seen = self.screened_for(&AudienceKey::default(), &names, part, Some(allowance));
+        seen.capabilities().next().is_some()
     }
 
     /// What clients with this policy see now. Built once per catalog, however many clients there are.
@@ -143,11 +174,12 @@ impl Host {
         policy: &ViewPolicy,
         audience: &AudienceKey,
         names: &[&str],
+        allowance: Option<Arc<Allowance>>,
     ) -> Arc<View> {
-        let catalog = self.screened_for(audience, names, policy.part());
+        let catalog = self.screened_for(audience, names, policy.part(), allowance.clone());
         let clearance = Clearance::of(&catalog.config().policy, names);
         let mut views = self.0.views.lock();
-        let key = (policy.clone(), audience.clone(), clearance);
+        let key = (Known { audience: audience.clone(), clearance, allowance }, policy.clone());
         if let Some(view) = views.get(&key)
             && Arc::ptr_eq(view.catalog(), &catalog)
         {
@@ -156,6 +188,7 @@ impl Host {
         let view = Arc::new(View::build(catalog, policy, self.0.usage.relevance()));
         // Views of an older catalog are of no use to anyone.
         views.retain(|_, other| other.catalog().version() == view.catalog().version());
+        make_room(&mut views);
         views.insert(key, view.clone());
         view
     }
@@ -166,20 +199,24 @@ impl Host {
         audience: &AudienceKey,
         names: &[&str],
         part: Part,
+        allowance: Option<Arc<Allowance>>,
     ) -> Arc<Catalog> {
         let catalog = self.catalog_for(audience);
-        if catalog.is_open_to(&part) {
+        if allowance.is_none() && catalog.is_open_to(&part) {
             return catalog;
         }
-        let key = (audience.clone(), Clearance::of(&catalog.config().policy, names), part);
+        let clearance = Clearance::of(&catalog.config().policy, names);
+        let key = (Known { audience: audience.clone(), clearance, allowance }, part);
         let mut screens = self.0.screens.lock();
         if let Some((made_from, screened)) = screens.get(&key)
             && Arc::ptr_eq(made_from, &catalog)
         {
             return screened.clone();
         }
-        let screened = screen(&catalog, &key.1, &key.2);
+        let Known { clearance, allowance, .. } = &key.0;
+        let screened = screen(&catalog, clearance, &key.1, allowance.as_deref());
         screens.retain(|_, (made_from, _)| made_from.version() == catalog.version());
+        make_room(&mut screens);
         screens.insert(key, (catalog, screened.clone()));
         screened
     }
@@ -278,7 +315,7 @@ impl Host {
     }
 
     /// Builds the catalog again from the same files, because a fact outside them changed.
-    pub(crate) fn rebuild(&self) {
+    pub fn rebuild(&self) {
         let _building = self.0.building.lock();
         let (deck, previous) = (self.deck(), self.catalog());
         self.swap_in(build_catalog(&self.0.settings, &deck, &self.0.discoveries, Some(&previous)));

@@ -47,6 +47,7 @@ mod projection;
 mod questions;
 mod raw;
 mod redact;
+mod report;
 mod seal_key;
 mod session;
 mod set_tools;
@@ -76,11 +77,13 @@ pub use capdeck_backend::{
 };
 pub use capdeck_capsule::{
     Access, AccessEvent, AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode,
-    Mode, Origin, PatchStep, RiskClass, Role, Scheme, SchemeError, Scope as EntryScope,
+    Indexing, Mode, Origin, PatchStep, RiskClass, Role, Scheme, SchemeError, Scope as EntryScope,
     StoreOptions, Visibility,
 };
-pub use capdeck_catalog::{DeckGrant, RawObject, sha256_hex};
-pub use capdeck_definition::{CapabilityId, Exposure, RemoteCapability};
+pub use capdeck_catalog::{Capability, Catalog, DeckGrant, RawObject, estimate_tokens, sha256_hex};
+pub use capdeck_definition::{
+    BackendKind, CapabilityId, Exposure, PinMode, RemoteCapability, Source,
+};
 pub use capdeck_sandbox::{
     Diagnostic, Envelope, RunError, RunReport, SessionChoice, SessionId, Severity, TypeCheck,
     WorkerCommand, run_worker,
@@ -89,11 +92,13 @@ pub use capdeck_sandbox::{
 pub use admission::{Admission, AdmissionSource, Granted, GrantedCapsule};
 pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
 pub use attach::Attachment;
+pub use audit::{TrailCounts, TrailFilter, TrailLine};
 pub use call::ToolRequest;
 pub use capsules::{
     AuditFilter, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure,
-    CapsuleOperation, CapsuleRequest, CapsuleTool, EntryHit, EntryWrite, ExportForm, ImportForm,
-    ListQuery, LocalDesk, Mount, Reach, ReadBody, SearchQuery, ToolCaller, WriteBlob, WriteMode,
+    CapsuleOperation, CapsuleRequest, CapsuleTool, EntryHit, EntryNaming, EntryOffer, EntryPage,
+    EntryPlace, EntryWrite, ExportForm, ImportForm, ListQuery, LocalDesk, Mount, Reach, ReadBody,
+    SearchQuery, ToolCaller, WriteBlob, WriteMode,
 };
 pub use card::card;
 pub use check::CheckReport;
@@ -111,6 +116,11 @@ pub use journal::{
 pub use meta_tools::SearchAnswer;
 pub use pins::PinReview;
 pub use principal::Principal;
+pub use report::{
+    Account, BudgetItem, ItemStatus, ListItem, PinItem, artifact_created, artifact_item,
+    budget_items, capabilities_of_file, described_tool, found_tool, inspection, known_capability,
+    list_items, pin_changes, pin_items, tool_item, tools_with_hidden_text,
+};
 pub use session::{Continuity, Scope, Session, SessionSettings};
 pub use settings::HostSettings;
 pub use setup_state::SetupState;

@@ -131,7 +131,15 @@ impl Session {
         {
             return read;
         }
-        let (id, real) = self.resource_route(uri).await?;
+        if let Some(read) = self.read_named_entry(uri, context).await {
+            return read;
+        }
+        let (id, real) = match self.resource_route(uri).await {
+            Ok(route) => route,
+            Err(unknown) => {
+                return self.read_short_entry(uri, context).await.unwrap_or(Err(unknown));
+            }
+        };
         params.extend(raw::object([("uri", json!(real))]));
         self.forward(&id, "resources/read", Some(params), context).await
     }
@@ -157,6 +165,9 @@ impl Session {
         mut params: RawObject,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
+        if let Some(got) = self.entry_prompt(name, &params, context).await {
+            return got;
+        }
         let Some(route) = self.discovered_offers().await.prompt_route(name) else {
             return Err(CallError::new(
                 ErrorCode::PromptNotFound,
@@ -174,6 +185,9 @@ impl Session {
         mut params: RawObject,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
+        if let Some(completed) = self.complete_entry(&params, context).await {
+            return completed;
+        }
         let reference: Value =
             params.get("ref").and_then(|text| raw::value(text)).unwrap_or_default();
         let text = |key: &str| reference.get(key).and_then(Value::as_str);

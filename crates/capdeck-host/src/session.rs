@@ -3,12 +3,14 @@
 use std::sync::{Arc, Weak};
 
 use capdeck_backend::{CallContext, CallError, ClientProfile, ErrorCode, Listener};
-use capdeck_catalog::{Capability, Catalog, Clearance, Discovery, Part, RawObject};
+use capdeck_catalog::{Allowance, Capability, Catalog, Clearance, Discovery, Part, RawObject};
 use capdeck_definition::{Backend, CapabilityId, Definition, Exposure};
+use futures_util::stream::BoxStream;
 use serde_json::value::RawValue;
 
 use crate::{
-    Admission, Host, Principal, TaskForm, View, ViewPolicy,
+    Admission, Granted, Host, Principal, TaskForm, View, ViewPolicy,
+    admission::KeptAllowance,
     audience::Audience,
     audit::subject,
     capsules::Mount,
@@ -20,6 +22,7 @@ use crate::{
     on_demand::SetUp,
     pool::{ConnectionPool, Lease},
     questions::Questions,
+    tasks::is_task_request,
 };
 
 /// Client capabilities that let a server ask the client something in the middle of a call.
@@ -78,6 +81,7 @@ pub struct Session {
     pub(crate) continuity: Continuity,
     /// Asked with every request.
     pub(crate) admission: Option<Admission>,
+    allowed: KeptAllowance,
     /// What the client set up. Nothing is remembered of clients whose requests stand alone.
     pub(crate) set_up: SetUp,
     pub(crate) handed_out: HandedOut,
@@ -127,6 +131,7 @@ impl Host {
             tasks,
             continuity,
             admission,
+            allowed: KeptAllowance::default(),
             set_up: SetUp::default(),
             handed_out: HandedOut::default(),
             mount: Mount::default(),
@@ -151,7 +156,23 @@ impl Session {
 
     /// The catalog in force, as servers offer it to this client. What is denied to it or held does not exist here.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.host.screened_for(self.connections.audience().key(), &self.names(), self.part())
+        let audience = self.connections.audience().key();
+        self.host.screened_for(audience, &self.names(), self.part(), self.allowance())
+    }
+
+    /// What this client was granted, where it needs grants. Asked anew each time.
+    pub(crate) fn granted(&self) -> Option<Arc<Granted>> {
+        self.admission.as_ref().map(Admission::granted)
+    }
+
+    /// The same as far as it is about the deck.
+    pub(crate) fn allowance(&self) -> Option<Arc<Allowance>> {
+        self.granted().map(|granted| self.allowed.of(&granted))
+    }
+
+    /// Yields whenever this client may have been granted something else, where that can be told.
+    pub fn grant_changes(&self) -> Option<BoxStream<'static, ()>> {
+        self.admission.as_ref()?.changes()
     }
 
     /// Which part of the deck this client is given.
@@ -175,12 +196,12 @@ impl Session {
     /// What this client sees now.
     pub fn view(&self) -> Arc<View> {
         let audience = self.connections.audience().key();
-        match &self.scope {
-            Scope::Deck(policy) => self.host.view_for(policy, audience, &self.names()),
-            Scope::Transparent(_) | Scope::Operator => {
-                self.host.view_for(&ViewPolicy::default(), audience, &self.names())
-            }
-        }
+        let usual = ViewPolicy::default();
+        let policy = match &self.scope {
+            Scope::Deck(policy) => policy,
+            Scope::Transparent(_) | Scope::Operator => &usual,
+        };
+        self.host.view_for(policy, audience, &self.names(), self.allowance())
     }
 
     /// What this client sees, after asking directly offered backends that never answered.
@@ -234,7 +255,7 @@ impl Session {
         match &self.scope {
             Scope::Operator => true,
             Scope::Transparent(id) => {
-                capability.exposure != Exposure::None
+                capability.may_be_served_alone()
                     && (*id == capability.definition.id
                         // A set is served with its members, which its tools and URIs lead to.
                         || self.host.catalog().with_sets(capability).contains(&id.as_str()))
@@ -262,6 +283,21 @@ impl Session {
 
     /// The same for what is no tool: resources, prompts and requests of the client's own.
     pub(crate) fn whole_capability(&self, id: &str) -> Result<Arc<Capability>, CallError> {
+        let capability = self.listed_whole(id)?;
+        self.require_use(id)?;
+        Ok(capability)
+    }
+
+    /// Refuses to make a capability work for a client that may only look at the deck.
+    pub(crate) fn require_use(&self, id: &str) -> Result<(), CallError> {
+        match self.granted() {
+            Some(granted) if !granted.may_call => Err(gate::only_looked_at(id)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for lists of what is no tool.
+    fn listed_whole(&self, id: &str) -> Result<Arc<Capability>, CallError> {
         let capability = self.capability(id)?;
         if capability.tools_only {
             let message = format!("only tools of `{id}` may be used here");
@@ -317,7 +353,15 @@ impl Session {
         params: Option<RawObject>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let capability = self.whole_capability(id)?;
+        let capability = match method {
+            // Lists are looked at; whoever has some of the tools has their list and their tasks, too.
+            "tools/list" => self.capability(id)?,
+            "resources/list" | "resources/templates/list" | "prompts/list" => {
+                self.listed_whole(id)?
+            }
+            _ if is_task_request(method) => self.capability(id)?,
+            _ => self.whole_capability(id)?,
+        };
         let (_, context) = Questions::watch(context, self.connections.audience());
         let lease = self.lease(&capability, &context).await?;
         lease.request(method, params, &context).await

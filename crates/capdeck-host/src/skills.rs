@@ -1,7 +1,8 @@
 //! Skills: folders with a `SKILL.md` that tell an agent how something is done. The deck's own, and those of servers.
 //!
 //! The deck's own are read from `skills/<name>/` below the person's and the trusted project's folders; nothing in them is
-//! run. A server's skill `skill://a/SKILL.md` is `skill://<capability>/a/SKILL.md` here.
+//! run. A server's skill `skill://a/SKILL.md` is `skill://<capability>/a/SKILL.md` here, that of a capsule
+//! `skill://capsules/<capsule>/a/SKILL.md`.
 
 mod files;
 mod served;
@@ -36,6 +37,7 @@ impl Session {
                 }
             }
         }
+        all.extend(self.capsule_skills().await);
         all
     }
 
@@ -61,6 +63,9 @@ impl Session {
                 }
                 None => Err(not_found(format!("there is no resource `{uri}`"))),
             });
+        }
+        if let Some(read) = self.read_capsule_skill(uri, context).await {
+            return Some(read);
         }
         let (capability, real) = self.skill_owner(uri)?;
         Some(self.read_served_file(&capability, uri, &real, params, context).await)
@@ -108,6 +113,12 @@ impl Session {
             all.retain(|skill| {
                 skill.is_built_in() || named.iter().any(|id| skill.name() == Some(id.as_str()))
             });
+        }
+        if self.admission.is_some() {
+            // Nobody grants a skill; those are known whose tools were granted.
+            let catalog = self.catalog();
+            let known = |name: &str| catalog.skills().iter().any(|skill| skill.id == name);
+            all.retain(|skill| skill.is_built_in() || skill.name().is_some_and(known));
         }
         all
     }

@@ -140,6 +140,10 @@ impl Session {
         if &**method != RESOURCE_UPDATED || session.as_ref().is_some_and(|own| *own != self.id) {
             return None;
         }
+        if self.admission.is_some() {
+            // What was taken back is not told of any more.
+            self.whole_capability(capability.as_str()).ok()?;
+        }
         let uri = raw::string(params.as_ref()?.get("uri")?)?;
         self.host.0.subscriptions.shown(session.as_ref(), capability, &uri, &self.id)
     }

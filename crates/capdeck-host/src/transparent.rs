@@ -40,12 +40,13 @@ impl Session {
             // Arguments are checked against known tools; the client need not wait for the list.
             relist(self.host.clone(), definition.clone(), self.connections.clone());
         }
-        lease.server().ok_or_else(|| {
+        let facts = lease.server().ok_or_else(|| {
             CallError::new(
                 ErrorCode::InternalError,
                 format!("`{id}` is connected without a handshake"),
             )
-        })
+        })?;
+        Ok(if capability.tools_only { of_tools_only(facts) } else { facts })
     }
 
     /// Sends a request on as it is; for backends that are not servers the host lists the tools.
@@ -140,6 +141,7 @@ impl Session {
         let catalog = self.catalog();
         let ids = catalog.with_sets(capability);
         capability.pins == PinMode::Block
+            || self.admission.is_some()
             || self.clearance(&catalog).may_deny_some_of(&catalog.config().policy, &ids)
     }
 
@@ -182,6 +184,13 @@ impl Session {
         page.insert("tools".to_owned(), serde_json::value::to_raw_value(&shown).map_err(broken)?);
         serde_json::value::to_raw_value(&page).map_err(broken)
     }
+}
+
+/// What a server says about itself, for somebody who has only some of its tools.
+fn of_tools_only(mut facts: ServerFacts) -> ServerFacts {
+    facts.capabilities.retain(|name, _| matches!(name.as_str(), "tools" | "tasks" | "extensions"));
+    facts.instructions = None;
+    facts
 }
 
 fn answer(value: &impl serde::Serialize) -> Result<Box<RawValue>, CallError> {

@@ -24,7 +24,7 @@ use crate::{
 };
 
 pub use direct::PromptRoute;
-pub(crate) use direct::resource_uri;
+pub(crate) use direct::{gives_entries, resource_uri};
 pub(crate) use on_demand::Bundle;
 pub use policy::ViewPolicy;
 pub(crate) use spoken_name::{SpokenName, qualified};
@@ -173,7 +173,7 @@ impl View {
         if on_demand {
             self.on_demand.insert(id.clone());
         }
-        if searched || !fits {
+        if searched || (!fits && capability.may_be_searched()) {
             self.searchable.insert(id.clone());
         }
     }

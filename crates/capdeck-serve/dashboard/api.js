@@ -9,6 +9,9 @@ let csrf = '';
 /** Counts up when the host says that nobody is signed in any more. */
 export const refusals = signal(0);
 
+/** Counts up when something was changed from this page. */
+export const changes = signal(0);
+
 /** @param {string | null | undefined} token */
 export function setCsrf(token) {
   csrf = token ?? '';
@@ -60,6 +63,7 @@ export async function request(method, path, options = {}) {
     throw new Problem(0, { title: 'the host cannot be reached', hint: 'see that `capdeck up` still runs, then try again' });
   }
   if (!response.ok) throw await problemOf(response);
+  if (method !== 'GET') changes.set(changes.value + 1);
   const isJson = (response.headers.get('content-type') ?? '').includes('json');
   return { data: isJson ? await response.json() : null, etag: response.headers.get('etag'), response };
 }

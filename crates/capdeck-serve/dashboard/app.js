@@ -20,7 +20,7 @@ function App() {
     case 'in':
       return html`<${Shell} person=${now.person}><${CurrentPage} /><//>`;
     case 'out':
-      return html`<${SignIn} ways=${now.ways} />`;
+      return html`<${SignIn} />`;
     case 'failed':
       return html`<main class="door" id="main"><h1>Capdeck</h1><${Failed} error=${now.error} retry=${recognise} /></main>`;
     default:

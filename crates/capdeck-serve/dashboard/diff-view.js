@@ -1,7 +1,7 @@
 // @ts-check
 // Two texts and what differs, in one column or in two.
 
-import { sideBySide } from './line-diff.js';
+import { changesOnly, sideBySide } from './line-diff.js';
 import { html, useState } from './view.js';
 
 /** @typedef {import('./line-diff.js').DiffLine} DiffLine */
@@ -15,6 +15,7 @@ const SPOKEN = { same: '', old: 'removed: ', new: 'added: ', gap: '' };
 export function DiffView({ lines, before, after }) {
   const [split, setSplit] = useState(false);
   const changed = lines.filter((line) => line.kind === 'old' || line.kind === 'new').length;
+  const shown = changesOnly(lines);
   if (changed === 0) return html`<p class="soft">The texts are the same.</p>`;
   return html`<div class="stack tight">
     <div class="row spread">
@@ -22,7 +23,7 @@ export function DiffView({ lines, before, after }) {
       <button class="button small" type="button" aria-pressed=${split} onClick=${() => setSplit(!split)}>${split ? 'One column' : 'Side by side'}</button>
     </div>
     <div class="diff" tabindex="0" role="group" aria-label=${`Differences between ${before} and ${after}`}>
-      ${split ? html`<${Split} lines=${lines} />` : html`<${Unified} lines=${lines} />`}
+      ${split ? html`<${Split} lines=${shown} />` : html`<${Unified} lines=${shown} />`}
     </div>
   </div>`;
 }

@@ -32,9 +32,9 @@ export function Keys() {
 function Finder({ onDone }) {
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState(0);
-  const capabilities = useResource('/v1/deck/capabilities', { limit: 200 });
+  const capabilities = useResource(may('admin') ? '/v1/deck/capabilities' : null, { limit: 200 });
   const capsules = useResource('/v1/capsules', { limit: 200 });
-  const tools = useResource(text.trim().length > 2 ? '/v1/deck/tools/search' : null, { q: text.trim(), limit: 5 });
+  const tools = useResource(may('admin') && text.trim().length > 2 ? '/v1/deck/tools/search' : null, { q: text.trim(), limit: 5 });
   const found = matches(text, capabilities.data?.items ?? [], capsules.data?.items ?? [], tools.data?.items ?? []);
   const at = Math.min(chosen, found.length - 1);
   const open = (/** @type {Found | undefined} */ one) => {

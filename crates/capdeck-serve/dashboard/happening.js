@@ -9,13 +9,14 @@ import { html } from './view.js';
 /** @param {{ of: any, dated?: boolean }} props */
 export function Happening({ of: row, dated }) {
   const at = row.at ?? row.ts;
-  const who = row.client ?? row.agent ?? row.principal ?? row.decided_by ?? '';
-  const code = row.error_code ?? row.errorCode;
+  const who = row.client ?? row.agent ?? row.actor ?? row.principal ?? '';
+  const took = row.elapsed_ms ?? row.elapsedMs;
+  const failure = row.error_code ?? (['ok', 'denied', 'error', 'tool_error'].includes(row.outcome) ? null : row.outcome);
   return html`<li class="happening">
     <time class="number soft" datetime=${at} title=${exact(at)}>${dated ? exact(at) : timeOfDay(at)}</time>
-    <${Badge} value=${String(row.outcome ?? 'ok')} />
-    <span class="grow anywhere"><strong>${String(row.action ?? '')}</strong> <${About} of=${row} />${code && html` <span class="soft">${code}</span>`}</span>
-    <span class="soft small anywhere who">${who}${row.elapsed_ms !== undefined && row.elapsed_ms !== null ? ` · ${elapsed(row.elapsed_ms)}` : ''}</span>
+    <${Badge} value=${failure && row.outcome !== 'denied' ? 'error' : String(row.outcome)} />
+    <span class="grow anywhere"><strong>${String(row.action ?? row.method ?? '')}</strong> <${About} of=${row} />${failure && html` <span class="soft">${failure}</span>`}</span>
+    <span class="soft small anywhere who">${who}${took !== undefined && took !== null ? ` · ${elapsed(took)}` : ''}</span>
   </li>`;
 }
 
@@ -27,5 +28,5 @@ function About({ of: row }) {
   }
   if (row.capsule && row.uri) return html`<a href=${to('capsules', row.capsule, 'entry', { uri: row.uri })}>${row.uri}</a> in ${row.capsule}`;
   if (row.capsule) return html`<a href=${to('capsules', row.capsule)}>${row.capsule}</a>`;
-  return row.uri ? html`<span>${row.uri}</span>` : null;
+  return html`<span>${row.uri ?? row.id ?? row.metadata?.id ?? ''}</span>`;
 }

@@ -3,6 +3,7 @@
 
 import { PAGES } from './navigation.js';
 import { go, to } from './router.js';
+import { may } from './session.js';
 import { signal } from './signal.js';
 
 /** Which overlay the keyboard opened. */
@@ -27,7 +28,7 @@ addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event.target) || document.querySelector('dialog[open]')) return;
   if (event.timeStamp - sinceG < PATIENCE) {
     sinceG = -Infinity;
-    const page = PAGES.find(({ keys }) => keys === event.key);
+    const page = PAGES.find(({ keys, role }) => keys === event.key && (!role || may(role)));
     if (page) {
       event.preventDefault();
       go(to(page.id));

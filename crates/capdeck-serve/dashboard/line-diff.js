@@ -110,6 +110,27 @@ export function readUnified(diff) {
 }
 
 /**
+ * Only the changes and a few lines around them; what is left out in between is a gap.
+ * @param {DiffLine[]} lines
+ * @param {number} [around]
+ * @returns {DiffLine[]}
+ */
+export function changesOnly(lines, around = 3) {
+  const near = new Set();
+  lines.forEach((line, at) => {
+    if (line.kind === 'same') return;
+    for (let one = at - around; one <= at + around; one += 1) near.add(one);
+  });
+  /** @type {DiffLine[]} */
+  const made = [];
+  lines.forEach((line, at) => {
+    if (near.has(at)) made.push(line);
+    else if (made.length > 0 && made[made.length - 1].kind !== 'gap') made.push({ kind: 'gap', text: '', old: null, new: null });
+  });
+  return made.at(-1)?.kind === 'gap' ? made.slice(0, -1) : made;
+}
+
+/**
  * Puts what was taken away beside what came in its place.
  * @param {DiffLine[]} lines
  * @returns {{ left: DiffLine | null, right: DiffLine | null }[]}
@@ -123,8 +144,8 @@ export function sideBySide(lines) {
       at += 1;
       continue;
     }
-    /** @type {DiffLine[]} */
-    const [old, fresh] = [[], []];
+    const old = /** @type {DiffLine[]} */ ([]);
+    const fresh = /** @type {DiffLine[]} */ ([]);
     while (at < lines.length && (lines[at].kind === 'old' || lines[at].kind === 'new')) {
       (lines[at].kind === 'old' ? old : fresh).push(lines[at]);
       at += 1;

@@ -16,11 +16,11 @@
 /** @type {Page[]} */
 export const PAGES = [
   { id: 'overview', title: 'Overview', icon: 'overview', group: '', keys: 'o', load: () => import('./pages/overview.js') },
-  { id: 'capabilities', title: 'Capabilities', icon: 'capabilities', group: 'Deck', keys: 'c', load: () => import('./pages/capabilities.js') },
+  { id: 'capabilities', title: 'Capabilities', icon: 'capabilities', group: 'Deck', keys: 'c', role: 'admin', load: () => import('./pages/capabilities.js') },
   { id: 'activity', title: 'Activity', icon: 'activity', group: 'Deck', keys: 'a', load: () => import('./pages/activity.js') },
-  { id: 'runs', title: 'Runs', icon: 'runs', group: 'Deck', keys: 'r', load: () => import('./pages/runs.js') },
-  { id: 'approvals', title: 'Approvals', icon: 'approvals', group: 'Deck', keys: 'p', pending: 'approvals', load: () => import('./pages/approvals.js') },
-  { id: 'pins', title: 'Pins', icon: 'pins', group: 'Deck', keys: 'i', pending: 'pins', load: () => import('./pages/pins.js') },
+  { id: 'runs', title: 'Runs', icon: 'runs', group: 'Deck', keys: 'r', role: 'admin', load: () => import('./pages/runs.js') },
+  { id: 'approvals', title: 'Approvals', icon: 'approvals', group: 'Deck', keys: 'p', role: 'admin', pending: 'approvals', load: () => import('./pages/approvals.js') },
+  { id: 'pins', title: 'Pins', icon: 'pins', group: 'Deck', keys: 'i', role: 'admin', pending: 'pins', load: () => import('./pages/pins.js') },
   { id: 'capsules', title: 'Capsules', icon: 'capsules', group: 'Context', keys: 'k', load: () => import('./pages/capsules.js') },
   { id: 'library', title: 'Library', icon: 'library', group: 'Context', keys: 'l', load: () => import('./pages/library.js') },
   { id: 'access', title: 'Access', icon: 'access', group: 'People and agents', keys: 'x', pending: 'grants', load: () => import('./pages/access.js') },

@@ -5,8 +5,8 @@ import { get, post, refusals, setCsrf } from './api.js';
 import { closeLive } from './live.js';
 import { signal } from './signal.js';
 
-/** @typedef {{ id: string, name: string, role: 'member' | 'approver' | 'admin', local: boolean }} Person */
-/** @typedef {{ state: 'unknown' } | { state: 'in', person: Person } | { state: 'out', ways: any } | { state: 'failed', error: Error }} Session */
+/** @typedef {{ id: string, name: string, role: 'member' | 'approver' | 'admin', local: boolean, registry: { available: boolean, reason?: string, served_at?: string } }} Person */
+/** @typedef {{ state: 'unknown' } | { state: 'in', person: Person } | { state: 'out' } | { state: 'failed', error: Error }} Session */
 
 export const session = signal(/** @type {Session} */ ({ state: 'unknown' }));
 
@@ -16,7 +16,7 @@ refusals.watch(() => session.value.state === 'in' && leave());
 function leave() {
   closeLive();
   setCsrf(null);
-  session.set({ state: 'out', ways: null });
+  session.set({ state: 'out' });
 }
 
 /** Asks the host who this is. */
@@ -27,14 +27,14 @@ export async function recognise() {
     session.set({ state: 'in', person: personOf(me) });
   } catch (error) {
     const problem = /** @type {any} */ (error);
-    session.set(problem.status === 401 ? { state: 'out', ways: problem.data } : { state: 'failed', error: problem });
+    session.set(problem.status === 401 ? { state: 'out' } : { state: 'failed', error: problem });
   }
 }
 
 /** @param {any} me @returns {Person} */
-function personOf(me) {
-  const operator = typeof me.operator === 'object' && me.operator !== null ? me.operator : { id: me.operator, name: me.name ?? me.operator };
-  return { id: operator.id, name: operator.name ?? operator.id, role: me.role ?? operator.role, local: operator.id === 'local' };
+function personOf({ operator, role, mode, csrf, registry }) {
+  // In the local mode whoever sits at the machine needs no session, so there is none to end.
+  return { id: operator.id, name: operator.name, role, local: mode === 'local' && !csrf, registry: registry ?? { available: true } };
 }
 
 /** @param {string} key */

@@ -1,6 +1,7 @@
 // @ts-check
 // What is around every page: where one can go, who one is, and messages.
 
+import { changes } from './api.js';
 import { Toasts, Questions, complain } from './feedback.js';
 import { Overlays } from './finder.js';
 import { Icon, Mark } from './icons.js';
@@ -13,9 +14,6 @@ import { may, signOut } from './session.js';
 import { useSignal } from './signal.js';
 import { ThemeToggle } from './theme.js';
 import { html, useEffect, useRef, useState } from './view.js';
-
-/** Happenings after which something may wait for a person, or no longer. */
-const MOVES_QUEUES = /^(grant|approval|approve|pin|enrollment|call)/;
 
 /** @param {{ person: any, children: any }} props */
 export function Shell({ person, children }) {
@@ -39,20 +37,31 @@ export function Shell({ person, children }) {
       <${Navigation} current=${path[0] ?? 'overview'} pending=${pending} />
       <${Foot} person=${person} />
     </header>
-    <main class="page" id="main" tabindex="-1"><div class="page-inner">${children}</div></main>
+    <main class="page" id="main" tabindex="-1"><div class="page-inner"><${NoRegistry} registry=${person.registry} />${children}</div></main>
     <${Toasts} /><${Questions} /><${Overlays} />
   </div>`;
 }
+
+/** @param {{ registry: { available: boolean, reason?: string, served_at?: string } }} props */
+function NoRegistry({ registry }) {
+  if (registry.available) return null;
+  return html`<div class="notice warn shell-notice"><span>Grants, operators and clients are not served here: ${registry.reason ?? 'another process has the registry'}.${registry.served_at ? html` They are at <code>${registry.served_at}</code>.` : ''}</span></div>`;
+}
+
+/** How long things that follow each other are waited for before they are counted. */
+const GATHER = 400;
 
 /** What waits for a person, counted anew when something happened that may have changed it. */
 function usePending() {
   const overview = useResource('/v1/overview');
   const waiting = useRef(0);
-  useLive((happening) => {
-    if (happening && !MOVES_QUEUES.test(happening.action)) return;
+  const countSoon = () => {
     clearTimeout(waiting.current);
-    waiting.current = setTimeout(overview.reload, 400);
-  });
+    waiting.current = setTimeout(overview.reload, GATHER);
+  };
+  // A call that went through leaves nothing to decide; one that did not may wait for a person.
+  useLive((happening) => (!happening || happening.source === 'registry' || happening.outcome !== 'ok') && countSoon());
+  useEffect(() => changes.watch(countSoon), [overview.reload]);
   return overview.data?.pending ?? {};
 }
 

@@ -6,8 +6,7 @@ import { signIn } from './session.js';
 import { ThemeToggle } from './theme.js';
 import { html, useEffect, useState } from './view.js';
 
-/** @param {{ ways: any }} props */
-export function SignIn({ ways }) {
+export function SignIn() {
   const [key, setKey] = useState('');
   const [wrong, setWrong] = useState('');
   const [busy, setBusy] = useState(false);
@@ -37,7 +36,6 @@ export function SignIn({ ways }) {
         <span class="wrong" id="key-wrong" role="alert">${wrong}</span>
       </div>
       <button class="button main" type="submit" disabled=${busy || key.trim() === ''}>${busy ? 'Signing in…' : 'Sign in'}</button>
-      ${ways?.oidc && html`<a class="button" href="/api/oidc/start">Sign in with ${ways.oidc.name ?? 'your organisation'}</a>`}
     </form>
   </main>`;
 }

@@ -9,6 +9,9 @@ export const ROLES = ['reader', 'appender', 'writer', 'owner'];
 /** @param {any} target */
 export const isCapsule = (target) => target?.capsule !== undefined;
 
+/** What somebody wants who asks for it. @param {any} target */
+export const wish = (target) => (isCapsule(target) ? 'wants to be' : 'wants to use');
+
 /** @param {{ of: any }} props */
 export function Target({ of: target }) {
   if (isCapsule(target)) {

@@ -3,16 +3,22 @@
 //! Read [`operation::Operation`] first: every operation is declared once, in the files below `capsules`, `deck` and
 //! `registry`, and both the router and `GET /v1/openapi.json` are made from the same table.
 
+mod activity;
 mod call;
 mod capsules;
+mod connect;
+mod deck;
 mod idempotency;
 mod input;
 mod openapi;
 mod operation;
+mod overview;
 mod page;
 mod problem;
+mod registry;
 mod reply;
 mod serving;
+mod shapes;
 mod who;
 
 #[cfg(test)]
@@ -22,37 +28,64 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use capdeck_host::Host;
+use capdeck_mcp::server::Load;
+use jiff::Timestamp;
 
 pub(crate) use self::serving::{dress_refusals, router};
 use self::{
+    activity::Feed,
     idempotency::Idempotency,
     input::{NoBody, NoQuery},
     operation::{Operation, get},
     reply::{Document, Reply},
     who::Who,
 };
+use crate::reception::Reception;
 
 /// What all operations share.
 pub(crate) struct Rest {
     host: Host,
+    reception: Arc<Reception>,
     operations: Vec<Operation>,
     document: Bytes,
     idempotency: Idempotency,
     body_timeout: Duration,
+    feed: Feed,
+    connected: Connected,
+    started_at: Timestamp,
 }
+
+/// Tells how many clients are connected now.
+pub(crate) type Connected = Box<dyn Fn() -> Load + Send + Sync>;
 
 impl Rest {
     /// The interface to a host. Nothing is opened by it.
-    pub(crate) fn new(host: Host, body_timeout: Duration) -> Arc<Self> {
+    pub(crate) fn new(
+        reception: Arc<Reception>,
+        connected: Connected,
+        body_timeout: Duration,
+    ) -> Arc<Self> {
+        let host = reception.host.clone();
         let operations = operations();
         let document = openapi::document(&operations, &host.settings().version);
         Arc::new(Self {
+            feed: Feed::new(host.clone(), reception.registry().cloned()),
             host,
+            reception,
+            connected,
+            started_at: Timestamp::now(),
             document: document.to_string().into(),
             operations,
             idempotency: Idempotency::default(),
             body_timeout,
         })
+    }
+}
+
+impl Rest {
+    /// Ends what stays open by itself.
+    pub(crate) fn close(&self) {
+        self.feed.close();
     }
 }
 
@@ -69,6 +102,13 @@ fn operations() -> Vec<Operation> {
         .done_by(|call: call::Call, _: NoQuery, _: NoBody| async move {
             Ok(Reply::new(Document(call.rest.document.clone())))
         });
-    let parts = [vec![document], capsules::operations()];
+    let parts = [
+        vec![document],
+        overview::operations(),
+        capsules::operations(),
+        deck::operations(),
+        registry::operations(),
+        connect::operations(),
+    ];
     parts.into_iter().flatten().collect()
 }

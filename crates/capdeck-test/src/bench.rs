@@ -12,6 +12,7 @@ mod figures;
 mod load;
 mod memory;
 mod process_usage;
+mod registry;
 mod report;
 mod shell;
 mod stage;
@@ -37,6 +38,10 @@ pub use figures::{
 };
 pub use memory::measure_memory;
 pub(crate) use process_usage::resident_memory;
+pub use registry::{
+    PaintWeight, REGISTRY_BLOCK_END, REGISTRY_BLOCK_START, RegistryFigures, TokenRow,
+    WatcherFigures, measure_registry, render_registry, replace_registry_block,
+};
 pub use report::{BLOCK_END, BLOCK_START, render, replace_block};
 pub(crate) use report::{grouped, replace_between};
 pub use shell::{

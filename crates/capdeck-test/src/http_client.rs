@@ -30,6 +30,8 @@ pub struct HttpReply {
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: String,
+    /// The body byte for byte.
+    pub bytes: Vec<u8>,
 }
 
 impl HttpClient {
@@ -162,7 +164,7 @@ pub(crate) fn read_reply(stream: &mut BufReader<TcpStream>) -> Option<HttpReply>
         let (name, value) = line.split_once(':')?;
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let mut reply = HttpReply { status, headers, body: String::new() };
+    let mut reply = HttpReply { status, headers, body: String::new(), bytes: Vec::new() };
     let mut body = Vec::new();
     if reply.header("transfer-encoding").is_some_and(|coding| coding.contains("chunked")) {
         loop {
@@ -181,6 +183,7 @@ pub(crate) fn read_reply(stream: &mut BufReader<TcpStream>) -> Option<HttpReply>
         stream.read_exact(&mut body).ok()?;
     }
     reply.body = String::from_utf8_lossy(&body).into_owned();
+    reply.bytes = body;
     Some(reply)
 }
 

@@ -4,9 +4,10 @@ use std::{fs, path::Path};
 
 use capdeck_test::{
     bench::{
-        CapsuleFigures, CodeModeFigures, ExposureFigures, Figures, ShellFigures, render,
-        render_capsules, render_code_mode, render_exposure, render_shell, replace_block,
-        replace_capsule_block, replace_code_block, replace_exposure_block, replace_shell_block,
+        CapsuleFigures, CodeModeFigures, ExposureFigures, Figures, RegistryFigures, ShellFigures,
+        render, render_capsules, render_code_mode, render_exposure, render_registry, render_shell,
+        replace_block, replace_capsule_block, replace_code_block, replace_exposure_block,
+        replace_registry_block, replace_shell_block,
     },
     soak::{SoakFigures, render_soak, replace_soak_block},
     workflows::{WorkflowFigures, render_workflows, replace_workflow_block},
@@ -91,4 +92,17 @@ fn the_page_shows_what_exposures_cost() {
     let document = fs::read_to_string(root.join("docs/reference/benchmarks.md")).unwrap();
     let replaced = replace_exposure_block(&document, &render_exposure(&figures)).expect("a block");
     assert_eq!(document, replaced, "run `bench/exposure render` to bring the page up to date");
+}
+
+#[test]
+fn the_page_shows_the_figures_of_a_shared_host() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let Ok(json) = fs::read_to_string(root.join("bench/results/registry.json")) else {
+        println!("skipped: a shared host has not been measured yet");
+        return;
+    };
+    let figures: RegistryFigures = serde_json::from_str(&json).unwrap();
+    let document = fs::read_to_string(root.join("docs/reference/benchmarks.md")).unwrap();
+    let replaced = replace_registry_block(&document, &render_registry(&figures)).expect("a block");
+    assert_eq!(document, replaced, "run `bench/registry render` to bring the page up to date");
 }

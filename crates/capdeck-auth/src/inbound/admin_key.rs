@@ -104,6 +104,13 @@ impl AdminKey {
         self.hash.is(&TokenHash::of(given))
     }
 
+    /// Says that a session was begun with this key, to whoever has the session's token. Without that token nothing can be
+    /// tried against it, so a key that a person thought up is not to be guessed from the file.
+    pub(super) fn proof_for(&self, session: &str) -> TokenHash {
+        let text = Zeroizing::new(format!("capdeck admin session\0{session}\0{}", self.reveal()));
+        TokenHash::of_bytes(text.as_bytes())
+    }
+
     /// The key itself, to be shown once to the person it is for.
     pub fn reveal(&self) -> &str {
         self.key.expose()

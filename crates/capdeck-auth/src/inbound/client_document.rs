@@ -198,3 +198,36 @@ impl Registry {
         .await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::{Router, response::Redirect, routing::get};
+
+    use super::*;
+
+    /// What fetching this path from a server of our own comes to.
+    async fn fetched(path: &str) -> Result<Vec<u8>, ClientDocumentError> {
+        // Asked for over HTTP only, but the client wants to know how it would do the rest.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let redirect = || async { Redirect::temporary("/small") };
+        let router = Router::new()
+            .route("/small", get(|| async { "{}" }))
+            .route("/moved", get(redirect))
+            .route("/large", get(|| async { "x".repeat(LARGEST + 1) }))
+            .route("/full", get(|| async { "x".repeat(LARGEST) }));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}{path}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        fetch(&client.no_proxy().build().unwrap(), Url::parse(&url).unwrap()).await
+    }
+
+    #[tokio::test]
+    async fn item_16_redirects_and_large_documents_are_refused() {
+        assert_eq!(fetched("/small").await, Ok(b"{}".to_vec()));
+        assert_eq!(fetched("/moved").await, Err(ClientDocumentError::Status { status: 307 }));
+        assert_eq!(fetched("/none").await, Err(ClientDocumentError::Status { status: 404 }));
+        assert_eq!(fetched("/large").await, Err(ClientDocumentError::TooLarge));
+        assert!(fetched("/full").await.is_ok());
+    }
+}

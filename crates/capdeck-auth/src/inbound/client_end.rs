@@ -1,28 +1,22 @@
 //! Clients go: those that are removed, and those that registered and never came back.
 
-use super::{RegistryError, event::Deed, registry::Draft};
+use super::{Principal, RegistryError, event::Deed, registry::Draft};
 
 impl Draft<'_> {
     /// Ends everything that the principals of a client hold.
     pub(super) fn end_client(&mut self, client_id: &str) {
+        self.end_principals(|one| one.client_id.as_deref() == Some(client_id));
+    }
+
+    /// Ends everything that some principals hold: grants, connections, and what they ask for.
+    pub(super) fn end_principals(&mut self, is_meant: impl Fn(&Principal) -> bool) {
         let now = self.now;
-        let of_client = |one: &&super::Principal| one.client_id.as_deref() == Some(client_id);
-        let principals: Vec<String> = self
-            .state
-            .principals
-            .values()
-            .filter(of_client)
-            .map(|principal| principal.id.clone())
-            .collect();
-        for principal in principals {
-            let grants: Vec<_> = self.state.live_grants(&principal, now);
-            for mut grant in grants {
+        let meant = self.state.principals.values().filter(|one| is_meant(one));
+        for principal in meant.map(|one| one.id.clone()).collect::<Vec<_>>() {
+            for mut grant in self.state.live_grants(&principal, now) {
                 grant.revoked_at = Some(now);
-                self.consequences.push(Deed::new(
-                    "grant.revoke",
-                    &self.deed.caller,
-                    grant.subject(),
-                ));
+                let deed = Deed::new("grant.revoke", &self.deed.caller, grant.subject());
+                self.consequences.push(deed);
                 self.state.grants.put(grant);
             }
             let requests = self.state.requests.values();

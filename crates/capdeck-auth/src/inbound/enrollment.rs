@@ -343,23 +343,14 @@ impl Draft<'_> {
     }
 
     fn withdraw(&mut self, enrollment: &Enrollment) {
-        let now = self.now;
-        let waiting =
-            self.state.requests.get(&enrollment.request).filter(|one| one.is_pending(now));
-        if let Some(mut request) = waiting.cloned() {
-            request.status = RequestStatus::Cancelled;
-            request.decided_by = Some(enrollment.client_id.clone());
-            request.decided_at = Some(now);
-            self.state.requests.put(request);
+        if enrollment.credential.is_none() {
+            // Nothing came of it. It leaves a line in the audit and nothing else, so that nobody fills the disk with it.
+            self.state.enrollments.edit().remove(&enrollment.id);
+            self.state.requests.edit().remove(&enrollment.request);
+            self.state.principals.edit().remove(&enrollment.principal);
+            return;
         }
-        let live = |one: &&super::Grant| one.principal == enrollment.principal && one.is_live(now);
-        let grants: Vec<_> = self.state.grants.values().filter(live).cloned().collect();
-        for mut grant in grants {
-            grant.revoked_at = Some(now);
-            self.consequences.push(Deed::new("grant.revoke", &self.deed.caller, grant.subject()));
-            self.state.grants.put(grant);
-        }
-        self.end_connections_without_grants(&enrollment.principal);
+        self.end_principals(|one| one.id == enrollment.principal);
     }
 }
 

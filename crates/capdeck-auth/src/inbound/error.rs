@@ -1,5 +1,7 @@
 //! Why the registry could not be opened, and why it does not do something.
 
+use jiff::Timestamp;
+
 use super::{OperatorRole, UnknownScope};
 
 /// Why a registry could not be opened. Nothing of it was changed.
@@ -92,6 +94,13 @@ impl RegistryError {
         // What was asked for comes from outside.
         let id = id.chars().filter(|letter| !letter.is_control()).take(80).collect();
         Self::NotFound { what, id }
+    }
+
+    /// To be tried again at this time, in whole seconds that are surely enough.
+    pub(super) fn too_soon(again: Timestamp, now: Timestamp) -> Self {
+        let milliseconds = again.duration_since(now).as_millis();
+        let seconds = u64::try_from(milliseconds).unwrap_or(0).div_ceil(1000);
+        Self::TooSoon { seconds: seconds.max(1) }
     }
 
     pub(super) fn token(refusal: TokenRefusal, reason: &'static str) -> Self {

@@ -62,12 +62,7 @@ impl Failures {
     ) -> Result<(), RegistryError> {
         let free_at = self.0.lock().get(&address.into()).map(|failed| failed.free_at());
         match free_at.filter(|free_at| now < *free_at) {
-            Some(free_at) => {
-                let wait = free_at.duration_since(now);
-                let seconds =
-                    u64::try_from(wait.as_secs()).unwrap_or(0) + u64::from(wait.subsec_nanos() > 0);
-                Err(RegistryError::TooSoon { seconds: seconds.max(1) })
-            }
+            Some(free_at) => Err(RegistryError::too_soon(free_at, now)),
             None => Ok(()),
         }
     }

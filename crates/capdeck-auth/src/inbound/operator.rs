@@ -269,7 +269,8 @@ impl Registry {
         .await
     }
 
-    /// Removes an operator with their key and sessions. Grants that they made stay.
+    /// Removes an operator with their key, their sessions, and all that their own programs hold. What they granted to the
+    /// programs of others stays.
     pub async fn remove_operator(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
         let (id, deed) = (id.to_owned(), Deed::new("operator.remove", caller, Subject::id(id)));
         self.change(deed, move |draft| {
@@ -279,6 +280,7 @@ impl Registry {
             draft.state.operators.edit().remove(&id);
             draft.state.sessions.keep(|session| session.operator != id);
             draft.state.owners.keep(|owner| owner.operator != id);
+            draft.end_principals(|one| one.operator.as_ref() == Some(&id));
             Ok(())
         })
         .await

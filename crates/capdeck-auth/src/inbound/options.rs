@@ -68,6 +68,8 @@ pub struct Limits {
     pub pending_requests: usize,
     /// Requests without a decision, of one client.
     pub pending_requests_of_client: usize,
+    /// Requests that were decided or are over and have no grant in force.
+    pub past_requests: usize,
     pub clients: usize,
     /// Codes that can still be redeemed.
     pub codes: usize,
@@ -86,6 +88,7 @@ impl Default for Limits {
         Self {
             pending_requests: 1_000,
             pending_requests_of_client: 50,
+            past_requests: 5_000,
             clients: 2_000,
             codes: 1_000,
             credentials: 10_000,

@@ -170,8 +170,7 @@ impl Draft<'_> {
             return Ok(request);
         }
         let address = self.deed.caller.address;
-        let Some(rule) = policy.rules.iter().find(|rule| rule.matches.fits(&request, address))
-        else {
+        let Some(rule) = policy.rules.iter().find(|rule| rule.fits(&request, address)) else {
             return Ok(request);
         };
         let (action, decided) = match rule.action {
@@ -194,6 +193,16 @@ impl Draft<'_> {
 const POLICY: &str = "policy";
 
 impl PolicyRule {
+    fn fits(&self, request: &GrantRequest, address: Option<IpAddr>) -> bool {
+        // Whoever signs up says a client's id without proving it. A rule that trusts an id means clients that signed in,
+        // unless it says otherwise.
+        let trusts_a_claim = self.action == RuleAction::Approve
+            && self.matches.client_id.is_some()
+            && self.matches.source.is_none()
+            && request.source == RequestSource::Enrollment;
+        !trusts_a_claim && self.matches.fits(request, address)
+    }
+
     /// What the rule gives; nothing when it is not for a rule to give, and a person has to look at it.
     fn terms(&self, request: &GrantRequest, now: jiff::Timestamp) -> Option<Wanted> {
         let mut wanted = Wanted::of(request);
@@ -249,3 +258,6 @@ impl Network {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

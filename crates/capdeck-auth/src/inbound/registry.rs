@@ -58,11 +58,7 @@ impl Registry {
     /// Says where this process serves, for other processes that find the registry in use. Makes no folder for it.
     pub async fn announce(&self, place: &str) -> Result<(), RegistryError> {
         let (inner, place) = (Arc::clone(&self.0), place.to_owned());
-        blocking(move || {
-            let storage = inner.storage.lock();
-            if storage.is_held() { storage.announce(&place) } else { Ok(()) }
-        })
-        .await
+        blocking(move || inner.storage.lock().announce(place)).await
     }
 
     /// Writes down when credentials were last used, if anything was used. For the end of a process.
@@ -98,18 +94,22 @@ impl Registry {
         blocking(move || inner.change(deed, change)).await
     }
 
-    /// Records something that changes nothing on disk, or that was refused before anything was tried.
-    pub(super) async fn record(&self, deed: Deed, error: Option<&RegistryError>) {
-        let event = deed.event(self.now(), error);
+    /// Records something that was decided elsewhere: a request without a token, say. It reaches the audit and those who
+    /// follow like everything else.
+    pub async fn record_event(&self, event: RegistryEvent) {
         let inner = Arc::clone(&self.0);
-        let recorded: Result<(), RegistryError> = blocking(move || {
+        let recorded = blocking(move || {
             inner.tell(event);
             Ok(())
-        })
-        .await;
-        if let Err(error) = recorded {
+        });
+        if let Err(error) = recorded.await {
             tracing::error!(%error, "an event of the registry could not be recorded");
         }
+    }
+
+    /// Records something that changes nothing on disk, or that was refused before anything was tried.
+    pub(super) async fn record(&self, deed: Deed, error: Option<&RegistryError>) {
+        self.record_event(deed.event(self.now(), error)).await;
     }
 }
 
@@ -162,7 +162,7 @@ impl Inner {
         }
         let before = self.state();
         let mut state = State::clone(&before);
-        state.sweep(now, &self.options.lifetimes);
+        state.sweep(now, &self.options);
         self.volatile.sweep(now);
         let mut draft = Draft {
             state: &mut state,

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::{
-    Caller, LastUsed, OperatorStanding, Registry, RegistryError,
+    ADMIN_OPERATOR, AdminKey, Caller, LastUsed, OperatorStanding, Registry, RegistryError,
     collection::Record,
     event::{Deed, Subject},
     registry::Draft,
@@ -26,6 +26,9 @@ pub(super) struct KeptSession {
     #[serde(default)]
     pub(super) last_used_at: LastUsed,
     pub(super) token: TokenHash,
+    /// Of a session of the admin key: which key it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) key_proof: Option<TokenHash>,
 }
 
 /// A session that was just begun.
@@ -85,6 +88,11 @@ impl Registry {
         if !kept.token.is(&hash) || !kept.is_live(now, self.0.options.lifetimes.session_idle) {
             return None;
         }
+        if let (Some(proof), Some(key)) = (&kept.key_proof, &*self.0.volatile.admin_key.lock())
+            && !proof.is(&key.proof_for(token))
+        {
+            return None;
+        }
         let operator = state.operator_standing(&kept.operator)?;
         kept.last_used_at.note(now);
         Some(OperatorSession {
@@ -93,6 +101,11 @@ impl Registry {
             expires_at: kept.expires_at,
             csrf: csrf(token),
         })
+    }
+
+    /// Says which admin key is in force. Sessions that were begun with another one end.
+    pub fn use_admin_key(&self, key: &AdminKey) {
+        *self.0.volatile.admin_key.lock() = Some(key.clone());
     }
 
     /// Ends a session.
@@ -117,6 +130,10 @@ impl Draft<'_> {
             return Err(RegistryError::Full { what: "sessions", limit });
         }
         let token = TokenKind::Session.create()?;
+        let key = self.volatile.admin_key.lock();
+        let key_proof = key.as_ref().filter(|_| operator.id == ADMIN_OPERATOR);
+        let key_proof = key_proof.map(|key| key.proof_for(token.expose()));
+        drop(key);
         let last_used_at = LastUsed::default();
         last_used_at.note(self.now);
         let kept = KeptSession {
@@ -126,6 +143,7 @@ impl Draft<'_> {
             expires_at: self.after(self.options.lifetimes.session),
             last_used_at,
             token: TokenHash::of(token.expose()),
+            key_proof,
         };
         let session = OperatorSession {
             id: kept.id.clone(),

@@ -19,6 +19,9 @@ impl Registry {
         admin: Option<&AdminKey>,
     ) -> Result<NewSession, RegistryError> {
         let now = self.now();
+        if let Some(admin) = admin {
+            self.use_admin_key(admin);
+        }
         let operator = match self.0.volatile.failures.check(address, now) {
             Err(error) => Err(error),
             Ok(()) => {

@@ -8,8 +8,9 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
-    AccessProfile, Client, Credential, Enrollment, Grant, GrantRequest, LastUsed, Lifetimes,
-    OpenRegistryError, Operator, Policy, Principal, RegistryError, RequestStatus, Standing,
+    AccessProfile, Client, Credential, Enrollment, Grant, GrantRequest, LastUsed,
+    OpenRegistryError, Operator, Policy, Principal, RegistryError, RegistryOptions, RequestStatus,
+    Standing,
     collection::{Collection, Record},
     owner::CapsuleOwner,
     session::KeptSession,
@@ -195,7 +196,8 @@ impl State {
     }
 
     /// Removes what is over, and after a while also what is only history.
-    pub(super) fn sweep(&mut self, now: Timestamp, lifetimes: &Lifetimes) {
+    pub(super) fn sweep(&mut self, now: Timestamp, options: &RegistryOptions) {
+        let lifetimes = &options.lifetimes;
         let old = now.checked_sub(lifetimes.history).unwrap_or(Timestamp::MIN);
         let has_expired =
             |one: &GrantRequest| one.status == RequestStatus::Pending && one.expires_at <= now;
@@ -212,6 +214,7 @@ impl State {
                 || old < one.decided_at.unwrap_or(one.expires_at)
                 || one.grant.as_ref().is_some_and(|id| grants.contains_key(id))
         });
+        self.forget_past_requests(now, options.limits.past_requests);
         let requests = self.requests.clone();
         self.enrollments.keep(|one| requests.contains_key(&one.request));
         let held: HashSet<&str> = self
@@ -222,6 +225,24 @@ impl State {
             .chain(self.credentials.values().map(|one| one.principal.as_str()))
             .collect();
         self.principals.keep(|one| held.contains(one.id.as_str()));
+    }
+}
+
+impl State {
+    /// Keeps the newest of the requests that nothing depends on any more.
+    fn forget_past_requests(&mut self, now: Timestamp, most: usize) {
+        let is_past = |one: &&GrantRequest| {
+            let grant = one.grant.as_ref().and_then(|id| self.grants.get(id));
+            one.status != RequestStatus::Pending && !grant.is_some_and(|grant| grant.is_live(now))
+        };
+        let mut past: Vec<&GrantRequest> = self.requests.values().filter(is_past).collect();
+        if past.len() <= most {
+            return;
+        }
+        past.sort_by_key(|one| one.decided_at.unwrap_or(one.expires_at));
+        let gone: HashSet<String> =
+            past.iter().take(past.len() - most).map(|one| one.id.clone()).collect();
+        self.requests.keep(|one| !gone.contains(&one.id));
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -33,6 +33,8 @@ pub(super) struct Storage {
     has_change: bool,
     /// What `change.json` holds and is not in its place yet.
     unplaced: Texts,
+    /// Where this process serves, once it said so.
+    place: Option<String>,
 }
 
 /// New texts of files, by name.
@@ -61,7 +63,8 @@ struct Change<N: Ord> {
 impl Storage {
     /// The folder, taken if it is there. One that is not there is made and taken with the first change.
     pub(super) fn open(folder: PathBuf) -> Result<Self, OpenRegistryError> {
-        let mut storage = Self { folder, held: None, has_change: false, unplaced: Texts::new() };
+        let mut storage =
+            Self { folder, held: None, has_change: false, unplaced: Texts::new(), place: None };
         if storage.is_there() {
             storage.take()?;
         }
@@ -87,6 +90,7 @@ impl Storage {
             let at = at.map(|text| text.chars().filter(|c| !c.is_control()).take(200).collect());
             return Err(OpenRegistryError::InUse { folder: shown(&self.folder), at });
         };
+        self.write_place().map_err(|error| disk(&self.folder, &error))?;
         self.finish_change()?;
         self.held = Some(held);
         Ok(())
@@ -161,9 +165,19 @@ impl Storage {
     }
 
     /// Says where this process serves, for those that find the folder in use.
-    pub(super) fn announce(&self, place: &str) -> Result<(), RegistryError> {
+    pub(super) fn announce(&mut self, place: String) -> Result<(), RegistryError> {
+        self.place = Some(place);
         let path = self.folder.join(SERVING);
-        private_file::write(&path, place.as_bytes()).map_err(failed(&path))
+        if self.is_held() { self.write_place().map_err(failed(&path)) } else { Ok(()) }
+    }
+
+    /// Writes the place of this process over that of an earlier one.
+    fn write_place(&self) -> io::Result<()> {
+        let path = self.folder.join(SERVING);
+        match &self.place {
+            Some(place) => private_file::write(&path, place.as_bytes()),
+            None => private_file::remove(&path).map(drop),
+        }
     }
 
     /// Puts files in their places that an earlier process had no time for, and removes what it had begun to write.
@@ -203,11 +217,11 @@ fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, OpenRegist
     serde_json::from_slice(bytes).map_err(broken)
 }
 
-fn disk(path: &Path, error: &std::io::Error) -> OpenRegistryError {
+fn disk(path: &Path, error: &io::Error) -> OpenRegistryError {
     OpenRegistryError::Disk { path: shown(path), reason: error.to_string() }
 }
 
-fn failed(path: &Path) -> impl Fn(std::io::Error) -> RegistryError {
+fn failed(path: &Path) -> impl Fn(io::Error) -> RegistryError {
     move |error| RegistryError::Disk { path: shown(path), reason: error.to_string() }
 }
 

@@ -193,3 +193,6 @@ fn prefixes_within(
     });
     stays_inside && stays_out
 }
+
+#[cfg(test)]
+mod tests;

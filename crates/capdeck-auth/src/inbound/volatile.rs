@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::{
-    RegistryError, authorization::Code, failures::Failures, renewal::Renewal, token::TokenHash,
+    AdminKey, RegistryError, authorization::Code, failures::Failures, renewal::Renewal,
+    token::TokenHash,
 };
 
 /// See above.
@@ -15,6 +16,8 @@ pub(super) struct Volatile {
     pub(super) failures: Failures,
     /// When each sign-up may be asked about again.
     polls: Mutex<HashMap<String, Timestamp>>,
+    /// The admin key in force, once somebody said so.
+    pub(super) admin_key: Mutex<Option<AdminKey>>,
     /// Codes that can still be redeemed.
     pub(super) codes: Mutex<HashMap<TokenHash, Code>>,
     /// The last renewal of each connection, for a while.
@@ -38,8 +41,7 @@ impl Volatile {
     ) -> Result<(), RegistryError> {
         let mut polls = self.polls.lock();
         if let Some(next) = polls.get(id).filter(|next| now < **next) {
-            let seconds = u64::try_from(next.duration_since(now).as_secs()).unwrap_or(0);
-            return Err(RegistryError::TooSoon { seconds: seconds + 1 });
+            return Err(RegistryError::too_soon(*next, now));
         }
         polls.insert(id.to_owned(), now.checked_add(interval).unwrap_or(Timestamp::MAX));
         Ok(())

@@ -15,6 +15,7 @@ mod json_keys;
 mod login;
 mod pkce;
 mod plan;
+mod provider_sign_in;
 mod record;
 mod redirect;
 mod registration;
@@ -35,6 +36,9 @@ pub use challenge::Challenge;
 pub use device::DeviceLogin;
 pub use error::OAuthError;
 pub use login::Login;
+pub use provider_sign_in::{
+    ProviderAnswer, ProviderIdentity, ProviderPage, ProviderSettings, ProviderSignIn,
+};
 pub use settings::{LoginKind, OAuthSettings};
 pub use sign_in::{Refusal, SignIn};
 pub use sign_out::{Revocation, SignedOut};

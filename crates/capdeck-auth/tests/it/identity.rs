@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 /// A key of an issuer.
-enum Signer {
+pub(crate) enum Signer {
     Rsa { pair: RsaKeyPair, is_pss: bool },
     Curve(EcdsaKeyPair),
     Edwards(Ed25519KeyPair),
@@ -38,7 +38,7 @@ impl Signer {
         Self::Curve(EcdsaKeyPair::from_pkcs8(method, made.as_ref(), &random).unwrap())
     }
 
-    fn edwards() -> Self {
+    pub(crate) fn edwards() -> Self {
         let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
         Self::Edwards(Ed25519KeyPair::from_pkcs8(made.as_ref()).unwrap())
     }
@@ -53,7 +53,7 @@ impl Signer {
     }
 
     /// The public half as the issuer publishes it.
-    fn public(&self, id: &str) -> Value {
+    pub(crate) fn public(&self, id: &str) -> Value {
         let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         let mut key = match self {
             Self::Rsa { pair, .. } => {
@@ -72,7 +72,7 @@ impl Signer {
         key
     }
 
-    fn sign(&self, header: &Value, claims: &Value) -> String {
+    pub(crate) fn sign(&self, header: &Value, claims: &Value) -> String {
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let signed = format!("{}.{}", part(header), part(claims));
         let (message, random) = (signed.as_bytes(), SystemRandom::new());
@@ -92,14 +92,14 @@ impl Signer {
 }
 
 /// An issuer with these keys.
-async fn issuer(keys: &[Value]) -> Mock {
+pub(crate) async fn issuer(keys: &[Value]) -> Mock {
     let mock = Mock::start().await;
     mock.changes(METADATA, "jwks_uri", json!(format!("{}/keys", mock.url)));
     mock.says("/keys", json!({"keys": keys}));
     mock
 }
 
-fn claims(mock: &Mock, nonce: &str) -> Value {
+pub(crate) fn claims(mock: &Mock, nonce: &str) -> Value {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     json!({"iss": mock.url, "aud": "client-1", "sub": "ann", "iat": now, "exp": now + 60, "nonce": nonce})
 }

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use capdeck_auth::inbound::{
-    CapsuleAccess, Decision, GrantTarget, NewConnection, OperatorRole, RegistryError,
-    RequestStatus, Role, Terms,
+    CapsuleAccess, Decision, GrantQuery, GrantTarget, Holder, NewConnection, NewRequest,
+    OperatorRole, PageRequest, RegistryError, RequestStatus, Role, Terms,
 };
 
 use crate::inbound_support::{Fixture, admin, caller, fixture, operator, reader, request, scopes};
@@ -120,4 +120,75 @@ async fn nothing_is_made_before_the_first_change() {
     assert_eq!(fixture.audit.take_events().len(), 1);
     fixture.file(reader("cap_a"), "capsule:read").await;
     assert!(fixture.path().join("requests.json").exists());
+}
+
+#[tokio::test]
+async fn security_01_what_one_client_was_granted_is_not_another_s_nor_another_person_s() {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    let granted = fixture.grant(reader("cap_a"), "capsule:read").await;
+    let known = registry.principal_of_client("cli_1", "opr_ann").unwrap();
+    assert_eq!(known.id, granted.principal);
+    assert_eq!(registry.principal_of_client("cli_2", "opr_ann"), None);
+    assert_eq!(registry.principal_of_client("cli_1", "opr_bob"), None);
+    for (client_id, operator) in [("cli_2", "opr_ann"), ("cli_1", "opr_bob")] {
+        let holder = Holder::Client {
+            client_id: client_id.to_owned(),
+            client_name: "Editor".to_owned(),
+            operator: operator.to_owned(),
+        };
+        let new = NewRequest { holder, ..request(reader("cap_b"), "capsule:read") };
+        let filed = registry.file_request(&caller(operator), new).await.unwrap();
+        assert_ne!(filed.principal, granted.principal);
+        let query = GrantQuery { principal: Some(filed.principal), ..GrantQuery::default() };
+        assert!(registry.grants(&query, &PageRequest::default()).unwrap().items.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_taken_back_by_whoever_made_it_and_nobody_else() {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    let filed = fixture.file(reader("cap_a"), "capsule:read").await;
+    for stranger in ["", "opr_bob"] {
+        let refused = registry.cancel_request(&caller(stranger), &filed.id).await.unwrap_err();
+        assert_eq!(refused.code(), "not_found");
+    }
+    let cancelled = registry.cancel_request(&caller("opr_ann"), &filed.id).await.unwrap();
+    assert_eq!(cancelled.status, RequestStatus::Cancelled);
+    let approve = Decision::Approve(Terms::default());
+    let late = registry.decide(&caller("admin"), &admin(), &filed.id, approve).await.unwrap_err();
+    assert_eq!(late.code(), "wrong_state");
+}
+
+#[tokio::test]
+async fn a_capsule_that_is_gone_takes_its_grants_and_requests_along() {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    registry.set_capsule_owner(&caller("opr_ann"), "cap_a", Some("opr_ann")).await.unwrap();
+    let granted = fixture.grant(reader("cap_a"), "capsule:read").await;
+    let token = connect(&fixture, &granted.principal, "capsule:read").await;
+    let waiting = fixture.file(GrantTarget::capsule("cap_a", Role::Writer), "capsule:read").await;
+    let other = fixture.file(reader("cap_b"), "capsule:read").await;
+    registry.forget_capsule(&caller("opr_ann"), "cap_a").await.unwrap();
+    assert!(registry.authenticate(&token).is_none());
+    assert_eq!(registry.capsule_owner("cap_a"), None);
+    assert_eq!(registry.request(&waiting.id).unwrap().status, RequestStatus::Denied);
+    assert_eq!(registry.request(&other.id).unwrap().status, RequestStatus::Pending);
+}
+
+#[tokio::test]
+async fn a_grant_that_a_new_one_makes_pointless_is_taken_back() {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    let small = fixture.grant(reader("cap_a"), "capsule:read").await;
+    let elsewhere = fixture.grant(reader("cap_b"), "capsule:read").await;
+    let large = fixture.grant(GrantTarget::capsule("cap_a", Role::Writer), "capsule:write").await;
+    let is_live = |request: &capdeck_auth::inbound::GrantRequest| {
+        registry.grant(request.grant.as_deref().unwrap()).unwrap().is_live(fixture.now())
+    };
+    assert!(!is_live(&small) && is_live(&elsewhere) && is_live(&large));
+    // The other way round it stays: nobody agreed to less.
+    let less = fixture.grant(reader("cap_a"), "capsule:read").await;
+    assert!(is_live(&large) && is_live(&less));
 }

@@ -45,11 +45,15 @@ fn ask() -> AuthorizationRequest {
 
 /// A person agrees, and a code is given.
 async fn code(fixture: &Fixture, client: &Client) -> Secret {
+    code_for(fixture, client, "opr_ann").await
+}
+
+async fn code_for(fixture: &Fixture, client: &Client, operator: &str) -> Secret {
     let new = NewRequest {
         holder: Holder::Client {
             client_id: client.id.clone(),
             client_name: client.name.clone(),
-            operator: "opr_ann".to_owned(),
+            operator: operator.to_owned(),
         },
         ..request(reader("cap_a"), "capsule:write")
     };
@@ -81,6 +85,11 @@ fn redemption(client: &Client, code: &Secret) -> CodeRedemption {
 
 async fn sign_in(fixture: &Fixture, client: &Client) -> TokenSet {
     let code = code(fixture, client).await;
+    fixture.registry.redeem_code(&caller(""), redemption(client, &code)).await.unwrap()
+}
+
+async fn sign_in_as(fixture: &Fixture, client: &Client, operator: &str) -> TokenSet {
+    let code = code_for(fixture, client, operator).await;
     fixture.registry.redeem_code(&caller(""), redemption(client, &code)).await.unwrap()
 }
 
@@ -379,4 +388,52 @@ async fn a_removed_client_ends_with_everything_it_holds() {
         registry.remove_client(&caller("admin"), "x").await.unwrap_err().code(),
         "not_found"
     );
+}
+
+#[tokio::test]
+async fn two_who_race_with_one_code_both_end_with_nothing() {
+    let fixture = fixture();
+    let client = client(&fixture).await;
+    let code = code(&fixture, &client).await;
+    let registry = &fixture.registry;
+    let (caller, attempt) = (caller(""), || redemption(&client, &code));
+    let (one, other) = tokio::join!(
+        registry.redeem_code(&caller, attempt()),
+        registry.redeem_code(&caller, attempt())
+    );
+    assert_ne!(one.is_ok(), other.is_ok());
+    let tokens = one.or(other).unwrap();
+    assert!(registry.authenticate(tokens.access_token.expose()).is_none());
+}
+
+#[tokio::test]
+async fn two_who_race_with_one_renewing_token_get_the_same_answer() {
+    let fixture = fixture();
+    let client = client(&fixture).await;
+    let tokens = sign_in(&fixture, &client).await;
+    let (one, other) = tokio::join!(
+        renew(&fixture, &client, &tokens.refresh_token),
+        renew(&fixture, &client, &tokens.refresh_token)
+    );
+    assert_eq!(one.as_ref().unwrap(), other.as_ref().unwrap());
+    assert!(fixture.registry.authenticate(one.unwrap().access_token.expose()).is_some());
+}
+
+#[tokio::test]
+async fn the_programs_of_a_removed_operator_end_with_them() {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    let new = capdeck_auth::inbound::NewOperator {
+        name: "Ann".to_owned(),
+        role: capdeck_auth::inbound::OperatorRole::Member,
+        subject: None,
+        with_key: false,
+    };
+    let ann = registry.create_operator(&caller("admin"), new).await.unwrap().operator.id;
+    let client = client(&fixture).await;
+    let tokens = sign_in_as(&fixture, &client, &ann).await;
+    let others = sign_in(&fixture, &client).await;
+    registry.remove_operator(&caller("admin"), &ann).await.unwrap();
+    assert!(registry.authenticate(tokens.access_token.expose()).is_none());
+    assert!(registry.authenticate(others.access_token.expose()).is_some());
 }

@@ -5,11 +5,17 @@
 mod aborts;
 mod device;
 mod identity;
+mod inbound_clients;
+mod inbound_crash;
 mod inbound_enrollment;
 mod inbound_grants;
 mod inbound_oauth;
+mod inbound_operators;
+mod inbound_policy;
+mod inbound_storage;
 mod inbound_support;
 mod issuers;
+mod provider_sign_in;
 mod renewal;
 mod sign_in;
 mod sign_out;

@@ -148,6 +148,20 @@ async fn answer(
     }
 }
 
+/// Clients as the product builds them: guarded, without redirects.
+pub(crate) fn guarded_clients() -> GuardedClients {
+    static PROVIDER: Once = Once::new();
+    PROVIDER.call_once(|| rustls::crypto::ring::default_provider().install_default().unwrap());
+    GuardedClients::new(Arc::new(|reach| {
+        let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        let built = builder
+            .no_proxy()
+            .dns_resolver(GuardedResolver::new(reach, Arc::new(SystemNames)))
+            .build();
+        built.map_err(|error| error.to_string())
+    }))
+}
+
 /// A folder of sign-ins.
 pub(crate) struct Folder(tempfile::TempDir);
 
@@ -162,16 +176,7 @@ impl Folder {
 
     /// A sign-in as a process of its own would see it.
     pub(crate) fn sign_in(&self, settings: OAuthSettings) -> Arc<SignIn> {
-        static PROVIDER: Once = Once::new();
-        PROVIDER.call_once(|| rustls::crypto::ring::default_provider().install_default().unwrap());
-        let clients = GuardedClients::new(Arc::new(|reach| {
-            let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
-            let built = builder
-                .no_proxy()
-                .dns_resolver(GuardedResolver::new(reach, Arc::new(SystemNames)))
-                .build();
-            built.map_err(|error| error.to_string())
-        }));
+        let clients = guarded_clients();
         let store = TokenStore::new(&self.vault());
         Arc::new(SignIn::new("service", settings, &store, clients))
     }

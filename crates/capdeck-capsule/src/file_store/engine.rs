@@ -21,6 +21,7 @@ use super::{
     frontmatter,
     journal::Journal,
     layout::{EntryFiles, Layout},
+    live_index::LiveIndex,
     recent::{Recent, Stamp},
     recovery,
     remove_entry::Tombstone,
@@ -32,7 +33,6 @@ use crate::{
     digest::sha256_hex,
     patch,
     scheme::{self, Format},
-    search::Index,
 };
 
 /// Locks for entries; two entries may share one.
@@ -50,8 +50,7 @@ pub(crate) struct Engine {
     pub(super) state: RwLock<State>,
     committer: Committer,
     pub(super) signals: SignalLog,
-    /// Built by the first search, kept up to date by every write after it.
-    pub(super) index: RwLock<Option<Index>>,
+    pub(super) index: LiveIndex,
     pub(super) changes: broadcast::Sender<Change>,
     recent: Recent,
     /// Held for reading by writes, so that blobs are collected only while nobody adds one.
@@ -114,9 +113,10 @@ impl Engine {
         let disk = Disk::new(layout.temp(), options.durability);
         if options.mode == Mode::ReadWrite {
             for folder in layout.folders() {
-                disk::make_private_folder(&folder)
-                    .map_err(StoreError::io("make the capsule's folders"))?;
-                // Nothing is written through a link that somebody put there.
+                // Nothing is written through a link that somebody put there, and a file in the way is named.
+                layout.check_way(&folder.join("x"))?;
+                let what = || format!("make the capsule's folder `{}`", layout.shown(&folder));
+                disk::make_private_folder(&folder).map_err(StoreError::io(what()))?;
                 layout.check_way(&folder.join("x"))?;
             }
             disk.sweep().map_err(StoreError::io("remove unfinished files"))?;
@@ -133,7 +133,7 @@ impl Engine {
             signals,
             state: RwLock::new(State { schemes, ..State::default() }),
             committer: Committer::new(journal),
-            index: RwLock::new(None),
+            index: LiveIndex::default(),
             changes: broadcast::Sender::new(CHANGES_KEPT),
             recent: Recent::default(),
             blobs_in_use: RwLock::new(()),

@@ -135,7 +135,8 @@ impl Layout {
     /// Refuses a way that leads through a link, or to anything but an ordinary file or nothing.
     pub(crate) fn check_way(&self, path: &Path) -> Result<(), StoreError> {
         let Ok(below) = path.strip_prefix(&self.root) else {
-            return Err(StoreError::UnsafePath { path: path.display().to_string() });
+            let path = path.display().to_string();
+            return Err(StoreError::UnsafePath { path, found: "it is outside" });
         };
         let mut at = self.root.clone();
         let last = below.components().count();
@@ -148,9 +149,16 @@ impl Layout {
                     return Err(StoreError::io(format!("look at `{}`", self.shown(&at)))(error));
                 }
             };
-            let is_fit = if place + 1 == last { known.is_file() } else { known.is_dir() };
+            let is_last = place + 1 == last;
+            let is_fit = if is_last { known.is_file() } else { known.is_dir() };
             if !is_fit {
-                return Err(StoreError::UnsafePath { path: self.shown(&at) });
+                let found = match is_last {
+                    _ if known.is_symlink() => "a link, which is not followed",
+                    false if known.is_file() => "a file where a folder should be",
+                    true if known.is_dir() => "a folder where a file should be",
+                    _ => "neither a file nor a folder",
+                };
+                return Err(StoreError::UnsafePath { path: self.shown(&at), found });
             }
         }
         Ok(())

@@ -50,7 +50,10 @@ fn make_again(layout: &Layout, disk: &Disk, records: &[Record<'_>]) -> Result<us
     let mut remade = 0;
     for (path, (at, last)) in in_the_end(records) {
         let Some(path) = place(layout, path) else {
-            return Err(StoreError::UnsafePath { path: path.to_owned() });
+            return Err(StoreError::UnsafePath {
+                path: path.to_owned(),
+                found: "the journal names no such file",
+            });
         };
         layout.check_way(&path)?;
         // Somebody changed it by hand since.

@@ -148,9 +148,7 @@ impl Engine {
     }
 
     fn forget(&self, uri: &EntryUri) {
-        if let Some(index) = self.index.write().as_mut() {
-            index.remove(uri);
-        }
+        self.index.remove(uri);
     }
 }
 

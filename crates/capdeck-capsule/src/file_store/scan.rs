@@ -243,11 +243,21 @@ fn files_below(
 ) -> Result<Vec<PathBuf>, StoreError> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
-    let failed = || StoreError::io("read the capsule's folders");
     while let Some(folder) = folders.pop() {
+        let failed = || {
+            let folder = engine.layout.shown(&folder);
+            StoreError::io(format!("read the capsule's folder `{folder}`"))
+        };
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                let path = engine.layout.shown(&folder);
+                return Err(StoreError::UnsafePath {
+                    path,
+                    found: "a file where a folder should be",
+                });
+            }
             Err(error) => return Err(failed()(error)),
         };
         for entry in entries {

@@ -1,4 +1,4 @@
-//! Searches the capsule. The index is made by the first search.
+//! Searches the capsule. The index is made when the capsule is opened, or by the first search.
 
 use std::{fs, panic::resume_unwind, sync::Arc, thread};
 
@@ -45,20 +45,28 @@ impl Engine {
     }
 
     fn rank(&self, request: &SearchRequest, most: usize) -> Ranking {
-        let rank = |index: &Index| index.rank(&request.query, most, |meta| request.takes(meta));
-        if let Some(index) = self.index.read().as_ref() {
-            return rank(index);
-        }
-        let mut index = self.index.write();
-        match index.as_ref() {
-            // Somebody else was quicker.
-            Some(index) => rank(index),
-            None => rank(index.insert(self.build_index())),
+        let visible = |meta: &EntryMeta| request.takes(meta);
+        let visible = (!request.takes_all()).then_some(visible);
+        let rank = |index: &Index| index.rank(&request.query, most, visible);
+        self.index.ask(|| self.build_index(|| false).unwrap_or_default(), rank)
+    }
+
+    /// Makes the index beside everything else, so that the first search finds it.
+    pub(crate) fn prepare_index(self: &Arc<Self>) {
+        let engine = Arc::clone(self);
+        let making = move || {
+            let stopped = || engine.index.is_stopped();
+            engine.index.make_beside(|| engine.build_index(stopped));
+        };
+        match thread::Builder::new().name("capsule-index".to_owned()).spawn(making) {
+            Ok(thread) => self.index.keep(thread),
+            // The first search makes it then.
+            Err(error) => tracing::warn!(%error, "no thread to make the index with"),
         }
     }
 
-    /// Reads every entry. The caller holds the index, so no write can pass unseen meanwhile.
-    fn build_index(&self) -> Index {
+    /// Reads every entry; `None` when it was stopped. What is written meanwhile is put behind it.
+    pub(super) fn build_index(&self, is_stopped: impl Fn() -> bool) -> Option<Index> {
         let entries: Vec<_> = self.state.read().entries.values().cloned().collect();
         let mut index = Index::default();
         let read = |part: &[Arc<EntryMeta>]| -> Vec<Option<String>> {
@@ -70,7 +78,7 @@ impl Engine {
                 entries.chunks(READ_AHEAD).map(|part| (part, scope.spawn(move || read(part))));
             let mut next = parts.next();
             while let Some((part, reading)) = next {
-                next = parts.next();
+                next = if is_stopped() { None } else { parts.next() };
                 let bodies = reading.join().unwrap_or_else(|panic| resume_unwind(panic));
                 for (meta, body) in part.iter().zip(bodies) {
                     // One that cannot be read now is found again when it is next written.
@@ -80,7 +88,7 @@ impl Engine {
                 }
             }
         });
-        index
+        (!is_stopped()).then_some(index)
     }
 
     fn body_to_index(&self, meta: &EntryMeta) -> Option<String> {

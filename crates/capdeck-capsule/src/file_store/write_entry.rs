@@ -358,9 +358,7 @@ impl Engine {
         self.add_used(used);
         let meta = Arc::new(meta);
         self.state.write().insert(Arc::clone(&meta));
-        if let Some(index) = self.index.write().as_mut() {
-            index.put(&meta, &body);
-        }
+        self.index.put(&meta, body);
         self.tell(kind, &meta.uri, meta.version);
         Ok(Written { created: previous.is_none(), ..written(&meta) })
     }

@@ -1,5 +1,7 @@
 //! Which entries hold a term, how strongly, and where.
 
+use std::slice;
+
 /// The entries of one term, in the order they were added. Places are kept as steps of variable length.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Postings {
@@ -8,6 +10,29 @@ pub(super) struct Postings {
     /// For the posting at `n`, `places[starts[n]..starts[n + 1]]`.
     starts: Vec<u32>,
     places: Vec<u8>,
+}
+
+/// The places of one posting.
+#[derive(Debug, Clone)]
+pub(super) struct Places<'a> {
+    bytes: slice::Iter<'a, u8>,
+    place: u32,
+}
+
+impl Iterator for Places<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let mut byte = *self.bytes.next()?;
+        let (mut step, mut shift) = (u32::from(byte & 0x7f), 7);
+        while byte & 0x80 != 0 {
+            byte = *self.bytes.next()?;
+            step |= u32::from(byte & 0x7f) << shift;
+            shift += 7;
+        }
+        self.place += step;
+        Some(self.place)
+    }
 }
 
 impl Postings {
@@ -28,34 +53,22 @@ impl Postings {
         }
     }
 
-    /// Where the term stands in the entry of a posting.
-    pub(super) fn read_places(&self, posting: usize, places: &mut Vec<u32>) {
-        places.clear();
+    /// Where the term stands in the entry of a posting, in order.
+    pub(super) fn places(&self, posting: usize) -> Places<'_> {
         let bound =
             |at: usize| self.starts.get(at).map_or(self.places.len(), |start| *start as usize);
         let bytes = self.places.get(bound(posting)..bound(posting + 1)).unwrap_or_default();
-        let (mut place, mut step, mut shift) = (0, 0, 0);
-        for byte in bytes {
-            step |= u32::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                place += step;
-                places.push(place);
-                (step, shift) = (0, 0);
-            } else {
-                shift += 7;
-            }
-        }
+        Places { bytes: bytes.iter(), place: 0 }
     }
 
     /// Without the entries that have no new number.
     pub(super) fn renumbered(&self, numbers: &[Option<u32>]) -> Self {
-        let (mut kept, mut places) = (Self::default(), Vec::new());
+        let mut kept = Self::default();
         for (posting, (document, strength)) in
             self.documents.iter().zip(&self.strengths).enumerate()
         {
             if let Some(Some(number)) = numbers.get(*document as usize) {
-                self.read_places(posting, &mut places);
-                kept.push(*number, *strength, places.iter().copied());
+                kept.push(*number, *strength, self.places(posting));
             }
         }
         kept
@@ -72,11 +85,7 @@ mod tests {
         let places = [0, 1, 127, 128, 129, 300, 70_000];
         postings.push(3, 9, [5].into_iter());
         postings.push(7, 9, places.into_iter());
-        let read = |postings: &Postings, posting| {
-            let mut places = vec![1];
-            postings.read_places(posting, &mut places);
-            places
-        };
+        let read = |postings: &Postings, posting| postings.places(posting).collect::<Vec<u32>>();
         assert_eq!(read(&postings, 0), [5]);
         assert_eq!(read(&postings, 1), places);
         assert_eq!(read(&postings, 2), Vec::<u32>::new());

@@ -1,9 +1,10 @@
 //! Orders the entries that fit a question.
 
-use std::sync::Arc;
+use std::{iter::Peekable, sync::Arc};
 
 use super::{
     index::{Index, STRONGEST},
+    postings::Places,
     query::{self, Group},
 };
 use crate::EntryMeta;
@@ -20,18 +21,20 @@ pub(crate) struct Ranking {
 }
 
 impl Index {
-    /// The best `most` of the entries that `visible` lets through. Frequencies are counted among those alone.
-    pub(crate) fn rank(
+    /// The best `most` of the entries that `visible` lets through, of all entries without it. Frequencies are counted
+    /// among those alone.
+    pub(crate) fn rank<V: Fn(&EntryMeta) -> bool>(
         &self,
         question: &str,
         most: usize,
-        visible: impl Fn(&EntryMeta) -> bool,
+        visible: Option<V>,
     ) -> Ranking {
-        let seen: Vec<bool> = self
-            .documents
-            .iter()
-            .map(|document| document.as_deref().is_some_and(&visible))
-            .collect();
+        // Looking into every entry costs more than ranking them, so it is done only where something is left out.
+        let is_visible = |document: &Option<Arc<EntryMeta>>| match &visible {
+            Some(visible) => document.as_deref().is_some_and(visible),
+            None => document.is_some(),
+        };
+        let seen: Vec<bool> = self.documents.iter().map(is_visible).collect();
         let is_seen = |document: u32| seen.get(document as usize).copied().unwrap_or(false);
         let count = seen.iter().filter(|seen| **seen).count() as f32;
         let present = |term: u32| {
@@ -102,15 +105,28 @@ impl Index {
         self.best(found, most)
     }
 
+    /// The best of what was found. Strengths are coarse, so that many are equal; those are told apart by their addresses
+    /// only where it matters.
     fn best(&self, mut found: Vec<(f32, u32)>, most: usize) -> Ranking {
         let total = found.len();
         let meta = |document: u32| self.documents.get(document as usize).and_then(Option::as_ref);
+        let by_score = |one: &(f32, u32), other: &(f32, u32)| other.0.total_cmp(&one.0);
         let order = |one: &(f32, u32), other: &(f32, u32)| {
             let uri = |document: u32| meta(document).map(|meta| meta.uri.as_str());
-            other.0.total_cmp(&one.0).then_with(|| uri(one.1).cmp(&uri(other.1)))
+            by_score(one, other).then_with(|| uri(one.1).cmp(&uri(other.1)))
         };
         if found.len() > most && most > 0 {
-            found.select_nth_unstable_by(most - 1, order);
+            let (_, last, _) = found.select_nth_unstable_by(most - 1, by_score);
+            let least = last.0;
+            // Better ones are all in; as many of the equal ones as there is room for.
+            found.retain(|(score, _)| score.total_cmp(&least).is_ge());
+            let better = found.iter().filter(|(score, _)| score.total_cmp(&least).is_gt()).count();
+            found.sort_unstable_by(by_score);
+            let equal = found.get_mut(better..).unwrap_or_default();
+            let room = most - better;
+            if equal.len() > room && room > 0 {
+                equal.select_nth_unstable_by(room - 1, order);
+            }
             found.truncate(most);
         }
         found.sort_unstable_by(order);
@@ -138,7 +154,7 @@ impl Index {
         let mut found = Vec::new();
         // How far each list was gone through: documents come in order.
         let mut cursors = vec![0_usize; lists.len()];
-        let (mut starts, mut places) = (Vec::new(), Vec::new());
+        let mut places: Vec<Peekable<Places<'_>>> = Vec::with_capacity(lists.len());
         'documents: for document in
             rarest.documents.iter().copied().filter(|document| is_seen(*document))
         {
@@ -151,17 +167,11 @@ impl Index {
                 }
                 strength += list.strengths.get(*cursor).map_or(0.0, |byte| f32::from(*byte));
             }
-            for (offset, (list, cursor)) in (0..).zip(lists.iter().zip(&cursors)) {
-                list.read_places(*cursor, &mut places);
-                let aligned = places.iter().filter_map(|place| place.checked_sub(offset));
-                if offset == 0 {
-                    starts.clear();
-                    starts.extend(aligned);
-                } else {
-                    keep_common(&mut starts, aligned);
-                }
-            }
-            if !starts.is_empty() {
+            places.clear();
+            places.extend(
+                lists.iter().zip(&cursors).map(|(list, cursor)| list.places(*cursor).peekable()),
+            );
+            if stand_side_by_side(&mut places) {
                 found.push((document, strength / STRONGEST));
             }
         }
@@ -169,13 +179,21 @@ impl Index {
     }
 }
 
-/// Keeps those numbers that the others have, too. Both are in order.
-fn keep_common(numbers: &mut Vec<u32>, others: impl Iterator<Item = u32>) {
-    let mut others = others.peekable();
-    numbers.retain(|number| {
-        while others.next_if(|other| other < number).is_some() {}
-        others.peek() == Some(number)
-    });
+/// Whether there is a place for the first such that each next one has the place after it. Goes no further than the first.
+fn stand_side_by_side(places: &mut [Peekable<Places<'_>>]) -> bool {
+    let Some((first, others)) = places.split_first_mut() else { return false };
+    'starts: for start in first {
+        for (wanted, other) in (start + 1..).zip(others.iter_mut()) {
+            while other.next_if(|place| *place < wanted).is_some() {}
+            match other.peek() {
+                Some(place) if *place == wanted => {}
+                Some(_) => continue 'starts,
+                None => return false,
+            }
+        }
+        return true;
+    }
+    false
 }
 
 fn raise(here: &mut [f32], touched: &mut Vec<u32>, document: u32, strength: f32, is_seen: bool) {
@@ -188,3 +206,6 @@ fn raise(here: &mut [f32], touched: &mut Vec<u32>, document: u32, strength: f32,
         *best = best.max(strength);
     }
 }
+
+#[cfg(test)]
+mod tests;

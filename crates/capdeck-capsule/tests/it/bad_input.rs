@@ -10,8 +10,8 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, Author, Capsules, Clock, Commit, EntryUri, Limits, Mode, PollRequest, Scheme,
-    StoreOptions, Write, verify_audit,
+    Access, Author, CapsuleUpdate, Capsules, Clock, Commit, EntryUri, Limits, Mode, PollRequest,
+    Scheme, StoreOptions, Write, verify_audit,
 };
 use jiff::Timestamp;
 
@@ -220,6 +220,42 @@ async fn no_folder_of_a_capsule_may_be_a_link() {
         assert_eq!(opened.map(drop).unwrap_err().code(), "unsafe_path", "{name}");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0, "{name}");
     }
+}
+
+#[tokio::test]
+async fn a_file_in_the_place_of_a_folder_is_named() {
+    for name in ["knowledge/docs", "skills", "history", "journal"] {
+        let stage = Stage::new().await;
+        fill(&stage.owner().await, &[("docs://a", "x"), ("skills://a", "x")]).await;
+        let root = stage.root();
+        stage.capsules.close().await;
+        fs::rename(root.join(name), root.join("moved")).unwrap();
+        fs::write(root.join(name), "in the way").unwrap();
+        let capsules = Capsules::open(stage.folder.path(), options()).await.unwrap();
+        let opened = capsules.session("team", Author::client("a"), Access::owner()).await;
+        let error = opened.map(drop).unwrap_err();
+        let expected = format!(
+            "`{name}` inside the capsule is not what belongs there: a file where a folder should be; move it away"
+        );
+        assert_eq!((error.code(), error.to_string()), ("unsafe_path", expected));
+        assert_eq!(fs::read_to_string(root.join(name)).unwrap(), "in the way");
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_the_host_uses_itself_is_refused() {
+    let stage = Stage::new().await;
+    let new =
+        |name: &str| CapsuleUpdate { name: Some(name.to_owned()), ..CapsuleUpdate::default() };
+    for name in ["server-card", "Server-Card"] {
+        let error = stage.capsules.create(new(name)).await.unwrap_err();
+        assert_eq!(error.code(), "invalid_input", "{error}");
+        assert!(error.to_string().contains("kept for the host's own use"), "{error}");
+        let renamed = stage.capsules.update("team", new(name)).await.unwrap_err();
+        assert_eq!(renamed.code(), "invalid_input", "{renamed}");
+    }
+    let made = stage.capsules.create(new("Server card")).await.unwrap();
+    assert_eq!((made.id.as_str(), made.name.as_str()), ("server-card-2", "Server card"));
 }
 
 #[tokio::test]

@@ -314,8 +314,10 @@ async fn skills_are_files_that_stay_the_same_and_hide_what_is_hidden() {
     let [first, second] = skills.as_slice() else { panic!("{skills:?}") };
     assert_eq!(
         first.frontmatter,
-        serde_json::from_str(r#"{"name":"team-review","description":"Reviews","license":"MIT"}"#)
-            .unwrap()
+        serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(
+            r#"{"name":"team-review","description":"Reviews","license":"MIT"}"#
+        )
+        .unwrap()
     );
     assert_eq!(second.frontmatter["description"], "Plain");
     assert!(first.text.starts_with("---\n\"name\": \"team-review\"\n"), "{}", first.text);

@@ -295,25 +295,6 @@ async fn capsules_are_made_renamed_and_taken_away() {
 }
 
 #[tokio::test]
-async fn a_capsule_belongs_to_the_principal_that_made_it() {
-    let stage = Stage::new().await;
-    let named =
-        |name: &str| CapsuleUpdate { name: Some(name.to_owned()), ..CapsuleUpdate::default() };
-    assert_eq!(stage.capsules.find("team").unwrap().owner, None, "the machine's own");
-    let ann = capdeck_capsule::Author::client("dashboard").principal("op_ann");
-    let made = stage.capsules.acting_for(ann).create(named("Ann's")).await.unwrap();
-    assert_eq!(made.owner.as_deref(), Some("op_ann"));
-    let renamed = stage.capsules.update(&made.id, named("Hers")).await.unwrap();
-    assert_eq!(renamed.owner.as_deref(), Some("op_ann"), "a new name changes nothing else");
-    let given = CapsuleUpdate { owner: Some("op_ben".to_owned()), ..CapsuleUpdate::default() };
-    stage.capsules.update(&made.id, given).await.unwrap();
-    let bad = CapsuleUpdate { owner: Some("a\nb".to_owned()), ..CapsuleUpdate::default() };
-    assert_eq!(stage.capsules.update(&made.id, bad).await.unwrap_err().code(), "invalid_input");
-    let stage = stage.restarted().await;
-    assert_eq!(stage.capsules.find("hers").unwrap().owner.as_deref(), Some("op_ben"));
-}
-
-#[tokio::test]
 async fn blobs_are_shared_kept_and_collected() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;

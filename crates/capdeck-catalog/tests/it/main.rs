@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod deck;
+mod grants;
 mod policy;
 mod quality;
 mod search;

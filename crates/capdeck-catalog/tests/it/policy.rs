@@ -73,7 +73,7 @@ fn catalog(rules: &[(Effect, Value)], held: &[(&str, &str)]) -> Arc<Catalog> {
 }
 
 fn seen_by(catalog: &Arc<Catalog>, principal: &str) -> Arc<Catalog> {
-    screen(catalog, &Clearance::of(&catalog.config().policy, &[principal]), &Part::Everything)
+    screen(catalog, &Clearance::of(&catalog.config().policy, &[principal]), &Part::Everything, None)
 }
 
 fn tools(catalog: &Catalog) -> Vec<String> {

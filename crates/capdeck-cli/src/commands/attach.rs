@@ -7,14 +7,14 @@ use std::{
 
 use capdeck_auth::Secret;
 use capdeck_definition::Exposure;
-use capdeck_host::{Attachment, CapabilityId, Host, RemoteHost, Scope, ViewPolicy};
+use capdeck_host::{Attachment, CapabilityId, Host, RemoteHost, Scope, ViewPolicy, list_items};
 use serde_json::json;
 
 use super::serve::{ExposureMode, serve_on_stdio};
 use crate::{
     context::Context,
     errors::{ExitStatus, Failure},
-    listing::list_items,
+    listing::style,
     runtime::single_thread,
     table::{Cell, Table},
 };
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &AttachArgs, context: &Context<'_>) -> Result<ExitStatus
                     Cell::plain(&item.id),
                     Cell::plain(item.source.path.display().to_string()),
                     Cell::plain(hidden.join(", ")),
-                    Cell::styled(item.status.style(), item.status.as_str()),
+                    Cell::styled(style(item.status), item.status.as_str()),
                 ]);
             }
             table.print(context.printer);

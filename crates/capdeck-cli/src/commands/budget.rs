@@ -1,12 +1,8 @@
 //! `capdeck budget`: what each capability costs an agent, counted exactly.
 
-use std::sync::Arc;
-
 use capdeck_catalog::Catalog;
-use capdeck_definition::Exposure;
-use capdeck_host::{CallContext, Session, View, ViewPolicy};
+use capdeck_host::{BudgetItem, CallContext, Session, View, ViewPolicy, budget_items};
 use futures_util::{StreamExt as _, stream};
-use serde::Serialize;
 use serde_json::json;
 
 use crate::{
@@ -32,19 +28,6 @@ pub(crate) struct BudgetArgs {
     cached: bool,
 }
 
-/// The cost of one capability. `None` is a cost that is not known.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct BudgetItem {
-    id: String,
-    tools: Option<usize>,
-    direct: Option<usize>,
-    progressive: Option<usize>,
-    search: Option<usize>,
-    on_demand: Option<usize>,
-    code_mode: Option<usize>,
-}
-
 pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let printer = context.printer;
     let (catalog, view) = if args.cached {
@@ -61,7 +44,7 @@ pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> Result<ExitStatus
         "[]" => 0,
         listed => tokens.count(listed),
     };
-    let items = items(&catalog, &count);
+    let items = budget_items(&catalog, &count);
     let total = count(&view);
     if printer.wants_json() {
         printer.json(&json!({ "items": items, "total": total, "encoding": Tokens::ENCODING }));
@@ -92,28 +75,6 @@ async fn discover_all(session: &Session, call: &CallContext, printer: &Printer) 
             ));
         }
     }
-}
-
-fn items(catalog: &Arc<Catalog>, count: &dyn Fn(&View) -> usize) -> Vec<BudgetItem> {
-    let listed = catalog
-        .capabilities()
-        .filter(|capability| capability.is_usable() && capability.definition.member_of.is_none());
-    listed
-        .map(|capability| {
-            let id = capability.definition.id.as_str();
-            let cost = |exposure| count(&View::alone(catalog.clone(), id, exposure));
-            let known = capability.discovery.as_ref();
-            BudgetItem {
-                id: id.to_owned(),
-                tools: known.map(|known| known.tools.len()),
-                direct: known.map(|_| cost(Exposure::Direct)),
-                progressive: Some(cost(Exposure::Progressive)),
-                search: Some(cost(Exposure::Search)),
-                on_demand: Some(cost(Exposure::OnDemand)),
-                code_mode: Some(cost(Exposure::CodeMode)),
-            }
-        })
-        .collect()
 }
 
 fn print(items: &[BudgetItem], total: usize, catalog: &Catalog, printer: &Printer) {

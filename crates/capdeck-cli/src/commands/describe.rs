@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{RawObject, Tool, signature};
-use capdeck_host::{CallError, ClientProfile, ErrorCode, NoCaller};
+use capdeck_catalog::{Tool, signature};
+use capdeck_host::{CallError, ClientProfile, ErrorCode, NoCaller, described_tool};
 use serde_json::{Value, value::RawValue};
 
-use super::tools::tool_item;
 use crate::{
     completion::{ids_and_tools, tools_of_id},
     context::Context,
@@ -52,15 +51,7 @@ pub(crate) fn run(args: &DescribeArgs, context: &Context<'_>) -> Result<ExitStat
         Ok((tool, shape))
     })?;
     if printer.wants_json() {
-        let mut item: RawObject = RawObject::new();
-        if let Ok(id) = serde_json::value::to_raw_value(&target.id) {
-            item.insert("capability".to_owned(), id);
-        }
-        item.extend(tool_item(&tool));
-        if let Some(shape) = shape.and_then(|shape| serde_json::value::to_raw_value(&shape).ok()) {
-            item.insert("observedOutputShape".to_owned(), shape);
-        }
-        printer.json(&item);
+        printer.json(&described_tool(&target.id, &tool, shape.as_ref()));
     } else {
         let mut text = to_text(&target.id, &tool, printer.palette());
         if let Some(seen) = shape.as_ref().and_then(|shape| shape["typeScript"].as_str()) {

@@ -1,17 +1,16 @@
 //! `capdeck inspect ID`: the card of one capability.
 
-use std::sync::Arc;
-
-use capdeck_catalog::{Capability, Catalog, hidden_text};
+use capdeck_catalog::Capability;
 use capdeck_definition::reveal;
-use capdeck_host::{CallError, Host, card};
-use serde_json::{Map, Value, json};
+use capdeck_host::{
+    ListItem, capabilities_of_file, card, inspection, known_capability, tools_with_hidden_text,
+};
+use serde_json::{Value, json};
 
 use crate::{
     completion::ids,
     context::Context,
     errors::{ExitStatus, Failure},
-    listing::ListItem,
     plain_text::{counted, lines, one_line, written},
     printer::{Palette, Style},
 };
@@ -29,10 +28,10 @@ pub(crate) struct InspectArgs {
 pub(crate) fn run(args: &InspectArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let host = context.open_host()?;
     let printer = context.printer;
-    let children = children(&host.catalog(), &args.id);
+    let children = capabilities_of_file(&host.catalog(), &args.id);
     if !children.is_empty() {
         if printer.wants_json() {
-            let items: Vec<Value> = children.iter().map(|child| to_json(child)).collect();
+            let items: Vec<Value> = children.iter().map(|child| inspection(child)).collect();
             printer.json(&json!({ "id": args.id, "items": items }));
         } else {
             let texts: Vec<String> =
@@ -43,80 +42,11 @@ pub(crate) fn run(args: &InspectArgs, context: &Context<'_>) -> Result<ExitStatu
     }
     let capability = known_capability(&host, &args.id)?;
     if printer.wants_json() {
-        printer.json(&to_json(&capability));
+        printer.json(&inspection(&capability));
     } else {
         printer.data(&to_text(&capability, printer.palette()));
     }
     Ok(ExitStatus::Done)
-}
-
-/// The capabilities of a file that declares several, when the id is such a file's and nothing else.
-fn children(catalog: &Catalog, id: &str) -> Vec<Arc<Capability>> {
-    if find(catalog, id).is_some() {
-        return Vec::new();
-    }
-    let is_child = |capability: &&Arc<Capability>| {
-        capability.definition.parent.as_ref().is_some_and(|parent| parent.as_str() == id)
-    };
-    catalog.capabilities().chain(catalog.untrusted()).filter(is_child).cloned().collect()
-}
-
-/// The capability under an id whatever its status; an unknown or broken one fails as a call of it would.
-pub(crate) fn known_capability(host: &Host, id: &str) -> Result<Arc<Capability>, CallError> {
-    let catalog = host.catalog();
-    match find(&catalog, id) {
-        Some(capability) => Ok(capability.clone()),
-        None => host.operator().capability(id),
-    }
-}
-
-fn find<'a>(catalog: &'a Catalog, id: &str) -> Option<&'a Arc<Capability>> {
-    let is = |capability: &&Arc<Capability>| capability.definition.id.as_str() == id;
-    catalog.get(id).or_else(|| catalog.untrusted().iter().find(is))
-}
-
-fn to_json(capability: &Capability) -> Value {
-    let mut shown = match card(capability) {
-        Value::Object(card) => card,
-        _ => Map::new(),
-    };
-    let item = ListItem::of(capability);
-    shown.insert("exposure".to_owned(), json!(item.exposure));
-    shown.insert("status".to_owned(), json!(item.status));
-    if let Some(reason) = item.reason {
-        shown.insert("reason".to_owned(), json!(reason));
-    }
-    shown.insert("source".to_owned(), json!(item.source));
-    shown.insert("shadows".to_owned(), json!(item.shadows));
-    shown.insert("tokens".to_owned(), json!(item.tokens));
-    if let Some(chaos) = item.chaos {
-        shown.insert("chaos".to_owned(), json!(chaos));
-    }
-    let tools = capability
-        .discovery
-        .as_ref()
-        .map(|known| known.tools.iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>());
-    shown.insert("tools".to_owned(), json!(tools));
-    let instructions = capability
-        .discovery
-        .as_ref()
-        .and_then(|known| known.server.as_ref())
-        .and_then(|server| server.instructions.clone());
-    if let Some(instructions) = instructions {
-        shown.insert("instructions".to_owned(), json!(instructions));
-    }
-    if let Some(known) = capability.discovery.as_ref().filter(|known| !known.scopes.is_empty()) {
-        shown.insert("scopes".to_owned(), json!(known.scopes));
-    }
-    if let Some(known) = capability.discovery.as_ref().filter(|known| !known.problems.is_empty()) {
-        shown.insert("leftOut".to_owned(), json!(known.problems));
-    }
-    shown.insert("pins".to_owned(), json!(capability.pins));
-    let hidden = with_hidden_text(capability);
-    if !hidden.is_empty() {
-        shown.insert("hiddenText".to_owned(), json!(hidden));
-    }
-    Value::Object(shown)
 }
 
 fn to_text(capability: &Capability, palette: Palette) -> String {
@@ -173,7 +103,7 @@ fn to_text(capability: &Capability, palette: Palette) -> String {
                 fact("left out", &format!("{count} of its description; see: capdeck why {id}"));
             }
             fact("tokens", &format!("{} at most, when listed directly", item.tokens.unwrap_or(0)));
-            let hidden = with_hidden_text(capability);
+            let hidden = tools_with_hidden_text(capability);
             if !hidden.is_empty() {
                 let names: Vec<String> =
                     hidden.iter().map(|name| one_line(&reveal(name))).collect();
@@ -187,12 +117,6 @@ fn to_text(capability: &Capability, palette: Palette) -> String {
         None => fact("tools", &format!("not known yet; ask with: capdeck tools {}", definition.id)),
     }
     text
-}
-
-/// The tools whose definitions have text that people do not see.
-fn with_hidden_text(capability: &Capability) -> Vec<&str> {
-    let tools = capability.discovery.iter().flat_map(|known| &known.tools);
-    tools.filter(|tool| !hidden_text(tool).is_empty()).map(|tool| tool.name()).collect()
 }
 
 /// `mcp (transport stdio, startupTimeoutMs 10000)`.

@@ -1,11 +1,12 @@
 //! `capdeck list`: what is in the deck.
 
+use capdeck_host::{ItemStatus, ListItem, list_items};
 use serde_json::json;
 
 use crate::{
     context::Context,
     errors::{ExitStatus, Failure},
-    listing::{ItemStatus, ListItem, list_items},
+    listing::style,
     plain_text::{counted, written},
     table::{Cell, Table},
 };
@@ -59,7 +60,7 @@ fn table(items: &[ListItem]) -> Table {
     for item in items {
         table.row([
             Cell::plain(&item.id),
-            Cell::styled(item.status.style(), item.status.as_str()),
+            Cell::styled(style(item.status), item.status.as_str()),
             Cell::plain(item.backend.map_or("-", |backend| backend.as_str())),
             Cell::plain(item.exposure.map_or_else(|| "-".to_owned(), written)),
             Cell::plain(item.tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string())),

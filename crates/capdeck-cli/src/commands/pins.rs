@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use capdeck_catalog::Capability;
 use capdeck_definition::PinMode;
-use capdeck_host::{Host, PinReview};
+use capdeck_host::{Host, PinReview, known_capability};
 
-use super::inspect::known_capability;
 use crate::{
     context::Context,
     errors::{ExitStatus, Failure},

@@ -1,10 +1,10 @@
 //! `capdeck search QUERY`: tools by what they do.
 
 use capdeck_catalog::{RawObject, SearchHit, signature};
-use capdeck_host::{EntryHit, SearchAnswer};
-use serde_json::{Value, json, value::to_raw_value};
+use capdeck_host::{EntryHit, SearchAnswer, found_tool};
+use serde_json::{Value, json};
 
-use super::tools::{first_sentence, tool_item};
+use super::tools::first_sentence;
 use crate::{
     completion::ids,
     context::Context,
@@ -95,7 +95,7 @@ fn entries(hits: &[EntryHit]) -> Table {
 }
 
 fn to_json(answer: &SearchAnswer) -> Value {
-    let items: Vec<RawObject> = answer.hits.iter().map(item).collect();
+    let items: Vec<RawObject> = answer.hits.iter().map(found_tool).collect();
     let mut page = json!({ "items": items, "total": answer.total });
     if let Some(cursor) = &answer.next_cursor {
         page["nextCursor"] = json!(cursor);
@@ -110,20 +110,4 @@ fn to_json(answer: &SearchAnswer) -> Value {
             .collect();
     }
     page
-}
-
-fn item(hit: &SearchHit) -> RawObject {
-    let mut item = hit.tool.as_ref().map(|tool| tool_item(tool)).unwrap_or_default();
-    if hit.tool.is_none()
-        && let Ok(nothing) = to_raw_value(&Value::Null)
-    {
-        item.insert("name".to_owned(), nothing);
-    }
-    if let Ok(id) = to_raw_value(hit.capability.as_str()) {
-        item.insert("capability".to_owned(), id);
-    }
-    if let Ok(score) = to_raw_value(&hit.score) {
-        item.insert("score".to_owned(), score);
-    }
-    item
 }

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus,
             scope
         }
         None => {
-            if let Some(name) = view.as_deref().filter(|name| !host.has_view(name)) {
+            if let Some(name) = view.as_deref().filter(|name| !host.has_view(name, None)) {
                 return Err(no_view(&host, name));
             }
             let view = view.as_deref().map(Into::into);

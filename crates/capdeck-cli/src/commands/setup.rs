@@ -1,11 +1,10 @@
 //! `capdeck setup ID`: runs what a capability declares as its set-up.
 
 use capdeck_catalog::Status;
-use capdeck_host::{SetupEvent, SetupReport, StepReport, StepStatus};
+use capdeck_host::{SetupEvent, SetupReport, StepReport, StepStatus, known_capability};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::inspect::known_capability;
 use crate::{
     completion::ids,
     context::Context,

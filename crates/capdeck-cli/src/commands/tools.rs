@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use capdeck_catalog::{Discovery, RawObject, Tool, signature};
-use capdeck_host::{CallContext, Session};
-use serde_json::{json, value::to_raw_value};
+use capdeck_host::{CallContext, Session, tool_item};
+use serde_json::json;
 
 use crate::{
     completion::ids,
@@ -62,17 +62,6 @@ pub(crate) async fn discover(
         Some(known) if !refresh => Ok(known.clone()),
         _ => Ok(session.check(id, call).await.outcome?),
     }
-}
-
-/// A tool as listings show it: the backend's own definition, with a description in any case.
-pub(crate) fn tool_item(tool: &Tool) -> RawObject {
-    let mut item = tool.raw().clone();
-    if !item.contains_key("description")
-        && let Ok(empty) = to_raw_value("")
-    {
-        item.insert("description".to_owned(), empty);
-    }
-    item
 }
 
 /// The first line of a description, which usually is its summary.

@@ -9,12 +9,11 @@ mod revoke;
 mod set;
 
 use capdeck_auth::{EntryFacts, Grant, Holder, VaultError};
-use capdeck_host::{Host, vault_holder};
+use capdeck_host::{Host, known_capability, vault_holder};
 use clap::Subcommand;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::inspect::known_capability;
 use crate::{
     context::Context,
     errors::{ExitStatus, Failure},

@@ -7,6 +7,7 @@ mod artifacts;
 mod attach;
 mod attach_passage;
 mod auth;
+mod backup;
 mod budget;
 mod call;
 mod canary;

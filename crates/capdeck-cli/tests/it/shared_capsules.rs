@@ -63,6 +63,12 @@ fn two_hosts_share_a_capsule() {
     assert_eq!(body(&mut one, "docs://b"), "from the other");
 }
 
+/// The entry that the client is told of next.
+fn updated(agent: &mut StdioClient) -> String {
+    let told = agent.incoming("notifications/resources/updated");
+    told["params"]["uri"].as_str().unwrap().to_owned()
+}
+
 #[test]
 fn a_subscription_hears_of_a_write_through_another_host() {
     let dirs = TestDirs::new();
@@ -71,16 +77,105 @@ fn a_subscription_hears_of_a_write_through_another_host() {
     write(&mut writer, "docs://a", "one");
     let mut reader = capdeck(&dirs).serve(&["--capsule", "team"]);
     reader.initialize();
-    let subscribed = reader.request("resources/subscribe", json!({ "uri": "docs://a" }));
-    assert!(subscribed.get("result").is_some(), "{subscribed}");
-    write(&mut writer, "docs://a", "two");
-    let updated = reader.incoming("notifications/resources/updated");
-    assert_eq!(updated["params"]["uri"], "docs://a");
-    // The host that had the capsules is killed; the subscription goes on.
+    let mut watch = |uri: &str| {
+        let subscribed = reader.request("resources/subscribe", json!({ "uri": uri }));
+        assert!(subscribed.get("result").is_some(), "{subscribed}");
+    };
+    // Whoever missed something is told of everything it watches, `docs://a` first. A write is told alone.
+    watch("docs://a");
+    watch("docs://b");
+    write(&mut writer, "docs://b", "two");
+    assert_eq!(updated(&mut reader), "docs://b");
+    // The host that had the capsules is killed; the subscription goes on, and says that it may have missed something.
     drop(writer);
+    assert_eq!([updated(&mut reader), updated(&mut reader)], ["docs://a", "docs://b"]);
     let mut next = agent(&dirs);
-    write(&mut next, "docs://a", "three");
-    reader.incoming("notifications/resources/updated");
+    write(&mut next, "docs://b", "three");
+    assert_eq!(updated(&mut reader), "docs://b");
+}
+
+#[test]
+fn the_deck_on_stdio_has_entries_as_resources_and_hears_of_other_hosts() {
+    let dirs = TestDirs::new();
+    make_capsule(&dirs, "Team");
+    let (mut one, mut other) = (agent(&dirs), agent(&dirs));
+    write(&mut one, "docs://a", "from one");
+    write(&mut one, "skills://review", "Review it.");
+    let listed = other.request("resources/list", json!({}))["result"]["resources"].clone();
+    let uris: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|one| one["uri"].as_str().unwrap()).collect();
+    assert_eq!(uris, ["capsol://team/docs/a", "capsol://team/skills/review"]);
+    let uri = json!({ "uri": "capsol://team/docs/a" });
+    other.request("resources/subscribe", uri.clone());
+    write(&mut one, "docs://a", "changed by one");
+    assert_eq!(updated(&mut other), "capsol://team/docs/a");
+    let read = other.request("resources/read", uri);
+    assert!(read["result"]["contents"][0]["text"].as_str().unwrap().contains("changed by one"));
+    let got = other.request("prompts/get", json!({ "name": "capsules__team.review" }));
+    assert!(got.to_string().contains("Review it."), "{got}");
+}
+
+#[test]
+fn capsules_alone_are_their_tools_under_their_own_names() {
+    let dirs = TestDirs::new();
+    make_capsule(&dirs, "Team");
+    make_capsule(&dirs, "Other");
+    let mut agent = capdeck(&dirs).serve(&["--only", "capsules"]);
+    agent.initialize();
+    assert_eq!(
+        tools(&mut agent),
+        ["capsol_read", "capsol_write", "capsol_signal", "capsol_capsules", "capsol_memory"]
+    );
+    let mut call = |tool: &str, arguments: Value| {
+        let answer = agent.request("tools/call", json!({ "name": tool, "arguments": arguments }));
+        answer["result"].clone()
+    };
+    let undecided = call("capsol_write", json!({ "uri": "docs://a", "content": "x" }));
+    assert_eq!(undecided["structuredContent"]["error"]["code"], "capsule_required", "{undecided}");
+    call("capsol_capsules", json!({ "action": "mount", "capsule": "other" }));
+    let written = call("capsol_write", json!({ "uri": "docs://a", "content": "x" }));
+    assert_eq!(written["structuredContent"]["version"], 1, "{written}");
+    let read = call("capsol_read", json!({ "uri": "docs://a", "capsule": "other" }));
+    assert!(read["content"][0]["text"].as_str().unwrap().contains("TRUST PREAMBLE"), "{read}");
+    let unknown = agent.request("tools/call", json!({ "name": "capsol_nothing", "arguments": {} }));
+    assert!(unknown.to_string().contains("capsol_nothing"), "{unknown}");
+}
+
+#[test]
+fn an_attached_host_has_the_capsules_of_the_other_until_it_has_its_own() {
+    let (there, here) = (TestDirs::new(), TestDirs::new());
+    for dirs in [&there, &here] {
+        dirs.write_config(&json!({ "options": { "exposure": "direct" } }));
+    }
+    make_capsule(&there, "Theirs");
+    let host = capdeck(&there).up(&[]);
+    let mut client = capdeck(&here).attach(&[&host.url]);
+    client.initialize();
+    write(&mut client, "docs://a", "through the other host");
+    assert_eq!(body(&mut client, "docs://a"), "through the other host");
+    let capsules = call(&mut client, "capsol_capsules", json!({ "action": "list" }));
+    assert_eq!(capsules["structuredContent"]["capsules"][0]["id"], "theirs", "{capsules}");
+    assert_eq!(here.data().read_dir().unwrap().count(), 0, "nothing is kept here");
+    let (status, _) = client.close();
+    assert!(status.success());
+    make_capsule(&here, "Ours");
+    let mut client = capdeck(&here).attach(&[&host.url]);
+    client.initialize();
+    let capsules = call(&mut client, "capsol_capsules", json!({ "action": "list" }));
+    assert_eq!(capsules["structuredContent"]["capsules"][0]["id"], "ours", "{capsules}");
+}
+
+#[test]
+fn a_call_of_capsules_ends_after_its_own_time() {
+    let dirs = TestDirs::new();
+    make_capsule(&dirs, "Team");
+    // A process that has the folder and answers nobody: others wait for it.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _held = runtime.block_on(LocalDesk::open(&dirs.data(), StoreOptions::default())).unwrap();
+    let arguments = ["call", "capsules", "capsol_read", "--timeout-ms", "200"];
+    let done = capdeck(&dirs).args(arguments).run();
+    assert_ne!(done.code, Some(0), "{done:?}");
+    assert!(done.stderr.contains("no answer within 200 ms"), "{done:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! One approval as it is kept, and as it is shown.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AskedCall, OPEN, WAITS, seal::SealKey};
@@ -27,7 +28,7 @@ pub(super) struct Record {
 }
 
 /// An approval as people and programs are shown it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
     pub id: String,
@@ -50,7 +51,7 @@ pub struct Approval {
 }
 
 /// What an approval is worth now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalState {
     /// The call waits for the person.

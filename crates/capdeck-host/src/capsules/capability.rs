@@ -14,7 +14,7 @@ use super::{
     CapsuleCaller, CapsuleDesk, Reach,
     tools::{CapsuleTool, Mount, ToolCaller},
 };
-use crate::{Continuity, Principal, Session, ToolRequest, raw};
+use crate::{Continuity, Principal, Session, ToolRequest, patience::answer_time, raw};
 
 /// The capability's id. A capability of the person's own with this id stands before it.
 pub(crate) const CAPSULES: &str = "capsules";
@@ -94,12 +94,25 @@ impl Session {
         }
         let caller = self.capsule_caller();
         let by = ToolCaller { desk: desk.as_ref(), caller: &caller, mount: &self.mount };
-        tokio::select! {
-            result = tool.call(&by, request.arguments.as_deref()) => Ok(result),
-            // What was begun is finished, but nobody waits for it.
-            () = context.cancel.cancelled() => {
-                Err(CallError::new(ErrorCode::Cancelled, "the call is no longer wanted"))
-            }
+        in_time(context, tool.call(&by, request.arguments.as_deref())).await
+    }
+}
+
+/// Waits for capsules as long as the call may take. What was begun is finished, even when nobody waits for it any more.
+pub(super) async fn in_time<T>(
+    context: &CallContext,
+    work: impl Future<Output = T>,
+) -> Result<T, CallError> {
+    let longest = context.timeout.unwrap_or_else(|| answer_time(&Backend::Capsules));
+    tokio::select! {
+        done = work => Ok(done),
+        () = context.cancel.cancelled() => {
+            Err(CallError::new(ErrorCode::Cancelled, "the call is no longer wanted"))
+        }
+        () = tokio::time::sleep(longest) => {
+            let message = format!("the capsules gave no answer within {} ms", longest.as_millis());
+            Err(CallError::new(ErrorCode::ToolCallTimeout, message)
+                .hint("what was begun is finished: look whether it was done before you try again"))
         }
     }
 }

@@ -6,6 +6,9 @@ use capdeck_capsule::Change;
 use futures_util::{Stream, StreamExt as _};
 use serde::{Deserialize, Serialize};
 
+use super::{CapsuleCaller, CapsuleDesk, CapsuleFailure, Reach};
+use crate::{Admission, GrantedCapsule};
+
 /// Something is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "changed", rename_all = "snake_case")]
@@ -27,14 +30,69 @@ impl CapsuleChanges {
         Self(Box::pin(stream))
     }
 
+    /// Changes for a client. What it was granted is looked up with every change, so that one grant more or less counts at
+    /// once.
+    pub async fn for_client(
+        desk: &dyn CapsuleDesk,
+        caller: CapsuleCaller,
+        admission: Option<Admission>,
+    ) -> Result<Self, CapsuleFailure> {
+        let Some(admission) = admission else { return desk.changes(caller).await };
+        let everything = desk.changes(CapsuleCaller { reach: Reach::All, ..caller }).await?;
+        Ok(Self::new(everything.0.filter(move |change| {
+            std::future::ready(is_granted(&admission.granted().capsules, change))
+        })))
+    }
+
     /// Waits for the next change; `None` when there will be no more. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<CapsuleChange> {
         self.0.next().await
     }
 }
 
+/// Whether a change is within grants.
+fn is_granted(granted: &[GrantedCapsule], change: &CapsuleChange) -> bool {
+    match change {
+        CapsuleChange::Entry { capsule, change } => granted
+            .iter()
+            .any(|one| one.capsule == *capsule && one.access.scope.reaches(&change.uri)),
+        CapsuleChange::Capsules | CapsuleChange::Missed => !granted.is_empty(),
+    }
+}
+
 impl fmt::Debug for CapsuleChanges {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("CapsuleChanges")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use capdeck_capsule::{Access, ChangeKind, EntryUri, Role, Scope};
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn only_granted_parts_of_granted_capsules_are_heard() {
+        let scope = Scope::parse(["docs://"], ["docs://secret"]).unwrap();
+        let access = Access { role: Role::Reader, scope };
+        let granted = [GrantedCapsule { capsule: "team".to_owned(), access }];
+        let entry = |capsule: &str, uri: &str| CapsuleChange::Entry {
+            capsule: capsule.to_owned(),
+            change: Change {
+                uri: EntryUri::parse(uri).unwrap(),
+                version: 1,
+                kind: ChangeKind::Created,
+                at: Timestamp::UNIX_EPOCH,
+            },
+        };
+        assert!(is_granted(&granted, &entry("team", "docs://a")));
+        assert!(!is_granted(&granted, &entry("team", "docs://secret/a")));
+        assert!(!is_granted(&granted, &entry("team", "notes://a")));
+        assert!(!is_granted(&granted, &entry("other", "docs://a")));
+        assert!(is_granted(&granted, &CapsuleChange::Missed));
+        assert!(!is_granted(&[], &entry("team", "docs://a")));
+        assert!(!is_granted(&[], &CapsuleChange::Capsules));
     }
 }

@@ -176,8 +176,8 @@ impl CapsuleDesk for LocalDesk {
             Do::CreateCapsule { name, description, visibility } => {
                 self.create_capsule(&caller, name, description, visibility).await
             }
-            Do::UpdateCapsule { name, description, visibility, owner } => {
-                let update = CapsuleUpdate { name, description, visibility, owner };
+            Do::UpdateCapsule { name, description, visibility } => {
+                let update = CapsuleUpdate { name, description, visibility };
                 self.update_capsule(&caller, capsule, update).await
             }
             Do::DeleteCapsule => self.delete_capsule(&caller, capsule).await,

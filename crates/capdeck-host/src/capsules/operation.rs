@@ -20,7 +20,7 @@ pub enum CapsuleOperation {
         #[serde(default)]
         with_counts: bool,
     },
-    /// Makes a capsule, which belongs to the caller's principal if there is one: its `{id, name, …}`.
+    /// Makes a capsule: its `{id, name, …}`.
     CreateCapsule {
         name: String,
         #[serde(default)]
@@ -35,9 +35,6 @@ pub enum CapsuleOperation {
         description: Option<String>,
         #[serde(default)]
         visibility: Option<Visibility>,
-        /// The principal that it belongs to from now on.
-        #[serde(default)]
-        owner: Option<String>,
     },
     DeleteCapsule,
     /// What may be found without a grant: `{capsules: [{name, description}]}`.

@@ -5,6 +5,7 @@ use capdeck_sandbox::{
     CallFailure, CallOutcome, CallRecord, Diagnostic, LogEntry, Method, Moment, RunError,
 };
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
@@ -56,7 +57,7 @@ pub struct RunRecord {
 }
 
 /// How far a run has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
     Done,

@@ -7,6 +7,24 @@ use super::record::{RecordedCall, RecordedOutcome, RunEnd, RunRecord};
 use crate::{consent::shorten, redact::redacted};
 
 impl RunRecord {
+    /// The run in one line of a list.
+    pub fn summary(&self) -> Value {
+        let mut item = json!({
+            "id": self.id,
+            "at": self.at,
+            "state": self.state,
+            "client": self.client,
+            "principal": self.principal,
+            "calls": self.calls.len(),
+            "durationMs": self.duration_ms,
+            "headline": self.headline(),
+        });
+        if let Some(reason) = &self.unrepeatable {
+            item["unrepeatable"] = json!(reason);
+        }
+        item
+    }
+
     /// Everything about the run that may be shown.
     pub fn shown(&self) -> Value {
         let mut shown = json!({

@@ -30,18 +30,18 @@ impl ViewPolicy {
         self.view.clone().map_or(Part::Offered, Part::View)
     }
 
-    /// The exposure in force for a capability.
+    /// The exposure in force for a capability, as far as whoever sees it may have it so.
     pub fn exposure_of(&self, capability: &Capability) -> Exposure {
-        match (capability.exposure, self.exposure) {
+        capability.restrict(match (capability.exposure, self.exposure) {
             (Exposure::None, _) => Exposure::None,
             (_, Some(asked)) => asked,
             (own, None) => own,
-        }
+        })
     }
 
-    /// True when a person chose the exposure, in the file, the config or on the command line.
+    /// True when a person chose the exposure, in the file, the config, on the command line or in a grant.
     pub(super) fn is_explicit(&self, capability: &Capability) -> bool {
-        self.exposure.is_some() || capability.exposure_is_explicit
+        self.exposure.is_some() || capability.exposure_is_explicit || capability.modes.is_some()
     }
 
     pub(super) fn budget(&self, catalog: &Catalog) -> Budget {

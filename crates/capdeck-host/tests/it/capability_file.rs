@@ -128,7 +128,11 @@ async fn without_requirements_everything_is_shown() {
 async fn a_sub_agent_has_the_tools_it_declares() {
     let deck = project(&[TOOLS, SKILLS, SUBAGENTS]);
     let host = open(&deck);
-    assert!(host.has_view("talker") && host.has_view("idle") && !host.has_view("nobody"));
+    assert!(
+        host.has_view("talker", None)
+            && host.has_view("idle", None)
+            && !host.has_view("nobody", None)
+    );
     // Also one that no skill requires, and none of the skill's that it does not declare.
     let direct = in_view(&host, "talker", Exposure::Direct);
     assert_eq!(listed(&direct).await, ["fake__echo", "fake__headers"]);
@@ -149,7 +153,7 @@ async fn a_sub_agent_has_the_tools_it_declares() {
 async fn an_untrusted_file_names_nothing() {
     let deck = project(&[TOOLS, SKILLS, SUBAGENTS]);
     let host = deck.open();
-    assert!(!host.has_view("talker"));
+    assert!(!host.has_view("talker", None));
     let session = agent_with(&host, Some(Exposure::OnDemand));
     let error = call_listed(&session, "setup_tools", json!({"skills": ["talking"]})).await;
     assert_eq!(error.unwrap_err().code, ErrorCode::RequestInvalid);

@@ -22,6 +22,7 @@ mod direct;
 mod discovery;
 mod failures;
 mod fields;
+mod grants;
 mod half_open;
 mod http_server;
 mod interruptions;

@@ -300,7 +300,11 @@ async fn servers_are_shared_with_everybody_else() {
 async fn a_view_that_does_not_exist_has_nothing() {
     let deck = deck();
     let host = deck.open();
-    assert!(host.has_view("reviewer") && !host.has_view("Reviewer") && !host.has_view(""));
+    assert!(
+        host.has_view("reviewer", None)
+            && !host.has_view("Reviewer", None)
+            && !host.has_view("", None)
+    );
     for exposure in [Exposure::Direct, Exposure::Search, Exposure::OnDemand] {
         let session = client(&host, "nobody", exposure, Continuity::Connection);
         assert!(listed(&session).await.is_empty());

@@ -3,12 +3,12 @@
 
 import { put } from '../api.js';
 import { useAct } from '../act.js';
+import { APPROVAL_MODES } from '../approval-modes.js';
 import { useResource } from '../resource.js';
 import { Load } from '../states.js';
 import { ROLES } from '../target.js';
 import { html, useState } from '../view.js';
 
-const MODES = /** @type {[string, string][]} */ ([['human', 'People decide everything'], ['supervisor', 'People, and programs that may manage the registry'], ['policy', 'The rules below, and people for what they leave']]);
 const SOURCES = ['oauth', 'dashboard', 'enrollment', 'library', 'manage'];
 
 export function Policy() {
@@ -32,7 +32,7 @@ function Editor({ policy, onSaved }) {
     if (saved) onSaved(saved);
   };
   return html`<form class="stack" onSubmit=${submit}>
-    <fieldset class="stack tight"><legend>Who decides</legend>${MODES.map(([mode, title]) => html`<label class="check"><input type="radio" name="mode" value=${mode} checked=${draft.mode === mode} onChange=${() => setDraft((old) => ({ ...old, mode }))} /><span>${title}</span></label>`)}</fieldset>
+    <fieldset class="stack tight"><legend>Who decides</legend>${APPROVAL_MODES.map(([mode, title]) => html`<label class="check"><input type="radio" name="mode" value=${mode} checked=${draft.mode === mode} onChange=${() => setDraft((old) => ({ ...old, mode }))} /><span>${title}</span></label>`)}</fieldset>
     <section class="stack" aria-labelledby="rules"><div class="row spread"><h2 id="rules">Rules</h2><button class="button small" type="button" onClick=${() => setDraft((old) => ({ ...old, rules: [...old.rules, { match: {}, action: 'human' }] }))}>Add a rule</button></div>
       <p class="soft small">The first rule that fits decides. No rule approves an owner or registry management.</p>
       ${draft.rules.length === 0 && html`<p class="soft">No rules: everything waits for a person.</p>`}

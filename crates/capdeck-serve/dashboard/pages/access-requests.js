@@ -8,7 +8,7 @@ import { useLive } from '../live.js';
 import { useList } from '../resource.js';
 import { to } from '../router.js';
 import { Badge, Empty, LoadList, Time } from '../states.js';
-import { Target } from '../target.js';
+import { Target, wish } from '../target.js';
 import { html, useState } from '../view.js';
 import { ApproveDialog } from './approve-dialog.js';
 
@@ -35,7 +35,7 @@ export function Request({ request, onDone }) {
   };
   return html`<article class="card stack" aria-label=${`Request of ${name}`}>
     <div class="row spread"><span class="row"><strong class="anywhere">${name}</strong><span class="badge bare info">${request.source}</span></span><span class="small soft">asked <${Time} at=${request.created_at} />, ends <${Time} at=${request.expires_at} /></span></div>
-    <p>wants to be <${Target} of=${request.target} /></p>
+    <p>${wish(request.target)} <${Target} of=${request.target} /></p>
     <div class="row">${(request.scopes ?? []).map((/** @type {string} */ scope) => html`<code class="badge bare">${scope}</code>`)}</div>
     ${request.reason && html`<blockquote class="reason anywhere">${request.reason}</blockquote>`}
     ${request.user_code && html`<p class="small">Compare the code: <code class="strong">${request.user_code}</code></p>`}

@@ -7,18 +7,20 @@ import { may } from '../session.js';
 import { html } from '../view.js';
 import { Policy } from './access-policy.js';
 import { Profiles } from './access-profiles.js';
+import { Mine } from './access-mine.js';
 import { Grants, Requests } from './access-requests.js';
 
 /** @param {{ path: string[], query: Record<string, string> }} props */
 export default function Access({ path, query }) {
   const part = path[0] ?? 'requests';
-  const tabs = [['requests', 'Requests'], ['grants', 'Grants'], ['decided', 'Decided'], may('admin') && ['profiles', 'Profiles'], may('admin') && ['policy', 'Policy']]
+  const tabs = [['requests', 'Requests'], ['grants', 'Grants'], ['decided', 'Decided'], ['mine', 'Asked by me'], may('admin') && ['profiles', 'Profiles'], may('admin') && ['policy', 'Policy']]
     .filter((tab) => Array.isArray(tab)).map(([id, title]) => ({ id, title, link: id === 'requests' ? to('access') : to('access', id) }));
   return html`<${PageHead} title="Access" lede="Sign-ins, enrollments and library requests all wait here. An approval can only narrow what was asked for." />
     <${Tabs} label="Access" current=${part} tabs=${tabs} />
     ${part === 'requests' && html`<${Requests} query=${query} />`}
     ${part === 'grants' && html`<${Grants} query=${query} />`}
     ${part === 'decided' && html`<${Grants} query=${query} decided />`}
+    ${part === 'mine' && html`<${Mine} />`}
     ${part === 'profiles' && html`<${Profiles} />`}
     ${part === 'policy' && html`<${Policy} />`}`;
 }

@@ -7,6 +7,7 @@ import { liveState, useLive } from '../live.js';
 import { PageHead, Tabs } from '../page-head.js';
 import { useList } from '../resource.js';
 import { refine, to } from '../router.js';
+import { may } from '../session.js';
 import { useSignal } from '../signal.js';
 import { Empty, LoadList } from '../states.js';
 import { html, useRef, useState } from '../view.js';
@@ -17,9 +18,9 @@ const SOURCES = /** @type {[string, string][]} */ ([['deck', 'Deck'], ['capsules
 
 /** @param {{ path: string[], query: Record<string, string> }} props */
 export default function Activity({ path, query }) {
-  const tab = path[0] === 'audit' || query.outcome ? 'audit' : 'live';
+  const tab = path[0] === 'audit' && may('admin') ? 'audit' : 'live';
   return html`<${PageHead} title="Activity" lede="Every call, read, write and decision. Arguments and contents are not written down." />
-    <${Tabs} label="Activity" current=${tab} tabs=${[{ id: 'live', title: 'Live', link: to('activity') }, { id: 'audit', title: 'Audit trail', link: to('activity', 'audit') }]} />
+    <${Tabs} label="Activity" current=${tab} tabs=${[{ id: 'live', title: 'Live', link: to('activity') }, ...(may('admin') ? [{ id: 'audit', title: 'Audit trail', link: to('activity', 'audit') }] : [])]} />
     ${tab === 'live' ? html`<${Live} />` : html`<${Audit} query=${query} />`}`;
 }
 
@@ -64,14 +65,15 @@ function Live() {
 
 /** @param {{ query: Record<string, string> }} props */
 function Audit({ query }) {
-  const asked = { source: query.source, action: query.action, principal: query.principal, outcome: query.outcome, since: asTime(query.since), until: asTime(query.until) };
-  const list = useList('/v1/audit', asked);
+  const source = query.source === 'registry' ? 'registry' : 'deck';
+  const list = useList('/v1/audit', { source, action: query.action, client: query.client, outcome: query.outcome, since: asTime(query.since), until: asTime(query.until) });
   const field = (/** @type {string} */ name) => (/** @type {any} */ event) => refine({ [name]: event.target.value });
+  const outcomes = source === 'deck' ? ['ok', 'tool_error'] : ['ok', 'denied', 'error'];
   return html`<form class="filters" role="search" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
-      <div class="field"><label for="audit-source">Part</label><select id="audit-source" value=${query.source ?? ''} onChange=${field('source')}><option value="">everything</option><option value="host">Deck</option><option value="capsules">Capsules</option><option value="registry">Access</option></select></div>
-      <div class="field"><label for="audit-outcome">Outcome</label><select id="audit-outcome" value=${query.outcome ?? ''} onChange=${field('outcome')}><option value="">any</option><option value="ok">ok</option><option value="denied">denied</option><option value="error">error</option></select></div>
-      <div class="field"><label for="audit-action">Action</label><input id="audit-action" data-search type="search" placeholder="write, grant.approve" value=${query.action ?? ''} onChange=${field('action')} /></div>
-      <div class="field"><label for="audit-principal">Who</label><input id="audit-principal" type="search" placeholder="prn_…" value=${query.principal ?? ''} onChange=${field('principal')} /></div>
+      <div class="field"><label for="audit-source">Part</label><select id="audit-source" value=${source} onChange=${(/** @type {any} */ event) => refine({ source: event.target.value, outcome: '' })}><option value="deck">Deck</option><option value="registry">Access and capsules</option></select></div>
+      <div class="field"><label for="audit-outcome">Outcome</label><select id="audit-outcome" value=${query.outcome ?? ''} onChange=${field('outcome')}><option value="">any</option>${outcomes.map((outcome) => html`<option value=${outcome}>${outcome.replaceAll('_', ' ')}</option>`)}</select></div>
+      <div class="field"><label for="audit-action">Action</label><input id="audit-action" data-search type="search" placeholder=${source === 'deck' ? 'tools/call' : 'grant.approve'} value=${query.action ?? ''} onChange=${field('action')} /></div>
+      <div class="field"><label for="audit-client">Client</label><input id="audit-client" type="search" placeholder="its name" value=${query.client ?? ''} onChange=${field('client')} /></div>
       <div class="field"><label for="audit-since">From</label><input id="audit-since" type="datetime-local" value=${query.since ?? ''} onChange=${field('since')} /></div>
       <div class="field"><label for="audit-until">Until</label><input id="audit-until" type="datetime-local" value=${query.until ?? ''} onChange=${field('until')} /></div>
     </form>

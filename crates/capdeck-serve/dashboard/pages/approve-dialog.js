@@ -7,7 +7,6 @@ import { words } from '../format.js';
 import { useResource } from '../resource.js';
 import { Failed } from '../states.js';
 import { isCapsule, ROLES } from '../target.js';
-import { may } from '../session.js';
 import { html, useState } from '../view.js';
 
 const LIFETIMES = /** @type {[string, string][]} */ ([['', 'as long as it was asked for'], ['1', 'a day'], ['7', 'a week'], ['30', '30 days'], ['90', '90 days']]);
@@ -15,8 +14,8 @@ const LIFETIMES = /** @type {[string, string][]} */ ([['', 'as long as it was as
 /** @param {{ request: any, name: string, onClose: () => void, onDone: () => void }} props */
 export function ApproveDialog({ request, name, onClose, onDone }) {
   const { target } = request;
-  const profiles = useResource(may('admin') ? '/v1/access-profiles' : null);
-  const [terms, setTerms] = useState({ role: target.role ?? '', scopes: /** @type {string[]} */ (request.scopes ?? []), only: '', not: '', days: '', profile: '', note: '' });
+  const profiles = useResource('/v1/access-profiles');
+  const [terms, setTerms] = useState({ role: target.role ?? '', scopes: /** @type {string[]} */ (request.scopes ?? []), only: '', not: '', capabilities: '', days: '', profile: '', note: '' });
   const [error, setError] = useState(/** @type {any} */ (null));
   const [busy, setBusy] = useState(false);
   const set = (/** @type {string} */ member) => (/** @type {any} */ event) => setTerms((old) => ({ ...old, [member]: event.target.value }));
@@ -41,8 +40,10 @@ export function ApproveDialog({ request, name, onClose, onDone }) {
     <fieldset class="stack tight"><legend>Scopes</legend>${(request.scopes ?? []).map((/** @type {string} */ scope) => html`<label class="check"><input type="checkbox" checked=${terms.scopes.includes(scope)} onChange=${() => flip(scope)} /><code>${scope}</code></label>`)}</fieldset>
     ${isCapsule(target) && html`<div class="field"><label for="approve-only">Only these prefixes</label><textarea id="approve-only" class="code" placeholder=${(target.uri_prefixes ?? []).join('\n') || 'everything that was asked for'} value=${terms.only} onInput=${set('only')} /><span class="hint">One per line, such as <code>docs://team</code>.</span></div>
       <div class="field"><label for="approve-not">But not these</label><textarea id="approve-not" class="code" value=${terms.not} onInput=${set('not')} /></div>`}
+    ${!isCapsule(target) && html`<div class="field"><label for="approve-capabilities">Only these capabilities</label><textarea id="approve-capabilities" class="code" placeholder=${target.capabilities.join('\n')} value=${terms.capabilities} onInput=${set('capabilities')} /><span class="hint">One per line; <code>*</code> and <code>?</code> are patterns.</span></div>
+      <div class="field"><label for="approve-not">But not these tools</label><textarea id="approve-not" class="code" placeholder="files/remove_*" value=${terms.not} onInput=${set('not')} /></div>`}
     <div class="field"><label for="approve-days">For</label><select id="approve-days" value=${terms.days} onChange=${set('days')}>${LIFETIMES.map(([days, title]) => html`<option value=${days}>${title}</option>`)}</select></div>
-    ${(profiles.data?.items ?? []).length > 0 && html`<div class="field"><label for="approve-profile">Narrow to the profile</label><select id="approve-profile" value=${terms.profile} onChange=${set('profile')}><option value="">none</option>${profiles.data.items.map((/** @type {any} */ profile) => html`<option value=${profile.id}>${profile.name ?? profile.terms?.name}</option>`)}</select></div>`}
+    ${(profiles.data?.items ?? []).length > 0 && html`<div class="field"><label for="approve-profile">Narrow to the profile</label><select id="approve-profile" value=${terms.profile} onChange=${set('profile')}><option value="">none</option>${profiles.data.items.map((/** @type {any} */ profile) => html`<option value=${profile.id}>${profile.name}</option>`)}</select></div>`}
     <div class="field"><label for="approve-note">Note <span class="soft small">optional</span></label><input id="approve-note" value=${terms.note} onInput=${set('note')} /></div>
     <div class="row end"><button class="button" type="button" onClick=${onClose}>Cancel</button><button class="button main" type="submit" disabled=${busy || terms.scopes.length === 0}>${busy ? 'Approving…' : 'Approve'}</button></div>
   </form><//>`;
@@ -50,7 +51,7 @@ export function ApproveDialog({ request, name, onClose, onDone }) {
 
 /**
  * Only what differs from the request is said.
- * @param {{ role: string, scopes: string[], only: string, not: string, days: string, profile: string, note: string }} terms
+ * @param {{ role: string, scopes: string[], only: string, not: string, capabilities: string, days: string, profile: string, note: string }} terms
  * @param {any} request
  */
 function toBody(terms, request) {
@@ -58,7 +59,10 @@ function toBody(terms, request) {
   if (terms.role && terms.role !== request.target.role) body.role = terms.role;
   if (terms.scopes.length !== (request.scopes ?? []).length) body.scopes = terms.scopes;
   if (words(terms.only).length > 0) body.uri_prefixes = words(terms.only);
-  if (words(terms.not).length > 0) body.denied_prefixes = [...(request.target.denied_prefixes ?? []), ...words(terms.not)];
+  if (words(terms.capabilities).length > 0) body.capabilities = words(terms.capabilities);
+  // What is denied already stays denied.
+  const denied = isCapsule(request.target) ? 'denied_prefixes' : 'denied_tools';
+  if (words(terms.not).length > 0) body[denied] = [...(request.target[denied] ?? []), ...words(terms.not)];
   if (terms.days) body.expires_at = new Date(Date.now() + Number(terms.days) * 86_400_000).toISOString();
   if (terms.profile) body.profile = terms.profile;
   if (terms.note.trim()) body.note = terms.note.trim();

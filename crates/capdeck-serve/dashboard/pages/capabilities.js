@@ -1,9 +1,10 @@
 // @ts-check
 // The deck: what is in it, how it stands, and what it costs.
 
-import { compact, counted } from '../format.js';
+import { compact, number } from '../format.js';
 import { Icon } from '../icons.js';
-import { MODES, ModeBars } from '../mode-bars.js';
+import { Bars } from '../charts.js';
+import { MODES } from '../mode-bars.js';
 import { PageHead, Tabs } from '../page-head.js';
 import { useList, useResource } from '../resource.js';
 import { refine, to } from '../router.js';
@@ -54,8 +55,18 @@ function Tokens() {
   const budget = useResource('/v1/deck/budget');
   return html`<${Load} of=${budget}>${(/** @type {any} */ data) => html`<div class="stack">
     <p class="soft">What listing the whole deck would cost every client, by the way it is offered. ${data.limit ? `The budget is ${compact(data.limit)} tokens.` : ''} Counted as an upper bound.</p>
-    <section class="card" aria-labelledby="whole"><h2 id="whole">The whole deck</h2><${ModeBars} of=${data.total} label="Tokens of the whole deck by mode" /></section>
+    <section class="card" aria-labelledby="whole"><h2 id="whole">The whole deck</h2><${Bars} label="Tokens of the whole deck by mode" unit="tokens" rows=${[...MODES.map(([mode, title]) => ({ name: title, value: wholeDeck(data.items, mode) })), { name: 'As offered now', value: data.total, strong: true }]} /></section>
     <div class="table-frame" tabindex="0" role="group" aria-label="Tokens by capability"><table><thead><tr><th scope="col">Capability</th><th scope="col" class="end">Tools</th>${MODES.map(([, title]) => html`<th scope="col" class="end">${title}</th>`)}</tr></thead>
-      <tbody>${data.items.map((/** @type {any} */ item) => html`<tr key=${item.id}><th scope="row"><a href=${to('capabilities', item.id)}>${item.id}</a></th><td class="end number">${counted(item.tools ?? 0, 'tool')}</td>${MODES.map(([mode]) => html`<td class="end number">${compact(item[mode])}</td>`)}</tr>`)}</tbody></table></div>
+      <tbody>${data.items.map((/** @type {any} */ item) => html`<tr key=${item.id}><th scope="row"><a href=${to('capabilities', item.id)}>${item.id}</a></th><td class="end number">${number(item.tools)}</td>${MODES.map(([mode]) => html`<td class="end number">${compact(item[mode])}</td>`)}</tr>`)}</tbody></table></div>
   </div>`}<//>`;
+}
+
+/**
+ * What all capabilities together cost. Search, set-up and code mode cost the same for any number of them.
+ * @param {any[]} items
+ * @param {string} mode
+ */
+function wholeDeck(items, mode) {
+  const amounts = items.map((item) => item[mode] ?? 0);
+  return mode === 'direct' || mode === 'progressive' ? amounts.reduce((sum, amount) => sum + amount, 0) : Math.max(0, ...amounts);
 }

@@ -4,6 +4,7 @@
 import { path as address, remove } from '../api.js';
 import { useAct } from '../act.js';
 import { confirm } from '../feedback.js';
+import { counted } from '../format.js';
 import { PageHead } from '../page-head.js';
 import { useList } from '../resource.js';
 import { to } from '../router.js';
@@ -15,24 +16,19 @@ export default function Clients() {
   const principals = useList('/v1/principals');
   const [, act] = useAct();
   const takeAway = async (/** @type {any} */ client) => {
-    const name = nameOf(client);
+    const name = client.name;
     if (!(await confirm({ title: `Remove ${name}?`, text: 'Its registration and everything it holds end with its next request.', action: 'Remove', danger: true }))) return;
-    if (await act(() => remove(address`/v1/oauth-clients/${idOf(client)}`), `removed ${name}`)) clients.reload();
+    if (await act(() => remove(address`/v1/oauth-clients/${client.id}`), `removed ${name}`)) clients.reload();
   };
   return html`<${PageHead} title="Clients" lede="Programs that registered to sign in, and the principals that hold what was granted to them." />
     <div class="stack loose">
       <section class="stack tight" aria-labelledby="registered"><h2 id="registered">Registered</h2><${LoadList} of=${clients} empty=${html`<${Empty} icon="clients" title="No client has registered" action=${html`<a class="button" href=${to('connect')}>Connect an agent</a>`}>MCP clients register by themselves when they first sign in.<//>`}>
         ${(/** @type {any[]} */ items) => html`<div class="table-frame" tabindex="0" role="group" aria-label="Clients"><table><thead><tr><th scope="col">Name</th><th scope="col">Id</th><th scope="col">Comes back to</th><th scope="col">Since</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-          <tbody>${items.map((client) => html`<tr key=${idOf(client)}><th scope="row" class="anywhere">${nameOf(client)}</th><td><code>${idOf(client)}</code></td><td class="anywhere">${(client.redirect_uris ?? []).join(', ')}</td><td><${Time} at=${client.created_at} /></td><td class="end"><button class="button small danger" type="button" onClick=${() => takeAway(client)}>Remove</button></td></tr>`)}</tbody></table></div>`}
+          <tbody>${items.map((client) => html`<tr key=${client.id}><th scope="row" class="anywhere">${client.name}</th><td><code>${client.id}</code></td><td class="anywhere">${(client.redirect_uris ?? []).join(', ')}</td><td><${Time} at=${client.created_at} /></td><td class="end"><button class="button small danger" type="button" onClick=${() => takeAway(client)}>Remove</button></td></tr>`)}</tbody></table></div>`}
       <//></section>
       <section class="stack tight" aria-labelledby="principals"><h2 id="principals">Principals</h2><${LoadList} of=${principals} empty=${html`<p class="soft">Nobody holds anything yet.</p>`}>
-        ${(/** @type {any[]} */ items) => html`<div class="table-frame" tabindex="0" role="group" aria-label="Principals"><table><thead><tr><th scope="col">Name</th><th scope="col">Id</th><th scope="col">Client</th><th scope="col">Since</th><th scope="col"><span class="unseen">Links</span></th></tr></thead>
-          <tbody>${items.map((one) => html`<tr key=${one.id}><th scope="row" class="anywhere">${one.name ?? one.id}</th><td><code>${one.id}</code></td><td class="anywhere">${one.client_id ?? '–'}</td><td><${Time} at=${one.created_at} /></td><td class="end"><a class="button small" href=${to('access', 'grants', { principal: one.id })}>Grants</a></td></tr>`)}</tbody></table></div>`}
+        ${(/** @type {any[]} */ items) => html`<div class="table-frame" tabindex="0" role="group" aria-label="Principals"><table><thead><tr><th scope="col">Name</th><th scope="col">Id</th><th scope="col">Client</th><th scope="col">Holds</th><th scope="col"><span class="unseen">Links</span></th></tr></thead>
+          <tbody>${items.map((one) => html`<tr key=${one.id}><th scope="row" class="anywhere">${one.name ?? one.id}</th><td><code>${one.id}</code></td><td class="anywhere">${one.client_id ?? '–'}</td><td class="number">${counted(one.grants.length, 'grant')}</td><td class="end"><a class="button small" href=${to('access', 'grants', { principal: one.id })}>Grants</a></td></tr>`)}</tbody></table></div>`}
       <//></section>
     </div>`;
 }
-
-/** @param {any} client */
-const idOf = (client) => client.client_id ?? client.id;
-/** @param {any} client */
-const nameOf = (client) => client.client_name ?? client.name ?? idOf(client);

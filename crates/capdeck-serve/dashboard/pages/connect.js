@@ -30,9 +30,10 @@ export default function Connect({ query }) {
 function Snippet({ client, capsule }) {
   const snippet = useResource(address`/v1/connect/${client}`, { capsule });
   return html`<${Load} of=${snippet}>${(/** @type {any} */ data) => html`<section class="card stack" aria-labelledby="put"><h2 id="put">${data.name}</h2>
-    ${data.file && html`<p>Put this into <code>${data.file}</code>:</p>`}
+    <p>Put this into its configuration (${data.format.toUpperCase()}, below <code>${data.key}</code>):</p>
     <${CopyBlock} text=${data.text} label="the configuration" />
-    <p class="soft">The address is <code>${data.url}</code>. ${data.notes ?? ''}</p>
+    <p class="soft">The address is <code>${data.url}</code>.</p>
+    ${data.notes.length > 0 && html`<ul class="soft">${data.notes.map((/** @type {string} */ note) => html`<li>${note}</li>`)}</ul>`}
     <p class="soft">Or let the command line do it: <code>capdeck connect ${client} --url ${data.url}</code></p>
   </section>`}<//>`;
 }

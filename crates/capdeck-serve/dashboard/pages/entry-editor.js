@@ -32,9 +32,10 @@ export function EntryEditor({ capsule, entry, schemes = [], scheme = 'docs', onS
     setBusy(true);
     setError(null);
     const json = { content: body, title: fields.title.trim() || undefined, tags: words(fields.tags) };
+    /** @type {Record<string, string>} */
     const headers = version > 0 ? { 'if-match': `"${version}"` } : { 'if-none-match': '*' };
     try {
-      const { data } = await request('PUT', entryPath(capsule, 'entries', uri), { json, headers: /** @type {Record<string, string>} */ (headers) });
+      const { data } = await request('PUT', entryPath(capsule, 'entries', uri), { json, headers });
       say(`saved version ${data.version} of ${data.uri}`);
       onSaved(data);
     } catch (problem) {

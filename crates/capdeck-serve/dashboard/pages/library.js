@@ -45,7 +45,7 @@ function AskDialog({ capsule, onClose, onDone }) {
   return html`<${Dialog} title=${`Ask for access to ${capsule.name}`} onClose=${onClose}><form class="stack" onSubmit=${submit}>
     ${error && html`<${Failed} error=${error} />`}
     <div class="field"><label for="ask-role">Role</label><select id="ask-role" value=${fields.role} onChange=${set('role')}><option value="reader">reader</option><option value="appender">appender</option><option value="writer">writer</option></select></div>
-    <div class="field"><label for="ask-client">For the client <span class="soft small">optional</span></label><input id="ask-client" class="code" list="ask-clients" placeholder="its id" value=${fields.client_id} onInput=${set('client_id')} /><datalist id="ask-clients">${(clients.data?.items ?? []).map((/** @type {any} */ client) => html`<option value=${client.client_id ?? client.id}>${client.client_name ?? client.name}</option>`)}</datalist></div>
+    <div class="field"><label for="ask-client">For the client <span class="soft small">optional</span></label><input id="ask-client" class="code" list="ask-clients" placeholder="its id" value=${fields.client_id} onInput=${set('client_id')} /><datalist id="ask-clients">${(clients.data?.items ?? []).map((/** @type {any} */ client) => html`<option value=${client.id}>${client.name}</option>`)}</datalist></div>
     <div class="field"><label for="ask-reason">Why</label><textarea id="ask-reason" value=${fields.reason} onInput=${set('reason')} /></div>
     <div class="row end"><button class="button" type="button" onClick=${onClose}>Cancel</button><button class="button main" type="submit">Ask</button></div>
   </form><//>`;

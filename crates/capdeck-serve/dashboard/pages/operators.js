@@ -15,6 +15,7 @@ const ROLES = /** @type {[string, string][]} */ ([['member', 'creates capsules, 
 export default function Operators() {
   const list = useList('/v1/operators');
   const [adding, setAdding] = useState(false);
+  const [shown, setShown] = useState(/** @type {null | { name: string, key: string }} */ (null));
   const [, act] = useAct();
   const setRole = async (/** @type {any} */ operator, /** @type {string} */ role) => {
     await act(() => patch(address`/v1/operators/${operator.id}`, { role }), `${operator.name} is ${role} now`);
@@ -24,12 +25,18 @@ export default function Operators() {
     if (!(await confirm({ title: `Remove ${operator.name}?`, text: 'Their key and their sessions end at once. Capsules of theirs stay.', action: 'Remove', danger: true }))) return;
     if (await act(() => remove(address`/v1/operators/${operator.id}`), `removed ${operator.name}`)) list.reload();
   };
+  const renew = async (/** @type {any} */ operator) => {
+    if (!(await confirm({ title: `Give ${operator.name} a new key?`, text: 'The one before opens nothing any more.', action: 'Make a new key', danger: true }))) return;
+    const made = await act(() => post(address`/v1/operators/${operator.id}/key`));
+    if (made) setShown({ name: operator.name, key: made.key });
+  };
   const add = html`<button class="button main" type="button" onClick=${() => setAdding(true)}>Add an operator</button>`;
   return html`<${PageHead} title="Operators" lede="People who sign in here, and what they may decide.">${(list.items ?? []).length > 0 && add}<//>
     <${LoadList} of=${list} empty=${html`<${Empty} icon="operators" title="Only the admin key" action=${add}>Give each person a key of their own: what they decide is then written down under their name.<//>`}>
-      ${(/** @type {any[]} */ items) => html`<div class="table-frame" tabindex="0" role="group" aria-label="Operators"><table><thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">Since</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-        <tbody>${items.map((operator) => html`<tr key=${operator.id}><th scope="row" class="anywhere">${operator.name}<br /><span class="small soft"><code>${operator.id}</code></span></th><td><select aria-label=${`Role of ${operator.name}`} value=${operator.role} onChange=${(/** @type {any} */ event) => setRole(operator, event.target.value)}>${ROLES.map(([role]) => html`<option value=${role}>${role}</option>`)}</select></td><td><${Time} at=${operator.created_at} /></td><td class="end"><button class="button small danger" type="button" onClick=${() => takeAway(operator)}>Remove</button></td></tr>`)}</tbody></table></div>`}
+      ${(/** @type {any[]} */ items) => html`<div class="table-frame" tabindex="0" role="group" aria-label="Operators"><table><thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">Last here</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+        <tbody>${items.map((operator) => html`<tr key=${operator.id}><th scope="row" class="anywhere">${operator.name}<br /><span class="small soft"><code>${operator.id}</code></span></th><td><select aria-label=${`Role of ${operator.name}`} value=${operator.role} onChange=${(/** @type {any} */ event) => setRole(operator, event.target.value)}>${ROLES.map(([role]) => html`<option value=${role}>${role}</option>`)}</select></td><td><${Time} at=${operator.last_used_at} /></td><td class="end"><span class="row end"><button class="button small" type="button" onClick=${() => renew(operator)}>New key</button><button class="button small danger" type="button" onClick=${() => takeAway(operator)}>Remove</button></span></td></tr>`)}</tbody></table></div>`}
     <//>
+    ${shown && html`<${KeyDialog} name=${shown.name} secret=${shown.key} onClose=${() => setShown(null)} />`}
     ${adding && html`<${AddOperator} onClose=${() => { setAdding(false); list.reload(); }} />`}`;
 }
 
@@ -46,11 +53,16 @@ function AddOperator({ onClose }) {
       setError(problem);
     }
   };
-  if (made) return html`<${Dialog} title=${`The key of ${fields.name}`} onClose=${onClose}><p>It is shown only now. Pass it on safely; it opens this dashboard.</p><${CopyBlock} text=${made.key} label="the key" /><div class="row end"><button class="button main" type="button" onClick=${onClose}>Done</button></div><//>`;
+  if (made) return html`<${KeyDialog} name=${fields.name} secret=${made.key} onClose=${onClose} />`;
   return html`<${Dialog} title="Add an operator" onClose=${onClose}><form class="stack" onSubmit=${submit}>
     ${error && html`<${Failed} error=${error} />`}
     <div class="field"><label for="operator-name">Name</label><input id="operator-name" required autofocus autocomplete="off" value=${fields.name} onInput=${(/** @type {any} */ event) => setFields((old) => ({ ...old, name: event.target.value }))} /></div>
     <fieldset class="stack tight"><legend>Role</legend>${ROLES.map(([role, about]) => html`<label class="check"><input type="radio" name="operator-role" value=${role} checked=${fields.role === role} onChange=${() => setFields((old) => ({ ...old, role }))} /><span><strong>${role}</strong> <span class="soft">${about}</span></span></label>`)}</fieldset>
     <div class="row end"><button class="button" type="button" onClick=${onClose}>Cancel</button><button class="button main" type="submit">Add</button></div>
   </form><//>`;
+}
+
+/** @param {{ name: string, secret: string, onClose: () => void }} props */
+function KeyDialog({ name, secret, onClose }) {
+  return html`<${Dialog} title=${`The key of ${name}`} onClose=${onClose}><p>It is shown only now. Pass it on safely; it opens this dashboard.</p><${CopyBlock} text=${secret} label="the key" /><div class="row end"><button class="button main" type="button" onClick=${onClose}>Done</button></div><//>`;
 }

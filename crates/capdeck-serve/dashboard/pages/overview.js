@@ -8,6 +8,7 @@ import { useLive } from '../live.js';
 import { PageHead } from '../page-head.js';
 import { useResource } from '../resource.js';
 import { to } from '../router.js';
+import { may } from '../session.js';
 import { Badge, Empty, Load, SkeletonCards } from '../states.js';
 import { html, useState } from '../view.js';
 
@@ -16,12 +17,12 @@ const LATEST = 8;
 
 export default function Overview() {
   const overview = useResource('/v1/overview');
-  const health = useResource('/v1/deck/health');
+  const health = useResource(may('admin') ? '/v1/deck/health' : null);
   return html`<${PageHead} title="Overview" lede="Everything your agents can use through this host, and what they did with it." />
     <${Load} of=${overview} skeleton=${html`<${SkeletonCards} count=${4} />`}>${(/** @type {any} */ data) => html`<div class="stack loose">
-      <${Figures} data=${data} />
+      ${data.calls && html`<${Figures} data=${data} />`}
       <${Attention} data=${data} health=${health.data} />
-      <div class="columns wide-left"><${CallsChart} calls=${data.calls} /><${HostFacts} data=${data} /></div>
+      <div class=${data.calls?.by_hour ? 'columns wide-left' : 'stack'}>${data.calls?.by_hour && html`<${CallsChart} hours=${data.calls.by_hour} />`}<${HostFacts} data=${data} /></div>
       <${Latest} />
     </div>`}<//>`;
 }
@@ -34,15 +35,15 @@ function Figures({ data }) {
     <li><a href=${to('capabilities')}><span class="figure number">${number(capabilities.usable)}</span><span class="what">${capabilities.usable === 1 ? 'capability' : 'capabilities'} ready</span>
       <span class="soft small">of ${number(capabilities.all + capabilities.quarantined)}, ${counted(connected.sessions, 'client')} connected</span></a></li>
     <li><a href=${to('capabilities', { tab: 'tokens' })}><span class="figure number">${compact(tokens.saved)}</span><span class="what">tokens saved per client</span>
-      <span class="soft small">${share} % of ${compact(tokens.direct)}; at least, counted as an upper bound</span></a></li>
-    <li><a href=${to('activity')}><span class="figure number">${compact(calls.last_24_hours)}</span><span class="what">calls in 24 hours</span><span class="soft small">through every client</span></a></li>
-    <li><a href=${to('activity', { outcome: 'error' })}><span class=${`figure number ${calls.errors_last_24_hours > 0 ? 'is-bad' : ''}`}>${compact(calls.errors_last_24_hours)}</span><span class="what">failed in 24 hours</span><span class="soft small">refused ones included</span></a></li>
+      <span class="soft small">${share} % of ${compact(tokens.direct)} that listing every tool would cost</span></a></li>
+    <li><a href=${to('activity', 'audit', { action: 'tools/call' })}><span class="figure number">${compact(calls.last_24_hours)}</span><span class="what">calls in 24 hours</span><span class="soft small">through every client</span></a></li>
+    <li><a href=${to('activity', 'audit', { action: 'tools/call', outcome: 'tool_error' })}><span class=${`figure number ${calls.errors_last_24_hours > 0 ? 'is-bad' : ''}`}>${compact(calls.errors_last_24_hours)}</span><span class="what">failed in 24 hours</span><span class="soft small">refused ones included</span></a></li>
   </ul>`;
 }
 
 /** @param {{ data: any, health: any }} props */
 function Attention({ data, health }) {
-  const { grants = 0, approvals = 0, pins = 0 } = data.pending;
+  const { grants = 0, approvals, pins } = data.pending;
   const failing = (health?.capabilities ?? []).filter((/** @type {any} */ one) => one.lastFailure || one.status === 'quarantined' || one.status === 'untrusted');
   const items = [
     grants > 0 && { link: to('access'), word: 'waiting', title: `${counted(grants, 'request')} for access`, about: 'An agent or a person waits for your decision.' },
@@ -58,9 +59,9 @@ function Attention({ data, health }) {
   </section>`;
 }
 
-/** @param {{ calls: any }} props */
-function CallsChart({ calls }) {
-  const bars = (calls.by_hour ?? []).map((/** @type {any} */ hour) => ({ all: hour.calls, failed: hour.errors }));
+/** @param {{ hours: { calls: number, errors: number }[] }} props */
+function CallsChart({ hours }) {
+  const bars = hours.map((/** @type {any} */ hour) => ({ all: hour.calls, failed: hour.errors }));
   return html`<section class="card" aria-labelledby="calls-chart">
     <h2 id="calls-chart">Calls by hour</h2>
     <${Sparkline} bars=${bars} label=${`Calls in each of the last 24 hours: ${bars.map((/** @type {any} */ bar) => bar.all).join(', ')}`} />
@@ -74,7 +75,7 @@ function HostFacts({ data }) {
     <dl class="facts">
       <dt>Version</dt><dd>${data.version}</dd>
       <dt>Up for</dt><dd>${uptime(data.uptime_seconds)}</dd>
-      <dt>Clients</dt><dd>${counted(data.connected.sessions, 'session')}, ${counted(data.connected.streams, 'stream')}</dd>
+      ${data.connected && html`<dt>Clients</dt><dd>${counted(data.connected.sessions, 'session')}, ${counted(data.connected.streams, 'stream')}</dd>`}
       <dt>Capsules</dt><dd><a href=${to('capsules')}>${counted(data.capsules, 'capsule')}</a></dd>
       <dt>MCP address</dt><dd><code>${`${location.origin}/mcp`}</code></dd>
     </dl>
@@ -83,13 +84,13 @@ function HostFacts({ data }) {
 }
 
 function Latest() {
-  const past = useResource('/v1/audit', { limit: LATEST });
+  const past = useResource(may('admin') ? '/v1/audit' : null, { source: 'deck', limit: LATEST });
   const [fresh, setFresh] = useState(/** @type {any[]} */ ([]));
   useLive((happening) => happening && setFresh((old) => [happening, ...old].slice(0, LATEST)));
   const rows = [...fresh, ...(past.data?.items ?? [])].slice(0, LATEST);
   return html`<section class="stack tight" aria-labelledby="latest">
     <div class="row spread"><h2 id="latest">Latest activity</h2><a href=${to('activity')}>All activity</a></div>
-    <${Load} of=${past}>${() => (rows.length === 0
+    <${Load} of=${may('admin') ? past : { data: rows }}>${() => (rows.length === 0
       ? html`<${Empty} icon="activity" title="Nothing has happened yet" action=${html`<a class="button" href=${to('connect')}>Connect an agent</a>`}>Calls, writes and decisions appear here as they happen.<//>`
       : html`<ol class="plain happenings">${rows.map((row, at) => html`<${Happening} key=${row.seq ? `${row.source}-${row.seq}` : at} of=${row} />`)}</ol>`)}<//>
   </section>`;

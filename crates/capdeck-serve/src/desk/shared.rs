@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use capdeck_host::{
     CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure, CapsuleOperation,
-    CapsuleRequest, LocalDesk, Mode, Scheme, StoreOptions,
+    CapsuleRequest, Indexing, LocalDesk, Mode, Scheme, StoreOptions,
 };
 use futures_util::stream;
 use serde_json::Value;
@@ -343,7 +343,12 @@ impl Shared {
             })?,
             None => Vec::new(),
         };
-        Ok(StoreOptions { schemes, ..StoreOptions::default() })
+        // A short command ends before an index for others would be made.
+        let indexing = match self.settings.standing {
+            Standing::Lasting => Indexing::WhenOpened,
+            Standing::Passing => Indexing::WhenSearched,
+        };
+        Ok(StoreOptions { schemes, indexing, ..StoreOptions::default() })
     }
 }
 

@@ -3,8 +3,8 @@
 use std::{path::PathBuf, sync::Arc};
 
 use capdeck_host::{
-    Admission, Author, CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation, Host, Mount,
-    Reach,
+    Admission, Author, CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure,
+    CapsuleOperation, EntryNaming, EntryOffer, Host, Mount, Reach,
 };
 use capdeck_mcp::server::ClientHello;
 use serde_json::Value;
@@ -107,8 +107,15 @@ impl CapsuleClient {
         self
     }
 
-    pub(super) async fn ask(&self, operation: CapsuleOperation) -> Result<Value, CapsuleFailure> {
-        self.desk.ask(self.caller().request(self.capsule.as_deref(), operation)).await
+    /// The entries of its capsule, by the capsule's own names.
+    pub(super) fn entries(&self) -> EntryOffer<'_> {
+        let naming = EntryNaming::Own(self.capsule.as_deref());
+        EntryOffer { desk: self.desk.as_ref(), caller: self.caller(), naming }
+    }
+
+    /// What changes within its reach from now on.
+    pub(super) async fn changes(&self) -> Result<CapsuleChanges, CapsuleFailure> {
+        CapsuleChanges::for_client(self.desk.as_ref(), self.caller(), self.admission.clone()).await
     }
 
     /// What the client may know of its capsule; `None` when there is none any more, or several.

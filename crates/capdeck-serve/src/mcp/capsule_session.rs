@@ -1,15 +1,12 @@
 //! One capsule as an MCP server: tools, entries as resources, skills as prompts.
 
-mod changes;
-mod completions;
-mod prompts;
-mod resources;
-mod skills;
-
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use capdeck_host::{CallContext, CallError, CapsuleTool, ErrorCode, RawObject, ToolCaller};
+use capdeck_host::{
+    CallContext, CallError, CapsuleFailure, CapsuleTool, EntryPlace, ErrorCode, RawObject,
+    ToolCaller,
+};
 use capdeck_mcp::{
     Era, RpcError,
     server::{Exchange, Session},
@@ -20,12 +17,12 @@ use serde_json::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::changes::{Listening, Watched};
 use super::{
     caller::{Telling, context},
     capsule_client::CapsuleClient,
     capsule_failure,
     client_streams::{ClientStreams, Wanted},
+    entry_changes::{Listening, Watched},
     listen::{Listenable, listen},
     log_level::Logs,
     page::page,
@@ -34,6 +31,9 @@ use super::{
 
 /// Characters of a capsule's description that are repeated to every client.
 const SHOWN_DESCRIPTION: usize = 300;
+
+/// Longer addresses than any entry has.
+const LONGEST_ADDRESS: usize = 1_024;
 
 pub(super) struct CapsuleSession {
     client: Arc<CapsuleClient>,
@@ -58,14 +58,14 @@ impl CapsuleSession {
             ended: CancellationToken::new(),
         };
         // Whatever changes after the client was answered, it is told.
-        let changes = session.client.desk.changes(session.client.caller()).await;
+        let changes = session.client.changes().await;
         let changes = changes.map_err(|failure| capsule_failure::as_rpc_error(&failure))?;
         let listening = Listening {
             capsule: session.client.capsule.clone(),
             watched: session.watched.clone(),
             streams: session.streams.clone(),
         };
-        changes::follow(changes, listening, session.ended.clone());
+        tokio::spawn(listening.follow(changes, session.ended.clone()));
         Ok(Arc::new(session))
     }
 
@@ -87,40 +87,87 @@ impl CapsuleSession {
         params: RawObject,
         era: Era,
     ) -> Result<Box<RawValue>, RpcError> {
-        let client = &self.client;
+        let entries = self.client.entries();
+        let text = |key: &str| params::text(&params, key);
         match (method, era) {
             ("tools/list", _) => page("tools", &self.tools, Some(&params)),
             ("tools/call", _) => self.call_tool(params).await,
             ("resources/list", _) => {
                 self.watched.note_resources();
-                resources::list(client, &params).await
+                let cursor = params::cursor(&params)?;
+                let listed = answered(entries.resources(cursor.as_deref()).await)?;
+                let mut result = json!({ "resources": listed.resources });
+                if let Some(next) = listed.next_cursor {
+                    result["nextCursor"] = json!(next);
+                }
+                raw(&result)
             }
             ("resources/templates/list", _) => {
                 self.watched.note_resources();
-                resources::templates(client, &params).await
+                let templates = answered(entries.templates().await)?;
+                page("resourceTemplates", &raw(&templates)?, Some(&params))
             }
             ("resources/read", _) => {
-                resources::read(client, &params::text(&params, "uri")?, era).await
+                let uri = text("uri")?;
+                let read = match entries.is_skill_file(&uri) {
+                    true => entries.read_skill(&uri).await,
+                    false => entries.read(&uri).await,
+                };
+                raw(&read.map_err(|failure| capsule_failure::of_resource(&failure, era))?)
             }
             ("resources/subscribe", Era::Legacy) => {
-                self.watched.watch(&params::text(&params, "uri")?)?;
+                let uri = text("uri")?;
+                // A legacy client watches an entry or does not; asking twice is asking once.
+                if !self.watched.is_watched(&uri) {
+                    self.watched.watch(&uri, self.place(&uri)?)?;
+                }
                 raw(&json!({}))
             }
             ("resources/unsubscribe", Era::Legacy) => {
-                self.watched.unwatch(&params::text(&params, "uri")?);
+                self.watched.unwatch(&text("uri")?);
                 raw(&json!({}))
             }
             ("prompts/list", _) => {
                 self.watched.note_prompts();
-                prompts::list(client, &params).await
+                let prompts = answered(entries.prompts().await)?;
+                page("prompts", &raw(&prompts)?, Some(&params))
             }
-            ("prompts/get", _) => prompts::get(client, &params).await,
-            ("completion/complete", _) => completions::complete(client, &params).await,
-            ("skills/list", _) => skills::list(client, &params).await,
-            ("skills/get", _) => skills::get(client, &params::text(&params, "uri")?).await,
-            ("resources/directory/read", _) => skills::folder(client, &params).await,
+            ("prompts/get", _) => {
+                let arguments = prompt_arguments(&params)?;
+                raw(&answered(entries.prompt(&text("name")?, arguments).await)?)
+            }
+            ("completion/complete", _) => {
+                let asked = serde_json::to_value(&params);
+                let asked = asked.map_err(|error| RpcError::internal(error.to_string()))?;
+                raw(&answered(entries.complete(asked).await)?)
+            }
+            ("skills/list", _) => {
+                page("skills", &raw(&answered(entries.skills().await)?)?, Some(&params))
+            }
+            ("skills/get", _) => {
+                let uri = text("uri")?;
+                let skills = answered(entries.skills().await)?;
+                let skill = skills.iter().find(|skill| skill["uri"] == uri.as_str());
+                let unknown = || RpcError::invalid_params(format!("there is no skill `{uri}`"));
+                raw(&json!({ "skill": skill.ok_or_else(unknown)? }))
+            }
+            ("resources/directory/read", _) => {
+                let uri = text("uri")?;
+                let folder = answered(entries.skill_folder(&uri).await)?;
+                let unknown = || format!("`{uri}` is no folder of a skill");
+                let files = folder.ok_or_else(|| RpcError::invalid_params(unknown()))?;
+                page("resources", &raw(&files)?, Some(&params))
+            }
             _ => Err(RpcError::method_not_found(method)),
         }
+    }
+
+    /// The entry that an address means, unless it can be none.
+    fn place(&self, uri: &str) -> Result<EntryPlace, RpcError> {
+        if uri.contains("://") && uri.len() <= LONGEST_ADDRESS {
+            return answered(self.client.entries().place(uri));
+        }
+        Err(RpcError::invalid_params("`uri` must be the address of an entry, such as docs://api"))
     }
 }
 
@@ -190,10 +237,12 @@ impl Listenable for CapsuleSession {
     /// An entry that is not there yet can be waited for, and one that is hidden looks the same.
     async fn watch(&self, uri: &str, _context: &CallContext) -> Result<(), CallError> {
         let refused = |error: RpcError| CallError::new(ErrorCode::RequestInvalid, error.message);
-        changes::check_address(uri).map_err(refused)
+        self.place(uri).and_then(|place| self.watched.watch(uri, place)).map_err(refused)
     }
 
-    async fn unwatch(&self, _uri: &str) {}
+    async fn unwatch(&self, uri: &str) {
+        self.watched.unwatch(uri);
+    }
 }
 
 /// What an agent should know before its first call.
@@ -222,9 +271,13 @@ fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, RpcError> {
     to_raw_value(value).map_err(|error| RpcError::internal(error.to_string()))
 }
 
-fn array(mut answer: Value, key: &str) -> Vec<Value> {
-    match answer[key].take() {
-        Value::Array(items) => items,
-        _ => Vec::new(),
-    }
+fn answered<T>(outcome: Result<T, CapsuleFailure>) -> Result<T, RpcError> {
+    outcome.map_err(|failure| capsule_failure::as_rpc_error(&failure))
+}
+
+fn prompt_arguments(params: &RawObject) -> Result<BTreeMap<String, String>, RpcError> {
+    let given = params.get("arguments").filter(|given| given.get() != "null");
+    let Some(given) = given else { return Ok(BTreeMap::new()) };
+    serde_json::from_str(given.get())
+        .map_err(|_| RpcError::invalid_params("`arguments` must be an object of strings"))
 }

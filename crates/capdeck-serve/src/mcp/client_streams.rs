@@ -75,13 +75,6 @@ impl ClientStreams {
         }
     }
 
-    /// Everything that is watched on some stream.
-    pub(super) fn watched_resources(&self) -> Vec<String> {
-        let listening = self.listening.lock();
-        let wanted = listening.iter().map(|stream| &stream.wanted.resource_subscriptions);
-        wanted.flatten().cloned().collect()
-    }
-
     /// Acknowledges a stream and keeps it. Nothing is told on it before it is acknowledged.
     pub(super) fn open(&self, exchange: &Exchange, honoured: Wanted) -> Result<u64, RpcError> {
         let mut listening = self.listening.lock();
@@ -123,7 +116,7 @@ impl Wanted {
             "notifications/prompts/list_changed" => self.prompts_list_changed,
             "notifications/resources/list_changed" => self.resources_list_changed,
             "notifications/resources/updated" => subject.is_some_and(|uri| {
-                self.resource_subscriptions.iter().any(|watched| uri.starts_with(watched.as_str()))
+                self.resource_subscriptions.iter().any(|watched| is_part(uri, watched))
             }),
             "notifications/tasks" => {
                 subject.is_some_and(|task| self.task_ids.iter().any(|watched| watched == task))
@@ -131,6 +124,12 @@ impl Wanted {
             _ => false,
         }
     }
+}
+
+/// True for a watched resource, and for a part of it, which a server may name instead.
+fn is_part(uri: &str, watched: &str) -> bool {
+    let Some(rest) = uri.strip_prefix(watched) else { return false };
+    rest.is_empty() || watched.ends_with('/') || rest.starts_with(['/', '#', '?', '%'])
 }
 
 fn text(value: &RawValue) -> Option<String> {

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     caller::{Telling, context},
     client_streams::{ClientStreams, Wanted},
+    deck_entries::DeckEntries,
     failure, follow,
     listen::{Listenable, listen},
     log_level::{LogLevel, Logs},
@@ -29,6 +30,7 @@ const UNWATCH_TIMEOUT: Duration = Duration::from_secs(3);
 pub(super) struct DeckSession {
     session: Arc<HostSession>,
     seen: Arc<SeenLists>,
+    entries: Arc<DeckEntries>,
     streams: Arc<ClientStreams>,
     /// The level a legacy client set. The deck is silent until then.
     log_level: Mutex<Option<LogLevel>>,
@@ -39,8 +41,9 @@ impl DeckSession {
     pub(super) fn open(session: Arc<HostSession>, streams: Arc<ClientStreams>) -> Arc<dyn Session> {
         let ended = CancellationToken::new();
         let seen = Arc::new(SeenLists::default());
-        follow::deck(&session, seen.clone(), streams.clone(), ended.clone());
-        Arc::new(Self { session, seen, streams, log_level: Mutex::new(None), ended })
+        let entries = DeckEntries::new(session.clone(), streams.clone(), ended.clone());
+        follow::deck(&session, seen.clone(), &entries, streams.clone(), ended.clone());
+        Arc::new(Self { session, seen, entries, streams, log_level: Mutex::new(None), ended })
     }
 
     /// What a client is told about the deck: exactly what is answered below.
@@ -101,7 +104,12 @@ impl DeckSession {
         let (name, request) = params::tool_call(params.unwrap_or_default())?;
         let era = exchange.revision.era();
         let context = self.context(exchange);
-        match self.session.call_listed(&name, request, &context).await {
+        let mounted = self.session.mounted_capsule();
+        let outcome = self.session.call_listed(&name, request, &context).await;
+        if self.session.mounted_capsule() != mounted {
+            self.entries.mounted_another();
+        }
+        match outcome {
             Ok(Some(result)) => Ok(result),
             Ok(None) => Err(RpcError::invalid_params(format!("there is no tool `{name}`"))),
             // What the client itself has to act on is no result for its model.
@@ -130,16 +138,45 @@ impl DeckSession {
     ) -> Option<Result<Box<RawValue>, RpcError>> {
         Some(match method {
             "tools/list" => page("tools", self.read(List::Tools).await.tools(), params),
-            "resources/list" => {
-                page("resources", &self.read(List::Resources).await.resources(), params)
-            }
+            "resources/list" => self.list_resources(params).await,
             "resources/templates/list" => {
                 let view = self.read(List::Resources).await;
-                page("resourceTemplates", &view.resource_templates(), params)
+                match page("resourceTemplates", &view.resource_templates(), params) {
+                    Ok(own) => self.entries.after_templates(own).await,
+                    Err(error) => Err(error),
+                }
             }
-            "prompts/list" => page("prompts", &self.read(List::Prompts).await.prompts(), params),
+            "prompts/list" => {
+                let view = self.read(List::Prompts).await;
+                match page("prompts", &view.prompts(), params) {
+                    Ok(own) => self.entries.after_prompts(own).await,
+                    Err(error) => Err(error),
+                }
+            }
             _ => return None,
         })
+    }
+
+    async fn list_resources(&self, params: Option<&RawObject>) -> Result<Box<RawValue>, RpcError> {
+        if let Some(page) = self.entries.page(params).await? {
+            return Ok(page);
+        }
+        let view = self.read(List::Resources).await;
+        self.entries.after_resources(page("resources", &view.resources(), params)?).await
+    }
+
+    async fn subscribe(&self, uri: &str, context: &CallContext) -> Result<(), CallError> {
+        match self.entries.watch(uri, !self.streams.is_modern()).await? {
+            true => Ok(()),
+            false => self.session.subscribe_listed(uri, context).await,
+        }
+    }
+
+    async fn unsubscribe(&self, uri: &str, context: &CallContext) -> Result<(), CallError> {
+        match self.entries.unwatch(uri) {
+            true => Ok(()),
+            false => self.session.unsubscribe_listed(uri, context).await,
+        }
     }
 }
 
@@ -200,11 +237,11 @@ impl Session for DeckSession {
             ("completion/complete", _) => session.complete(params, &context).await,
             ("resources/subscribe", Era::Legacy) => {
                 let uri = params::text(&params, "uri")?;
-                session.subscribe_listed(&uri, &context).await.map(|()| empty())
+                self.subscribe(&uri, &context).await.map(|()| empty())
             }
             ("resources/unsubscribe", Era::Legacy) => {
                 let uri = params::text(&params, "uri")?;
-                session.unsubscribe_listed(&uri, &context).await.map(|()| empty())
+                self.unsubscribe(&uri, &context).await.map(|()| empty())
             }
             ("logging/setLevel", Era::Legacy) => return self.set_log_level(&params),
             _ => return Err(RpcError::method_not_found(method)),
@@ -248,16 +285,20 @@ impl Listenable for DeckSession {
                 self.seen.begin(list, &self.session);
             }
         }
+        let (resources, prompts) = (honoured.resources_list_changed, honoured.prompts_list_changed);
+        if resources || prompts {
+            self.entries.follow_lists(resources, prompts).await;
+        }
         honoured
     }
 
     async fn watch(&self, uri: &str, context: &CallContext) -> Result<(), CallError> {
-        self.session.subscribe_listed(uri, context).await
+        self.subscribe(uri, context).await
     }
 
     async fn unwatch(&self, uri: &str) {
         let context = CallContext::detached(UNWATCH_TIMEOUT);
-        if let Err(error) = self.session.unsubscribe_listed(uri, &context).await {
+        if let Err(error) = self.unsubscribe(uri, &context).await {
             tracing::debug!(uri, %error, "the server still watches a resource");
         }
     }

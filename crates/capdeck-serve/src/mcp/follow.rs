@@ -1,14 +1,16 @@
 //! Passes on what changes under a client, until its session ends.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use capdeck_host::{CapabilityId, HostEvent, RawObject, Session as HostSession};
+use futures_util::{StreamExt as _, stream::pending};
 use serde_json::value::to_raw_value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     client_streams::ClientStreams,
+    deck_entries::DeckEntries,
     seen_lists::{List, SeenLists},
 };
 
@@ -21,6 +23,7 @@ trait Reaction: Send + 'static {
 
 struct ToDeckClient {
     seen: Arc<SeenLists>,
+    entries: Weak<DeckEntries>,
     streams: Arc<ClientStreams>,
 }
 
@@ -33,10 +36,12 @@ struct ToServerClient {
 pub(super) fn deck(
     session: &Arc<HostSession>,
     seen: Arc<SeenLists>,
+    entries: &Arc<DeckEntries>,
     streams: Arc<ClientStreams>,
     ended: CancellationToken,
 ) {
-    follow(session, ToDeckClient { seen, streams }, ended);
+    let entries = Arc::downgrade(entries);
+    follow(session, ToDeckClient { seen, entries, streams }, ended);
 }
 
 /// Tells a client of one server what that server says on a connection that others use, too.
@@ -51,11 +56,14 @@ pub(super) fn one_server(
 
 fn follow(session: &Arc<HostSession>, reaction: impl Reaction, ended: CancellationToken) {
     let mut events = session.host().events();
+    let mut grants = session.grant_changes().unwrap_or_else(|| pending().boxed());
     let session = Arc::downgrade(session);
     tokio::spawn(async move {
         loop {
             let event = tokio::select! {
                 event = events.recv() => event,
+                // To whoever is granted something else, the catalog is another one.
+                Some(()) = grants.next() => Ok(HostEvent::CatalogChanged),
                 () = ended.cancelled() => return,
             };
             let event = match event {
@@ -79,6 +87,9 @@ impl Reaction for ToDeckClient {
             Some(HostEvent::TaskChanged { .. }) => return,
             Some(HostEvent::CatalogChanged) | None => {}
         }
+        if let Some(entries) = self.entries.upgrade() {
+            entries.catalog_changed();
+        }
         for list in self.seen.outdated(session) {
             self.streams.tell(list.changed(), None);
         }
@@ -94,6 +105,7 @@ impl Reaction for ToServerClient {
             Some(HostEvent::CatalogChanged) => {}
             Some(event @ HostEvent::TaskChanged { capability, .. }) => {
                 if *capability == self.id
+                    && session.capability(capability.as_str()).is_ok()
                     && let Some((method, task)) = session.task_notice(event)
                 {
                     self.streams.tell(method, Some(task));
@@ -102,7 +114,7 @@ impl Reaction for ToServerClient {
             // What it says on the session's own connection arrives there.
             _ if !session.shares_connection(self.id.as_str()) => {}
             Some(event @ HostEvent::ServerNotified { capability, method, params, .. }) => {
-                if *capability != self.id {
+                if *capability != self.id || session.capability(capability.as_str()).is_err() {
                     return;
                 }
                 let concerns_client =

@@ -4,10 +4,51 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use capdeck_host::RawObject;
 use capdeck_mcp::RpcError;
-use serde_json::value::RawValue;
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 
 /// A page ends with the item that makes it longer than this.
 const PAGE_BYTES: usize = 256 * 1024;
+
+/// Items that follow a list, and where they go on.
+#[derive(Debug, Default)]
+pub(super) struct Following {
+    pub(super) items: Vec<Value>,
+    pub(super) next_cursor: Option<String>,
+}
+
+/// A list on one page after what stands on it already.
+pub(super) fn continued(
+    key: &str,
+    page: Box<RawValue>,
+    following: &Following,
+) -> Result<Box<RawValue>, RpcError> {
+    if following.items.is_empty() && following.next_cursor.is_none() {
+        return Ok(page);
+    }
+    let internal = |error: serde_json::Error| RpcError::internal(error.to_string());
+    let mut members: RawObject = serde_json::from_str(page.get()).map_err(internal)?;
+    let mut items: Vec<Box<RawValue>> = match members.get(key) {
+        Some(items) => serde_json::from_str(items.get()).map_err(internal)?,
+        None => Vec::new(),
+    };
+    for item in &following.items {
+        items.push(to_raw_value(item).map_err(internal)?);
+    }
+    members.insert(key.to_owned(), to_raw_value(&items).map_err(internal)?);
+    if let Some(next) = &following.next_cursor {
+        members.insert("nextCursor".to_owned(), to_raw_value(next).map_err(internal)?);
+    }
+    to_raw_value(&members).map_err(internal)
+}
+
+/// True for the last page of a list.
+pub(super) fn is_last(page: &RawValue) -> bool {
+    let members: Result<RawObject, _> = serde_json::from_str(page.get());
+    members.is_ok_and(|members| !members.contains_key("nextCursor"))
+}
 
 /// One page of a list: `{"<key>": […], "nextCursor"?: …}`. A cursor names the list in the state it was in, so one of
 /// another list or of an outdated one is refused.

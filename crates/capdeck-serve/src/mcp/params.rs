@@ -12,6 +12,15 @@ pub(super) fn text(params: &RawObject, key: &str) -> Result<String, RpcError> {
         .ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be a string")))
 }
 
+/// The cursor of a page, if the request names one.
+pub(super) fn cursor(params: &RawObject) -> Result<Option<String>, RpcError> {
+    let Some(cursor) = params.get("cursor").filter(|cursor| cursor.get() != "null") else {
+        return Ok(None);
+    };
+    serde_json::from_str(cursor.get())
+        .map_err(|_| RpcError::invalid_params("`cursor` must be that of a page of this list"))
+}
+
 /// The listed name of a `tools/call` and everything else of it, as the client sent it.
 pub(super) fn tool_call(mut params: RawObject) -> Result<(String, ToolRequest), RpcError> {
     let name = text(&params, "name")?;

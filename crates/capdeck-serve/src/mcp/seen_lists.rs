@@ -32,9 +32,12 @@ impl List {
     fn read(self, session: &HostSession) -> u64 {
         let view = session.view();
         match self {
-            Self::Tools => digest(&[view.tools()]),
-            Self::Resources => digest(&[&view.resources(), &view.resource_templates()]),
-            Self::Prompts => digest(&[&view.prompts()]),
+            Self::Tools => digest(&[view.tools()], false),
+            Self::Resources => {
+                let lists = [&*view.resources(), &*view.resource_templates()];
+                digest(&lists, session.offers_entries())
+            }
+            Self::Prompts => digest(&[&view.prompts()], session.offers_entries()),
         }
     }
 }
@@ -72,9 +75,11 @@ impl SeenLists {
     }
 }
 
-/// Enough to notice a change without keeping a second copy of every list.
-fn digest(lists: &[&RawValue]) -> u64 {
+/// Enough to notice a change without keeping a second copy of every list. Entries of capsules tell their changes
+/// themselves, so here it counts only whether there are any.
+fn digest(lists: &[&RawValue], with_entries: bool) -> u64 {
     let mut hasher = DefaultHasher::new();
+    with_entries.hash(&mut hasher);
     for list in lists {
         list.get().hash(&mut hasher);
     }

@@ -2,19 +2,25 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use capdeck_auth::inbound::{Caller, Decider, OperatorRole, OperatorStanding, Registry};
+use capdeck_host::Admission;
 use http::{HeaderMap, header};
 
 use super::{Rest, page, problem::ApiError};
-use crate::actor::Actor;
+use crate::{actor::Actor, reception::NoRegistry, transport::http::ClientAddress};
 
 /// A request that was let in, without its query and its body.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) rest: Arc<Rest>,
     pub(super) actor: Actor,
+    /// What a client was granted; none for those who are no client.
+    pub(super) admission: Option<Admission>,
+    /// Where the request came from.
+    pub(super) address: Option<ClientAddress>,
+    /// The stable name of whoever asks.
+    pub(super) principal: String,
     pub(super) headers: HeaderMap,
-    /// Names this very request, in answers and logs.
-    pub(super) request_id: String,
     /// What stands in the places of the path, by their names.
     pub(super) places: BTreeMap<String, String>,
     /// The path as it was asked for.
@@ -34,6 +40,52 @@ impl Call {
     /// What stands in a place of the path.
     pub(super) fn place(&self, name: &str) -> &str {
         self.places.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    /// The registry, where this process has it.
+    pub(super) fn registry(&self) -> Result<&Registry, ApiError> {
+        self.rest.reception.registry.as_ref().map_err(|NoRegistry { reason, served_at }| {
+            let error = ApiError::unavailable(format!("this process has no registry: {reason}"));
+            match served_at {
+                Some(place) => error.hint(format!("ask the process that has it, at {place}")),
+                None => error,
+            }
+        })
+    }
+
+    /// The operator who asks; `None` for clients.
+    pub(super) fn operator(&self) -> Option<OperatorStanding> {
+        self.rest.reception.operator(&self.actor)
+    }
+
+    /// Whether the host's owner asks, or an operator who may do everything.
+    pub(super) fn is_admin(&self) -> bool {
+        self.operator().is_some_and(|operator| operator.role == OperatorRole::Admin)
+    }
+
+    /// The id that whoever asks has in the registry.
+    pub(super) fn id(&self) -> String {
+        match (&self.actor, self.operator()) {
+            (_, Some(operator)) => operator.id,
+            (Actor::Credential(standing), None) => standing.principal.clone(),
+            (_, None) => String::new(),
+        }
+    }
+
+    /// Who is named in the registry's audit.
+    pub(super) fn registry_caller(&self) -> Caller {
+        Caller::new(self.id(), self.address.map(|address| address.ip))
+    }
+
+    /// As whom requests for access are decided.
+    pub(super) fn decider(&self) -> Result<Decider, ApiError> {
+        match (&self.actor, self.operator()) {
+            (_, Some(OperatorStanding { id, role, .. })) => Ok(Decider::Operator { id, role }),
+            (Actor::Credential(standing), None) => {
+                Ok(Decider::Supervisor { credential: standing.credential.clone() })
+            }
+            (_, None) => Err(ApiError::forbidden("only operators and supervisors decide")),
+        }
     }
 
     /// Names the list that is asked for, with its filters.

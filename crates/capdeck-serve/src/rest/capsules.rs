@@ -12,6 +12,10 @@ mod transfer;
 mod versions;
 mod whole;
 
+pub(super) use self::{
+    desk::shaped,
+    shapes::{AuditLine, Capsule},
+};
 use super::operation::Operation;
 
 /// Every operation on capsules.

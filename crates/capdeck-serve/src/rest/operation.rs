@@ -12,7 +12,7 @@ use super::{
     call::Call,
     input::{Check, RequestBody, check_media_type, inline_schema, read_query},
     problem::ApiError,
-    reply::{Answer, Reply},
+    reply::{Answer, Reply, Shape},
     who::Who,
 };
 
@@ -33,7 +33,7 @@ pub(super) struct Operation {
     pub(super) success: &'static [u16],
     pub(super) query: Check,
     pub(super) body: BodyShape,
-    pub(super) answer: fn(&mut SchemaGenerator) -> Option<(&'static str, Option<Schema>)>,
+    pub(super) answer: fn(&mut SchemaGenerator) -> Option<Shape>,
     run: Box<Run>,
 }
 

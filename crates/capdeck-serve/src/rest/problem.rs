@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
+use capdeck_auth::inbound::RegistryError;
 use capdeck_host::{CallError, CapsuleFailure, ErrorKind};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
@@ -89,18 +90,13 @@ impl ApiError {
         self
     }
 
-    pub(super) fn data(mut self, data: Value) -> Self {
-        self.data = Some(data);
-        self
-    }
-
     pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
     }
 
     /// Something that is there already is what the precondition was about.
-    pub(super) fn as_failed_precondition(mut self, is_asked: bool) -> Self {
+    pub(super) fn into_failed_precondition(mut self, is_asked: bool) -> Self {
         if is_asked && self.code == "exists" {
             self.status = StatusCode::PRECONDITION_FAILED;
         }
@@ -149,6 +145,28 @@ impl From<CapsuleFailure> for ApiError {
             }
         };
         Self { status, code: Cow::Owned(code), detail: message, hint, data, headers: Vec::new() }
+    }
+}
+
+impl From<RegistryError> for ApiError {
+    fn from(error: RegistryError) -> Self {
+        let status = match &error {
+            RegistryError::NotFound { .. } => StatusCode::NOT_FOUND,
+            RegistryError::Invalid { .. } => StatusCode::BAD_REQUEST,
+            RegistryError::Forbidden { .. } => StatusCode::FORBIDDEN,
+            RegistryError::WrongState { .. }
+            | RegistryError::Taken { .. }
+            | RegistryError::Widens { .. } => StatusCode::CONFLICT,
+            RegistryError::TooSoon { .. } => StatusCode::TOO_MANY_REQUESTS,
+            RegistryError::Full { .. } => StatusCode::INSUFFICIENT_STORAGE,
+            RegistryError::InUse => StatusCode::SERVICE_UNAVAILABLE,
+            RegistryError::Token { .. }
+            | RegistryError::Disk { .. }
+            | RegistryError::NoRandomness => {
+                return Self::internal("the registry could not be changed", &error);
+            }
+        };
+        Self::new(status, error.code(), error.to_string())
     }
 }
 

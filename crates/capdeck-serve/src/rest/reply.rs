@@ -18,13 +18,16 @@ pub(super) struct Reply<T> {
     content: T,
 }
 
+/// The media type of a body and, where it is JSON, its schema.
+pub(super) type Shape = (&'static str, Option<Schema>);
+
 /// What can be the body of an answer.
 pub(super) trait Answer: Send + 'static {
     /// The status when nothing else is said.
     const STATUS: StatusCode = StatusCode::OK;
 
     /// The media type and, where it is JSON, the schema; `None`: no body.
-    fn shape(generator: &mut SchemaGenerator) -> Option<(&'static str, Option<Schema>)>;
+    fn shape(generator: &mut SchemaGenerator) -> Option<Shape>;
 
     /// The bytes.
     fn into_body(self) -> Result<Body, ApiError>;
@@ -44,7 +47,7 @@ pub(super) type Archive = Bytes<true>;
 pub(super) type AnyBytes = Bytes<false>;
 
 impl<T: Serialize + JsonSchema + Send + 'static> Answer for T {
-    fn shape(generator: &mut SchemaGenerator) -> Option<(&'static str, Option<Schema>)> {
+    fn shape(generator: &mut SchemaGenerator) -> Option<Shape> {
         Some(("application/json", Some(generator.subschema_for::<T>())))
     }
 
@@ -57,7 +60,7 @@ impl<T: Serialize + JsonSchema + Send + 'static> Answer for T {
 impl Answer for NoContent {
     const STATUS: StatusCode = StatusCode::NO_CONTENT;
 
-    fn shape(_: &mut SchemaGenerator) -> Option<(&'static str, Option<Schema>)> {
+    fn shape(_: &mut SchemaGenerator) -> Option<Shape> {
         None
     }
 
@@ -67,7 +70,7 @@ impl Answer for NoContent {
 }
 
 impl<const GZIP: bool> Answer for Bytes<GZIP> {
-    fn shape(_: &mut SchemaGenerator) -> Option<(&'static str, Option<Schema>)> {
+    fn shape(_: &mut SchemaGenerator) -> Option<Shape> {
         Some((if GZIP { "application/gzip" } else { "application/octet-stream" }, None))
     }
 
@@ -81,7 +84,7 @@ impl<const GZIP: bool> Answer for Bytes<GZIP> {
 pub(super) struct Document(pub(super) bytes::Bytes);
 
 impl Answer for Document {
-    fn shape(_: &mut SchemaGenerator) -> Option<(&'static str, Option<Schema>)> {
+    fn shape(_: &mut SchemaGenerator) -> Option<Shape> {
         Some(("application/json", Some(schemars::json_schema!({ "type": "object" }))))
     }
 

@@ -8,22 +8,22 @@ use axum::{
     extract::{RawPathParams, Request, rejection::RawPathParamsRejection},
     middleware::Next,
     response::Response,
-    routing::any,
+    routing::{any, get},
 };
 use bytes::Bytes;
-use capdeck_host::sha256_hex;
+use capdeck_host::{Admission, sha256_hex};
 use capdeck_mcp::server::Principal;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 
 use super::{
-    Rest,
+    Rest, activity,
     call::Call,
     idempotency::{self, Verdict},
     operation::Operation,
     problem::ApiError,
 };
-use crate::actor::Actor;
+use crate::{actor::Actor, transport::http::ClientAddress};
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -45,7 +45,12 @@ pub(crate) fn router(rest: &Arc<Rest>) -> Router {
         };
         router = router.route(path, any(serve));
     }
-    router.route("/v1", any(unknown)).route("/v1/{*path}", any(unknown))
+    let watched = Arc::clone(rest);
+    let watch = move |request: Request| activity::watch(Arc::clone(&watched), request);
+    router
+        .route("/api/activity", get(watch))
+        .route("/v1", any(unknown))
+        .route("/v1/{*path}", any(unknown))
 }
 
 async fn serve(
@@ -95,12 +100,15 @@ async fn answer(
     };
     let digest = request_digest(&head, &bytes);
     let principal = head.extensions.get::<Principal>().map(|principal| principal.0.to_string());
+    let principal = principal.unwrap_or_default();
     let query = head.uri.query().map(str::to_owned);
     let call = Call {
         rest: Arc::clone(&rest),
         actor,
+        admission: head.extensions.get::<Admission>().cloned(),
+        address: head.extensions.get::<ClientAddress>().copied(),
+        principal: principal.clone(),
         headers: head.headers,
-        request_id: request_id.to_owned(),
         places,
         path: head.uri.path().to_owned(),
         filters: filters(query.as_deref()),
@@ -108,7 +116,6 @@ async fn answer(
     let Some(key) = key else {
         return operation.begin(call, query.as_deref(), bytes)?.await;
     };
-    let principal = principal.unwrap_or_default();
     let claim = match rest.idempotency.claim(&principal, key, digest)? {
         Verdict::Repeat(response) => return Ok(response),
         Verdict::Do(claim) => claim,
@@ -133,7 +140,7 @@ async fn read_body(rest: &Rest, operation: &Operation, body: Body) -> Result<Byt
         ApiError::new(StatusCode::REQUEST_TIMEOUT, "timed_out", detail)
     };
     let read = tokio::time::timeout(rest.body_timeout, reading).await.map_err(too_slow)?;
-    read.map(|body| body.to_bytes()).map_err(|error| {
+    read.map(Collected::to_bytes).map_err(|error| {
         if error.is::<LengthLimitError>() {
             let detail = format!("the body is larger than {limit} bytes");
             return ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail);

@@ -1,8 +1,8 @@
 //! Who may ask for what: the same word decides and is shown in the document.
 
-use capdeck_auth::inbound::OperatorRole;
+use capdeck_auth::inbound::{OperatorRole, Scope};
 
-use super::problem::ApiError;
+use super::{call::Call, problem::ApiError};
 use crate::actor::Actor;
 
 /// Who may ask for an operation at all. What they see of it is decided by the operation.
@@ -12,6 +12,12 @@ pub(super) enum Who {
     Anyone,
     /// The host's owner and every operator, within what they reach.
     Operator,
+    /// The same, and clients that were granted `registry:manage`.
+    Manager,
+    /// The host's owner and its admins, and clients that were granted a part of the deck, within that part.
+    Deck,
+    /// The same, with the right to call.
+    DeckCall,
     /// The host's owner and its admins.
     Admin,
 }
@@ -22,6 +28,15 @@ impl Who {
         match self {
             Self::Anyone => "Everyone who is signed in, within what they may reach.",
             Self::Operator => "The host's owner and every operator, within what they may reach.",
+            Self::Manager => {
+                "The host's owner, operators for what they may decide, and clients with `registry:manage`."
+            }
+            Self::Deck => {
+                "The host's owner, operators with the role `admin`, and clients that were granted a part of the deck, within that part."
+            }
+            Self::DeckCall => {
+                "The host's owner, operators with the role `admin`, and clients that may call a part of the deck, within that part."
+            }
             Self::Admin => "The host's owner and operators with the role `admin`.",
         }
     }
@@ -30,13 +45,28 @@ impl Who {
     pub(super) fn admit(self, actor: &Actor) -> Result<(), ApiError> {
         let may = match actor {
             Actor::Owner => true,
-            Actor::Operator(operator) => operator.role == OperatorRole::Admin,
-            Actor::Credential(_) | Actor::Share(_) => false,
+            Actor::Operator(operator) => match self {
+                Self::Anyone | Self::Operator | Self::Manager => true,
+                Self::Deck | Self::DeckCall | Self::Admin => operator.role == OperatorRole::Admin,
+            },
+            Actor::Credential(standing) => match self {
+                Self::Anyone => true,
+                Self::Manager => standing.scopes.allows(Scope::RegistryManage),
+                Self::Deck => standing.scopes.allows(Scope::DeckRead),
+                Self::DeckCall => standing.scopes.allows(Scope::DeckCall),
+                Self::Operator | Self::Admin => false,
+            },
+            Actor::Share(_) => false,
         };
         if may {
             return Ok(());
         }
         let detail = format!("this is not open to you: {}", self.told());
         Err(ApiError::forbidden(detail))
+    }
+
+    /// The same for whoever sent a request.
+    pub(super) fn admit_call(self, call: &Call) -> Result<(), ApiError> {
+        self.admit(&call.actor)
     }
 }

@@ -111,6 +111,7 @@ pub struct HttpServer {
     address: SocketAddr,
     router: Router,
     endpoints: Arc<Endpoints>,
+    rest: Arc<Rest>,
     host: Host,
     limits: HttpLimits,
 }
@@ -158,9 +159,11 @@ impl HttpServer {
             limiter,
             reception,
         };
-        let rest = rest::router(&Rest::new(host.clone(), limits.body_timeout));
-        let router = router(host.clone(), endpoints.clone(), rest, rules);
-        Ok(Self { listener, address, router, endpoints, host, limits })
+        let load = endpoints.clone();
+        let rest =
+            Rest::new(rules.reception.clone(), Box::new(move || load.load()), limits.body_timeout);
+        let router = router(host.clone(), endpoints.clone(), rest::router(&rest), rules);
+        Ok(Self { listener, address, router, endpoints, rest, host, limits })
     }
 
     /// The address clients on this machine use.
@@ -175,7 +178,7 @@ impl HttpServer {
 
     /// Answers until `stop`, then ends every session and every connection behind them.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { listener, router, endpoints, host, limits, .. } = self;
+        let Self { listener, router, endpoints, rest, host, limits, .. } = self;
         let serving = async {
             tokio::select! {
                 () = connections::serve(listener, router, limits, stop.clone()) => {}
@@ -188,6 +191,7 @@ impl HttpServer {
         };
         let closing = async {
             stop.cancelled().await;
+            rest.close();
             endpoints.shutdown().await;
             host.close().await;
         };
@@ -272,7 +276,8 @@ async fn one_server(
     Extension(principal): Extension<Principal>,
     request: Request,
 ) -> Response {
-    match endpoints.server(&id, &principal) {
+    let admission = request.extensions().get::<Admission>();
+    match endpoints.server(&id, &principal, admission) {
         Some(endpoint) => answer(&endpoints, endpoint, request).await,
         None => (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response(),
     }
@@ -301,7 +306,7 @@ async fn one_view(
     axum::extract::Path(name): axum::extract::Path<String>,
     request: Request,
 ) -> Response {
-    match endpoints.view(&name) {
+    match endpoints.view(&name, request.extensions().get()) {
         Some(endpoint) => answer(&endpoints, endpoint, request).await,
         None => (StatusCode::NOT_FOUND, format!("there is no view `{name}`\n")).into_response(),
     }

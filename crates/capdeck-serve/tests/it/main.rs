@@ -19,6 +19,7 @@ mod event_stream;
 mod modern;
 mod modern_client;
 mod principals;
+mod rest;
 mod served;
 mod sign_in;
 mod skills;

@@ -96,7 +96,7 @@ pub(super) fn compare(
 }
 
 /// The round whose median is the middle one.
-fn middle(mut rounds: Vec<Load>) -> Load {
+pub(super) fn middle(mut rounds: Vec<Load>) -> Load {
     rounds.sort_by(|one, other| one.p50_us.total_cmp(&other.p50_us));
     rounds.swap_remove(rounds.len() / 2)
 }

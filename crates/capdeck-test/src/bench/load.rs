@@ -123,9 +123,21 @@ impl Drop for Pipe {
 
 /// Makes this many calls over HTTP, split between callers with a connection each.
 pub(super) fn http_load(url: &str, params: &Value, calls: usize, callers: usize) -> Load {
+    http_load_with(url, &[], params, calls, callers)
+}
+
+/// The same with further headers.
+pub(super) fn http_load_with(
+    url: &str,
+    headers: &[(String, String)],
+    params: &Value,
+    calls: usize,
+    callers: usize,
+) -> Load {
     let clients: Vec<HttpClient> = (0..callers)
         .map(|_| {
             let mut client = HttpClient::new(url);
+            client.headers = headers.to_vec();
             client.initialize();
             client
         })

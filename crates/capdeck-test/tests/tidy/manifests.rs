@@ -27,7 +27,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "capdeck-backend",
         ],
     ),
-    ("capdeck-serve", &["capdeck-mcp", "capdeck-auth", "capdeck-host"]),
+    ("capdeck-serve", &["capdeck-mcp", "capdeck-auth", "capdeck-host", "capdeck-install"]),
     (
         "capdeck-cli",
         &[

@@ -22,6 +22,7 @@ pub(super) struct TokenRequest<'a> {
     pub(super) issuer: &'a str,
     pub(super) endpoint: &'a Url,
     pub(super) client: &'a Client,
+    /// Empty where the tokens are for nothing but to say who somebody is.
     pub(super) resource: &'a str,
     /// What an answer that names no scopes stands for.
     pub(super) scopes: &'a [String],
@@ -106,7 +107,9 @@ impl TokenRequest<'_> {
         fields: &[(&'b str, &'b str)],
     ) -> Result<Granted, OAuthError> {
         let mut fields = fields.to_vec();
-        fields.push(("resource", self.resource));
+        if !self.resource.is_empty() {
+            fields.push(("resource", self.resource));
+        }
         let basic = self.client.identify(&mut fields);
         let Answer { status, body } = fetcher.form(WHAT, self.endpoint, &fields, basic).await?;
         let origin = || self.endpoint.origin().ascii_serialization();

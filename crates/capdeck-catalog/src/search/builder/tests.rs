@@ -21,6 +21,7 @@ fn capability(number: usize) -> Arc<Capability> {
         status: Status::Ready,
         exposure: Exposure::Search,
         tools_only: false,
+        modes: None,
         exposure_is_explicit: false,
         shadows: Vec::new(),
         // Every third one has not been asked yet.

@@ -1,7 +1,6 @@
 //! `capdeck artifacts list`.
 
-use capdeck_host::StoredArtifact;
-use jiff::Timestamp;
+use capdeck_host::{StoredArtifact, artifact_created, artifact_item};
 use serde_json::{Value, json};
 
 use super::size;
@@ -27,7 +26,7 @@ pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, 
         context.open_host()?.operator().artifacts().into_iter().filter(wanted).collect();
     let printer = context.printer;
     if printer.wants_json() {
-        let items: Vec<Value> = found.iter().map(item).collect();
+        let items: Vec<Value> = found.iter().map(artifact_item).collect();
         printer.json(&json!({ "items": items }));
     } else if found.is_empty() {
         printer.note("no large results are kept");
@@ -35,7 +34,7 @@ pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, 
         let mut table = Table::new(["CREATED", "SIZE", "URI", "TYPE"]);
         for one in &found {
             table.row([
-                Cell::plain(created(one)),
+                Cell::plain(artifact_created(one)),
                 Cell::plain(size(one.artifact.byte_length)),
                 Cell::plain(&one.artifact.uri),
                 Cell::plain(one.artifact.mime_type.as_deref().unwrap_or("-")),
@@ -44,18 +43,4 @@ pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, 
         table.print(printer);
     }
     Ok(ExitStatus::Done)
-}
-
-/// `{uri, filename, mimeType?, byteLength, sha256, capability, createdAt}`.
-fn item(one: &StoredArtifact) -> Value {
-    let mut item = json!(one.artifact);
-    item["capability"] = json!(one.capability);
-    item["createdAt"] = json!(created(one));
-    item
-}
-
-/// To the second.
-fn created(one: &StoredArtifact) -> String {
-    let second = Timestamp::try_from(one.created).map(Timestamp::as_second);
-    second.and_then(Timestamp::from_second).map_or_else(|_| "-".to_owned(), |at| at.to_string())
 }

@@ -35,7 +35,6 @@ pub(crate) fn run(args: &UpdateArgs, context: &Context<'_>) -> Result<ExitStatus
         name: new_name.clone(),
         description: about.description.clone(),
         visibility,
-        owner: None,
     };
     let changed = ask(context, Some(name), operation)?;
     let printer = context.printer;

@@ -6,11 +6,11 @@ use std::{
 };
 
 use capdeck_definition::{CmpExport, ExportError, export_cmp};
+use capdeck_host::known_capability;
 use capdeck_install::replace_file;
 use serde_json::{Value, json};
 
 use crate::{
-    commands::inspect::known_capability,
     completion::ids,
     context::Context,
     errors::{ExitStatus, Failure},

@@ -11,14 +11,11 @@ use std::{
 use capdeck_auth::{Environment, Lookup, MissingReason, ResolveError, resolve_value};
 use capdeck_catalog::{Capability, Trust};
 use capdeck_definition::{Backend, Layer, Owner, PinMode, Placeholders, Severity};
-use capdeck_host::{ApprovalState, Host, project_variables, vault_holder};
+use capdeck_host::{ApprovalState, Host, ItemStatus, list_items, project_variables, vault_holder};
 use jiff::Timestamp;
 
 use super::Finding;
-use crate::{
-    listing::{ItemStatus, list_items},
-    settings::Settings,
-};
+use crate::settings::Settings;
 
 /// Where things are kept, and whether they can be.
 pub(super) fn folders(settings: &Settings) -> Vec<Finding> {

@@ -1,9 +1,9 @@
 //! `capdeck pins approve ID [TOOL]`: takes definitions as they are now.
 
 use capdeck_catalog::PinChange;
+use capdeck_host::known_capability;
 use serde_json::json;
 
-use super::super::inspect::known_capability;
 use crate::{
     completion::{ids, tools_of_id},
     context::Context,

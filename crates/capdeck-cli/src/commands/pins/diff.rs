@@ -2,7 +2,7 @@
 
 use capdeck_catalog::{DefinitionChange, MemberChange, MemberChangeKind, PinChange};
 use capdeck_definition::reveal;
-use capdeck_host::PinReview;
+use capdeck_host::{PinReview, pin_changes};
 use serde_json::{Value, json};
 
 use super::reviews;
@@ -36,7 +36,7 @@ pub(super) fn run(args: &DiffArgs, context: &Context<'_>) -> Result<ExitStatus, 
     for (capability, review) in reviews(&host, id.as_deref())? {
         let id = capability.definition.id.as_str();
         let part = Part { id, review: &review, only: tool.as_deref() };
-        items.extend(part.to_json());
+        items.extend(pin_changes(id, &review, tool.as_deref()));
         text.push_str(&part.to_text(printer.palette()));
     }
     let changed = !items.is_empty();
@@ -69,22 +69,6 @@ impl Part<'_> {
 
     fn is_repointed(&self) -> bool {
         self.only.is_none() && self.review.book.as_ref().is_some_and(|book| book.is_repointed)
-    }
-
-    fn to_json(&self) -> Vec<Value> {
-        let with_id = |mut value: Value| {
-            value["capability"] = json!(self.id);
-            value
-        };
-        let mut items: Vec<Value> = Vec::new();
-        if self.is_repointed() {
-            items.push(with_id(json!({ "change": "repointed" })));
-        }
-        items.extend(self.changes().map(|change| with_id(json!(change))));
-        for (tool, found) in self.review.hidden.iter().filter(|(tool, _)| self.wants(tool)) {
-            items.push(with_id(json!({ "change": "hiddenText", "tool": tool, "places": found })));
-        }
-        items
     }
 
     fn to_text(&self, palette: Palette) -> String {

@@ -1,11 +1,7 @@
 //! `capdeck pins list [ID]`: every known tool and how it compares with its pin.
 
-use std::collections::BTreeMap;
-
-use capdeck_catalog::{Capability, Discovery, HeldReason, HiddenText, definition_digest};
 use capdeck_definition::PinMode;
-use capdeck_host::PinReview;
-use serde::Serialize;
+use capdeck_host::{PinItem, pin_items};
 use serde_json::json;
 
 use super::reviews;
@@ -27,31 +23,14 @@ pub(crate) struct ListArgs {
     id: Option<String>,
 }
 
-/// One tool. The names are a public shape.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Item<'a> {
-    capability: &'a str,
-    tool: String,
-    /// `pinned`, `added`, `changed`, `renamed`, `removed`, or `unpinned` for what is never pinned.
-    status: &'static str,
-    mode: PinMode,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    digest: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    held: Option<HeldReason>,
-    #[serde(skip_serializing_if = "<[HiddenText]>::is_empty")]
-    hidden_text: &'a [HiddenText],
-}
-
 pub(super) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let printer = context.printer;
     let host = context.open_host()?;
     let reviews = reviews(&host, args.id.as_deref())?;
-    let items: Vec<Item<'_>> = reviews
+    let items: Vec<PinItem> = reviews
         .iter()
         .flat_map(|(capability, review)| {
-            items(capability, host.offered_to_anyone(capability).as_ref(), review)
+            pin_items(capability, host.offered_to_anyone(capability).as_ref(), review)
         })
         .collect();
     if printer.wants_json() {
@@ -64,7 +43,7 @@ pub(super) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, 
         let digest: String =
             item.digest.iter().flat_map(|digest| digest.chars().take(12)).collect();
         table.row([
-            Cell::plain(item.capability),
+            Cell::plain(&item.capability),
             Cell::plain(&item.tool),
             Cell::styled(style, item.status),
             Cell::plain(mode_name(item.mode)),
@@ -96,35 +75,7 @@ pub(crate) fn mode_name(mode: PinMode) -> &'static str {
     }
 }
 
-fn items<'a>(
-    capability: &'a Capability,
-    offered: Option<&Discovery>,
-    review: &'a PinReview,
-) -> Vec<Item<'a>> {
-    let id = capability.definition.id.as_str();
-    let kinds: BTreeMap<&str, &'static str> =
-        review.changes.iter().map(|change| (change.tool(), change.kind())).collect();
-    let item = |tool: &str, digest: Option<String>| {
-        let unchanged = if review.book.is_some() { "pinned" } else { "unpinned" };
-        Item {
-            capability: id,
-            tool: tool.to_owned(),
-            status: kinds.get(tool).copied().unwrap_or(unchanged),
-            mode: capability.pins,
-            digest,
-            held: review.held.get(tool).copied(),
-            hidden_text: review.hidden.get(tool).map_or(&[], Vec::as_slice),
-        }
-    };
-    let known = offered.into_iter().flat_map(|known| &known.tools);
-    let mut items: Vec<Item<'a>> =
-        known.map(|tool| item(tool.name(), Some(definition_digest(tool)))).collect();
-    let removed = kinds.iter().filter(|(_, kind)| **kind == "removed");
-    items.extend(removed.map(|(tool, _)| item(tool, None)));
-    items
-}
-
-fn note(item: &Item<'_>) -> String {
+fn note(item: &PinItem) -> String {
     let mut notes = Vec::new();
     if let Some(reason) = item.held {
         notes.push(format!("held: {}", reason.as_str()));

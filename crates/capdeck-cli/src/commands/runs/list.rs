@@ -25,7 +25,7 @@ pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, 
     let runs: Vec<&RunRecord> = listing.runs.iter().filter(wanted).collect();
     let problems: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
     if printer.wants_json() {
-        let items: Vec<Value> = runs.iter().map(|run| item(run)).collect();
+        let items: Vec<Value> = runs.iter().map(|run| run.summary()).collect();
         printer.json(&json!({ "items": items, "problems": problems }));
         return Ok(ExitStatus::Done);
     }
@@ -52,23 +52,6 @@ pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, 
         printer.note("go on with a paused one: capdeck runs resume ID");
     }
     Ok(ExitStatus::Done)
-}
-
-fn item(run: &RunRecord) -> Value {
-    let mut item = json!({
-        "id": run.id,
-        "at": run.at,
-        "state": run.state,
-        "client": run.client,
-        "principal": run.principal,
-        "calls": run.calls.len(),
-        "durationMs": run.duration_ms,
-        "headline": run.headline(),
-    });
-    if let Some(reason) = &run.unrepeatable {
-        item["unrepeatable"] = json!(reason);
-    }
-    item
 }
 
 pub(super) fn style(state: RunState) -> Style {

@@ -2,10 +2,10 @@
 
 use capdeck_catalog::Catalog;
 use capdeck_definition::Layer;
+use capdeck_host::{ItemStatus, ListItem, list_items};
 use serde_json::json;
 
 use crate::{
-    listing::{ItemStatus, ListItem, list_items},
     printer::{Palette, Style},
     table::{Cell, Table},
 };

@@ -35,7 +35,7 @@ impl LocalDesk {
         visibility: Option<Visibility>,
     ) -> Answer {
         self.admit(caller).require_machine("make capsules")?;
-        let new = CapsuleUpdate { name: Some(name), description, visibility, owner: None };
+        let new = CapsuleUpdate { name: Some(name), description, visibility };
         let info = self.capsules.acting_for(caller.author.clone()).create(new).await?;
         self.hub.capsules_changed();
         Ok(json!(info))

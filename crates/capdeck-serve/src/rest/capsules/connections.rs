@@ -1,5 +1,6 @@
-//! Who else may use a capsule: its shares.
+//! Who else may use a capsule: its shares, and what was granted through requests.
 
+use capdeck_auth::inbound::{Grant, GrantQuery, GrantTarget, PageRequest};
 use capdeck_host::{CapsuleOperation, Role};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -95,7 +96,8 @@ fn share() -> String {
 }
 
 async fn list(call: Call, query: Pages, _: NoBody) -> Result<Reply<Page<Connection>>, ApiError> {
-    let all = shares(&call).await?;
+    let mut all = shares(&call).await?;
+    all.extend(granted(&call).await?);
     Ok(Reply::new(query.paging.cut(&call, all, |one| one.id.clone())?))
 }
 
@@ -107,6 +109,33 @@ async fn shares(call: &Call) -> Result<Vec<Connection>, ApiError> {
     let capsule = call.owned_capsule("see who else uses").await?;
     let told = call.ask_as_host(Some(&capsule.id), CapsuleOperation::Shares).await?;
     Ok(shaped::<Told>(told)?.shares)
+}
+
+/// What was granted through requests.
+async fn granted(call: &Call) -> Result<Vec<Connection>, ApiError> {
+    let Some(registry) = call.rest.reception.registry() else { return Ok(Vec::new()) };
+    let capsule = call.capsule().await?.id;
+    let wanted = GrantQuery { capsule: Some(capsule), principal: None, live_only: true };
+    let page = PageRequest { cursor: None, limit: Some(200) };
+    let shown = |grant: &Grant| {
+        let GrantTarget::Capsule { role, uri_prefixes, denied_prefixes, .. } = &grant.target else {
+            return None;
+        };
+        let name = registry.principal(&grant.principal).map(|principal| principal.name);
+        Some(Connection {
+            id: grant.id.clone(),
+            kind: "grant".to_owned(),
+            name: name.unwrap_or_default(),
+            role: Role::parse(role.as_str())?,
+            uri_prefixes: uri_prefixes.clone(),
+            denied_prefixes: denied_prefixes.clone(),
+            principal: grant.principal.clone(),
+            created_at: grant.created_at,
+            expires_at: grant.expires_at,
+            hint: None,
+        })
+    };
+    Ok(registry.grants(&wanted, &page)?.items.iter().filter_map(shown).collect())
 }
 
 async fn add(
@@ -123,6 +152,11 @@ async fn add(
 
 async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
     let id = call.place("id").to_owned();
+    if granted(&call).await?.iter().any(|grant| grant.id == id) {
+        let (caller, decider) = (call.registry_caller(), call.decider()?);
+        call.registry()?.revoke_grant(&caller, &decider, &id).await?;
+        return Ok(Reply::new(NoContent));
+    }
     // A share of another capsule is none of this one's.
     if !shares(&call).await?.iter().any(|share| share.id == id) {
         return Err(ApiError::not_found("connection", &id));

@@ -2,13 +2,19 @@
 
 use std::sync::Arc;
 
-use capdeck_host::{Author, CapsuleCaller, CapsuleDesk, CapsuleOperation, Reach, Role};
+use capdeck_host::{
+    Access, Author, CapsuleCaller, CapsuleDesk, CapsuleOperation, EntryScope, GrantedCapsule,
+    Reach, Role, Visibility,
+};
 use http::StatusCode;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::shapes::Capsule;
-use crate::rest::{call::Call, problem::ApiError};
+use crate::{
+    actor::Actor,
+    rest::{call::Call, problem::ApiError},
+};
 
 /// What changes through this interface is signed with this name.
 const CLIENT: &str = "capdeck-rest";
@@ -21,12 +27,43 @@ impl Call {
 
     /// Who is named for what is done.
     fn author(&self) -> Author {
-        Author::client(CLIENT).version(&self.rest.host.settings().version)
+        let author = Author::client(CLIENT).version(&self.rest.host.settings().version);
+        match &self.actor {
+            Actor::Owner | Actor::Share(_) => author,
+            Actor::Operator(_) | Actor::Credential(_) => author.principal(&self.id()),
+        }
     }
 
     /// Who asks, within what they reach.
     pub(super) async fn caller(&self) -> Result<CapsuleCaller, ApiError> {
-        Ok(CapsuleCaller { author: self.author(), reach: Reach::All, project: None })
+        let reach = match &self.admission {
+            Some(admission) => Reach::Granted(admission.granted().capsules.clone()),
+            None if self.is_admin() => Reach::All,
+            None => Reach::Granted(self.reached_by_operator().await?),
+        };
+        Ok(CapsuleCaller { author: self.author(), reach, project: None })
+    }
+
+    /// What an operator reaches without being an admin: their own capsules, and to read those of the team.
+    async fn reached_by_operator(&self) -> Result<Vec<GrantedCapsule>, ApiError> {
+        let own = self.registry()?.capsules_of(&self.id());
+        let reached = |capsule: Capsule| {
+            let access = match own.contains(&capsule.id) {
+                true => Access::owner(),
+                false if capsule.visibility != Visibility::Private => {
+                    Access { role: Role::Reader, scope: EntryScope::all() }
+                }
+                false => return None,
+            };
+            Some(GrantedCapsule { capsule: capsule.id, access })
+        };
+        Ok(self.every_capsule().await?.into_iter().filter_map(reached).collect())
+    }
+
+    /// Every capsule that there is, for deciding who reaches it.
+    pub(in crate::rest) async fn every_capsule(&self) -> Result<Vec<Capsule>, ApiError> {
+        let list = CapsuleOperation::ListCapsules { with_counts: false };
+        self.listed(self.ask_as_host(None, list).await?)
     }
 
     /// Asks for something within what the caller reaches.
@@ -48,7 +85,7 @@ impl Call {
     }
 
     /// Asks as the host itself, once it is decided that the caller may.
-    pub(super) async fn ask_as_host(
+    pub(in crate::rest) async fn ask_as_host(
         &self,
         capsule: Option<&str>,
         operation: CapsuleOperation,
@@ -58,16 +95,31 @@ impl Call {
     }
 
     /// Every capsule that the caller reaches.
-    pub(super) async fn capsules(&self, with_counts: bool) -> Result<Vec<Capsule>, ApiError> {
+    pub(in crate::rest) async fn capsules(
+        &self,
+        with_counts: bool,
+    ) -> Result<Vec<Capsule>, ApiError> {
         let answer = self.ask(None, CapsuleOperation::ListCapsules { with_counts }).await?;
+        self.listed(answer)
+    }
+
+    fn listed(&self, answer: Value) -> Result<Vec<Capsule>, ApiError> {
         let Value::Object(mut answer) = answer else { return Ok(Vec::new()) };
         let listed = answer.remove("capsules").unwrap_or_else(|| Value::Array(Vec::new()));
         let capsules: Vec<Capsule> = shaped(listed)?;
-        Ok(capsules.into_iter().map(Capsule::with_path).collect())
+        Ok(capsules.into_iter().map(|capsule| self.known(capsule)).collect())
+    }
+
+    /// A capsule with what the host knows about it beside its record.
+    pub(super) fn known(&self, mut capsule: Capsule) -> Capsule {
+        capsule.mcp_path = format!("/mcp/{}", capsule.id);
+        let registry = self.rest.reception.registry();
+        capsule.owner = registry.and_then(|registry| registry.capsule_owner(&capsule.id));
+        capsule
     }
 
     /// The capsule that the path names, if the caller reaches it.
-    pub(super) async fn capsule(&self) -> Result<Capsule, ApiError> {
+    pub(in crate::rest) async fn capsule(&self) -> Result<Capsule, ApiError> {
         let name = self.place("capsule");
         let mut all = self.capsules(false).await?;
         let by_id = all.iter().position(|capsule| capsule.id == name);
@@ -79,7 +131,7 @@ impl Call {
     }
 
     /// The same for somebody who owns it whole.
-    pub(super) async fn owned_capsule(&self, action: &str) -> Result<Capsule, ApiError> {
+    pub(in crate::rest) async fn owned_capsule(&self, action: &str) -> Result<Capsule, ApiError> {
         let capsule = self.capsule().await?;
         let is_whole = capsule.uri_prefixes.is_empty() && capsule.denied_prefixes.is_empty();
         if capsule.role == Role::Owner && is_whole {
@@ -96,7 +148,7 @@ impl Call {
 }
 
 /// An answer of the desk as what it is.
-pub(super) fn shaped<T: DeserializeOwned>(answer: Value) -> Result<T, ApiError> {
+pub(in crate::rest) fn shaped<T: DeserializeOwned>(answer: Value) -> Result<T, ApiError> {
     serde_json::from_value(answer)
         .map_err(|error| ApiError::internal("the answer has another form than expected", &error))
 }

@@ -186,7 +186,7 @@ async fn write(call: Call, _: NoQuery, body: Json<NewEntry>) -> Result<Reply<Wri
         },
     )
     .await;
-    let written = written.map_err(|error| error.as_failed_precondition(if_version == Some(0)))?;
+    let written = written.map_err(|error| error.into_failed_precondition(if_version == Some(0)))?;
     let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
     let tag = version_tag(written.version);
     Ok(Reply::new(written).status(status).tag(&tag))

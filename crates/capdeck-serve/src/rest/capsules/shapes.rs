@@ -248,10 +248,3 @@ pub(in crate::rest) struct AuditMetadata {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_version: Option<String>,
 }
-
-impl Capsule {
-    pub(super) fn with_path(mut self) -> Self {
-        self.mcp_path = format!("/mcp/{}", self.id);
-        self
-    }
-}

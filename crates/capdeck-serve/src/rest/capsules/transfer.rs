@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::io::ReaderStream;
 
-use super::{desk::shaped, shapes::Capsule, whole::owned};
+use super::{desk::shaped, shapes::Capsule};
 use crate::rest::{
     call::Call,
     input::{ArchiveBody, NoBody, NoQuery},
@@ -115,7 +115,7 @@ async fn import(
     blocking(move || unpack(&body.0, &file)).await?;
     let name = query.name;
     let create = CapsuleOperation::CreateCapsule { name, description: None, visibility: None };
-    let capsule = owned(call.ask_as_host(None, create).await?)?;
+    let capsule = call.claimed(call.ask_as_host(None, create).await?).await?;
     let import = CapsuleOperation::Import {
         path,
         form: ImportForm::Export,

@@ -1,5 +1,6 @@
 //! Capsules as a whole: listed, made, changed, taken away.
 
+use capdeck_auth::inbound::{ADMIN_OPERATOR, LOCAL_OPERATOR};
 use capdeck_host::{CapsuleOperation, Visibility, sha256_hex};
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -10,6 +11,7 @@ use super::{
     desk::shaped,
     shapes::{Capsule, CapsuleWhole, EntryMeta, SchemeCount},
 };
+use crate::actor::Actor;
 use crate::rest::{
     call::Call,
     input::{Json, NoBody, NoQuery},
@@ -105,7 +107,7 @@ async fn create(
     let Json(NewCapsule { name, description, visibility }) = body;
     let operation = CapsuleOperation::CreateCapsule { name, description, visibility };
     let made = call.ask_as_host(None, operation).await?;
-    Ok(Reply::created(owned(made)?))
+    Ok(Reply::created(call.claimed(made).await?))
 }
 
 async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<CapsuleWhole>, ApiError> {
@@ -134,20 +136,45 @@ async fn update(
     let Json(CapsuleChange { name, description, visibility, owner }) = body;
     let capsule = call.owned_capsule("change").await?;
     if owner.is_some() {
-        Who::Admin.admit(&call.actor)?;
+        Who::Admin.admit_call(&call)?;
     }
-    let operation = CapsuleOperation::UpdateCapsule { name, description, visibility, owner };
-    Ok(Reply::new(owned(call.ask_as_host(Some(&capsule.id), operation).await?)?))
+    if let Some(owner) = &owner {
+        let registry = call.registry()?;
+        if registry.operator(owner).is_none() {
+            return Err(ApiError::not_found("operator", owner));
+        }
+        let caller = call.registry_caller();
+        registry.set_capsule_owner(&caller, &capsule.id, Some(owner)).await?;
+    }
+    let operation = CapsuleOperation::UpdateCapsule { name, description, visibility };
+    Ok(Reply::new(owned(&call, call.ask_as_host(Some(&capsule.id), operation).await?)?))
 }
 
 async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
     let capsule = call.owned_capsule("delete").await?;
     call.ask_as_host(Some(&capsule.id), CapsuleOperation::DeleteCapsule).await?;
+    if let Some(registry) = call.rest.reception.registry() {
+        registry.forget_capsule(&call.registry_caller(), &capsule.id).await?;
+    }
     Ok(Reply::new(NoContent))
 }
 
 /// A capsule as its owner is told of it.
-pub(super) fn owned(mut told: Value) -> Result<Capsule, ApiError> {
+fn owned(call: &Call, mut told: Value) -> Result<Capsule, ApiError> {
     told["role"] = Value::from("owner");
-    shaped(told).map(Capsule::with_path)
+    shaped(told).map(|capsule| call.known(capsule))
+}
+
+impl Call {
+    /// A capsule that was just made, which belongs to whoever made it. What the host's owner makes is the machine's own.
+    pub(super) async fn claimed(&self, made: Value) -> Result<Capsule, ApiError> {
+        let capsule = owned(self, made)?;
+        if let Actor::Operator(operator) = &self.actor
+            && ![ADMIN_OPERATOR, LOCAL_OPERATOR].contains(&operator.id.as_str())
+        {
+            let (registry, caller) = (self.registry()?, self.registry_caller());
+            registry.set_capsule_owner(&caller, &capsule.id, Some(&operator.id)).await?;
+        }
+        Ok(self.known(capsule))
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use capdeck_host::{CapabilityId, CapsuleFailure, Exposure, Host, Reach, Scope, ViewPolicy};
+use capdeck_host::{Admission, CapabilityId, CapsuleFailure, Host, Reach, Scope, ViewPolicy};
 use capdeck_mcp::server::{HttpEndpoint, HttpOptions, Load, Principal};
 use parking_lot::Mutex;
 
@@ -48,21 +48,27 @@ impl Endpoints {
     }
 
     /// The endpoint of one capability. Unknown ids have none, so they cannot fill the table.
-    pub(super) fn server(&self, id: &str, principal: &Principal) -> Option<Arc<HttpEndpoint>> {
+    pub(super) fn server(
+        &self,
+        id: &str,
+        principal: &Principal,
+        admission: Option<&Admission>,
+    ) -> Option<Arc<HttpEndpoint>> {
         // What is denied to whoever asks has no endpoint either; a client's own name is known only later.
-        let catalog = self.host.known_to(&principal.0);
-        let capability = catalog.get(id)?;
-        if capability.exposure == Exposure::None {
-            return None;
-        }
+        let catalog = self.host.known_to(&principal.0, admission);
+        let capability = catalog.get(id).filter(|one| one.may_be_served_alone())?;
         let id = capability.definition.id.clone();
         let scope = Scope::Transparent(id.clone());
         Some(self.at(Place::Server(id), || endpoint(&self.host, scope, self.limits)))
     }
 
     /// The endpoint of one view. Unknown names have none.
-    pub(super) fn view(&self, name: &str) -> Option<Arc<HttpEndpoint>> {
-        if !self.host.has_view(name) {
+    pub(super) fn view(
+        &self,
+        name: &str,
+        admission: Option<&Admission>,
+    ) -> Option<Arc<HttpEndpoint>> {
+        if !self.host.has_view(name, admission) {
             return None;
         }
         let name: Arc<str> = name.into();

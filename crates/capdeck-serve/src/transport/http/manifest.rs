@@ -11,9 +11,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use capdeck_host::{
-    Exposure, Host, MANIFEST_VERSION, Manifest, ManifestFacts, RemoteCapability, sha256_hex,
+    Admission, Host, MANIFEST_VERSION, Manifest, ManifestFacts, RemoteCapability, sha256_hex,
 };
 use capdeck_mcp::server::Principal;
+use futures_util::{StreamExt as _, stream::pending};
 use http::{HeaderMap, StatusCode, header};
 
 /// Nobody's proxy keeps a silent request longer.
@@ -22,15 +23,18 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 pub(super) async fn manifest(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
+    admission: Option<Extension<Admission>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
     let known = headers.get(header::IF_NONE_MATCH).and_then(|tag| tag.to_str().ok());
     let wait = wait_of(query.as_deref()).min(LONGEST_WAIT);
     let deadline = tokio::time::Instant::now() + wait;
+    let admission = admission.as_deref();
     let mut events = host.events();
+    let mut grants = admission.and_then(Admission::changes).unwrap_or_else(|| pending().boxed());
     loop {
-        let (tag, body) = tagged(&host, &principal.0);
+        let (tag, body) = tagged(&host, &principal.0, admission);
         if known != Some(&*tag) {
             let headers = [
                 (header::CONTENT_TYPE, "application/json".to_owned()),
@@ -40,9 +44,12 @@ pub(super) async fn manifest(
             return (headers, body).into_response();
         }
         // Any event may mean another manifest, also one that was missed; the tag tells.
-        let waiting = tokio::time::timeout_at(deadline, events.recv());
-        if let Err(_elapsed) = waiting.await {
-            return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response();
+        tokio::select! {
+            _ = events.recv() => {}
+            Some(()) = grants.next() => {}
+            () = tokio::time::sleep_until(deadline) => {
+                return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response();
+            }
         }
     }
 }
@@ -57,11 +64,11 @@ fn wait_of(query: Option<&str>) -> Duration {
 }
 
 /// The manifest as this principal may see it, and its tag.
-fn tagged(host: &Host, principal: &str) -> (String, String) {
-    let catalog = host.known_to(principal);
+fn tagged(host: &Host, principal: &str, admission: Option<&Admission>) -> (String, String) {
+    let catalog = host.known_to(principal, admission);
     let offered = catalog.capabilities().filter(|one| {
         // A set is served with its members.
-        one.is_usable() && one.exposure != Exposure::None && one.definition.member_of.is_none()
+        one.is_usable() && one.may_be_served_alone() && one.definition.member_of.is_none()
     });
     let capabilities = offered.map(|one| {
         let definition = Arc::clone(&one.definition);
@@ -70,7 +77,7 @@ fn tagged(host: &Host, principal: &str) -> (String, String) {
             name: definition.name.clone(),
             description: definition.description.trim().to_owned(),
             tags: definition.tags.clone(),
-            exposure: one.exposure,
+            exposure: one.restrict(one.exposure),
             shadowing: definition.shadowing,
             use_when: definition.hints.use_when.clone(),
             avoid_when: definition.hints.avoid_when.clone(),

@@ -7,7 +7,7 @@ use axum::{
     extract::{Path, State},
     response::{IntoResponse, Response},
 };
-use capdeck_host::{Exposure, Host};
+use capdeck_host::{Admission, Host};
 use capdeck_mcp::{Revision, server::Principal};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
@@ -27,11 +27,12 @@ pub(super) async fn one_server(
     State(host): State<Host>,
     Path(id): Path<String>,
     Extension(principal): Extension<Principal>,
+    admission: Option<Extension<Admission>>,
     headers: HeaderMap,
 ) -> Response {
-    let catalog = host.known_to(&principal.0);
-    let offered = |exposure: Exposure| exposure != Exposure::None;
-    let Some(capability) = catalog.get(&id).filter(|one| offered(one.exposure)) else {
+    let admission = admission.as_deref();
+    let catalog = host.known_to(&principal.0, admission);
+    let Some(capability) = catalog.get(&id).filter(|one| one.may_be_served_alone()) else {
         return (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response();
     };
     let definition = &capability.definition;
@@ -44,10 +45,12 @@ pub(super) async fn one_server(
 pub(super) async fn one_view(
     State(host): State<Host>,
     Path(name): Path<String>,
+    admission: Option<Extension<Admission>>,
     headers: HeaderMap,
 ) -> Response {
     let catalog = host.catalog();
-    let Some(view) = catalog.parts().views.get(&name) else {
+    let exists = host.has_view(&name, admission.as_deref());
+    let Some(view) = catalog.parts().views.get(&name).filter(|_| exists) else {
         return (StatusCode::NOT_FOUND, format!("there is no view `{name}`\n")).into_response();
     };
     let description = view.description.as_deref().unwrap_or("A part of one person's deck");

@@ -2,9 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use axum::{Json, extract::State, response::IntoResponse};
-use capdeck_host::Host;
-use http::header;
+use axum::{
+    Extension, Json,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use capdeck_host::{Admission, Host};
+use http::{StatusCode, header};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde_json::{Value, json};
 
@@ -16,8 +20,14 @@ pub(super) async fn health() -> Json<Value> {
 }
 
 /// The deck is read; counts say what is in it.
-pub(super) async fn ready(State(host): State<Host>) -> Json<Value> {
-    let catalog = host.catalog();
+pub(super) async fn ready(
+    State(host): State<Host>,
+    admission: Option<Extension<Admission>>,
+) -> Json<Value> {
+    let catalog = match admission.as_deref() {
+        Some(admission) => host.known_to(admission.principal(), Some(admission)),
+        None => host.catalog(),
+    };
     let usable = catalog.capabilities().filter(|capability| capability.is_usable()).count();
     Json(json!({
         "status": "ready",
@@ -31,7 +41,13 @@ pub(super) async fn ready(State(host): State<Host>) -> Json<Value> {
 /// Prometheus text: calls by capability and outcome, how long they took, and what is open now.
 pub(super) async fn metrics(
     State((host, endpoints)): State<(Host, Arc<Endpoints>)>,
-) -> impl IntoResponse {
+    admission: Option<Extension<Admission>>,
+) -> Response {
+    if admission.is_some() {
+        // They name everything that was ever called.
+        return (StatusCode::FORBIDDEN, "metrics are for the person who runs the host\n")
+            .into_response();
+    }
     let catalog = host.catalog();
     let load = endpoints.load();
     metrics::gauge!("capdeck_sessions").set(count(load.sessions));
@@ -41,7 +57,7 @@ pub(super) async fn metrics(
     metrics::gauge!("capdeck_capabilities").set(count(catalog.capabilities().count()));
     metrics::gauge!("capdeck_tools").set(count(catalog.tool_count()));
     let text = recorder().map(PrometheusHandle::render).unwrap_or_default();
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text)
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 
 /// The process-wide recorder. Metrics of calls made before the first call of this are not counted.

@@ -1,5 +1,6 @@
 //! A host with capsules, and clients of them.
 
+use capdeck_definition::Exposure;
 use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation, EntryWrite, Role};
 use capdeck_test::HttpClient;
 use serde_json::{Value, json};
@@ -23,11 +24,22 @@ impl Stage {
     pub(super) fn of(setting: Setting, capsules: &[&str]) -> Self {
         let stage = Self { served: setting.serve() };
         for name in capsules {
-            let description = Some(format!("what {name} is about"));
-            let name = (*name).to_owned();
-            let create = CapsuleOperation::CreateCapsule { name, description, visibility: None };
-            stage.ask(None, create).unwrap();
+            stage.create(name);
         }
+        stage
+    }
+
+    pub(super) fn create(&self, name: &str) {
+        let description = Some(format!("what {name} is about"));
+        let name = name.to_owned();
+        let create = CapsuleOperation::CreateCapsule { name, description, visibility: None };
+        self.ask(None, create).unwrap();
+    }
+
+    /// A host whose deck offers everything directly, with these capsules in it.
+    pub(super) fn deck(capsules: &[&str]) -> Self {
+        let stage = Self::of(Setting::new().exposure(Exposure::Direct), capsules);
+        stage.served.host.reload();
         stage
     }
 

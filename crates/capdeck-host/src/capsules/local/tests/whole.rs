@@ -17,7 +17,6 @@ async fn capsules_are_made_renamed_found_and_deleted() {
         name: Some("Second".to_owned()),
         description: Some("what we know".to_owned()),
         visibility: Some(Visibility::Discoverable),
-        owner: None,
     };
     let updated = desk.ask(Some("first-team"), update).await.unwrap();
     assert_eq!((&updated["id"], &updated["name"]), (&json!("first-team"), &json!("Second")));

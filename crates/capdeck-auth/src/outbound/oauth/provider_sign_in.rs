@@ -1,0 +1,225 @@
+//! People sign in here with an account somewhere else (OpenID Connect), through a page of our own: nothing is kept of it
+//! but who they are.
+
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use url::Url;
+
+use super::{
+    OAuthError,
+    error::plain_code,
+    fetch::Fetcher,
+    id_token::{Expected, verify},
+    pkce::{Pkce, random},
+    record::{Client, ClientMethod},
+    server_metadata::{self, ServerMetadata},
+    sign_in::now,
+    token::TokenRequest,
+};
+use crate::{GuardedClients, Secret};
+
+/// How long a person may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// How many people may be on their way at once.
+const MOST: usize = 1000;
+
+/// Where people have their accounts, and how this host is known there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderSettings {
+    /// Letter by letter as the provider calls itself.
+    pub issuer: String,
+    pub client_id: String,
+    pub client_secret: Option<Secret>,
+    /// Where the browser comes back to.
+    pub redirect_uri: String,
+}
+
+/// Sign-ins at one provider.
+#[derive(Debug)]
+pub struct ProviderSignIn {
+    settings: ProviderSettings,
+    clients: GuardedClients,
+    begun: Mutex<HashMap<String, Begun>>,
+}
+
+/// A sign-in that was begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderPage {
+    /// The page to send the person to.
+    pub url: Url,
+    /// Comes back with the person. Whoever comes back has to be who was sent, so it goes into a cookie of theirs, too.
+    pub state: String,
+}
+
+/// What the browser brought back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderAnswer {
+    pub state: String,
+    pub code: Option<Secret>,
+    /// Who says so, if the answer tells.
+    pub issuer: Option<String>,
+    pub error: Option<String>,
+}
+
+/// Who signed in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderIdentity {
+    pub issuer: String,
+    pub subject: String,
+    /// Only an address that the provider says it verified.
+    pub email: Option<String>,
+    pub name: Option<String>,
+}
+
+struct Begun {
+    nonce: String,
+    pkce: Pkce,
+    until: Instant,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Profile {
+    email: Option<String>,
+    email_verified: Option<bool>,
+    name: Option<String>,
+}
+
+impl ProviderSignIn {
+    /// Sign-ins at a provider. Nothing is asked yet.
+    pub fn new(settings: ProviderSettings, clients: GuardedClients) -> Self {
+        Self { settings, clients, begun: Mutex::default() }
+    }
+
+    /// Whether the provider can be reached and is who it says.
+    pub async fn check(&self) -> Result<(), OAuthError> {
+        self.find().await.map(drop)
+    }
+
+    /// Begins a sign-in.
+    pub async fn begin(&self) -> Result<ProviderPage, OAuthError> {
+        let (fetcher, metadata) = self.find().await?;
+        let endpoint = endpoint(metadata.authorization_endpoint.as_deref(), &self.settings.issuer)?;
+        let mut url = fetcher.url("the authorization endpoint", endpoint)?;
+        let (state, nonce, pkce) = (random::<24>()?, random::<24>()?, Pkce::new()?);
+        url.query_pairs_mut()
+            .append_pair("response_type", "code")
+            .append_pair("client_id", &self.settings.client_id)
+            .append_pair("redirect_uri", &self.settings.redirect_uri)
+            .append_pair("scope", "openid profile email")
+            .append_pair("state", &state)
+            .append_pair("nonce", &nonce)
+            .append_pair("code_challenge", &pkce.challenge())
+            .append_pair("code_challenge_method", "S256");
+        let mut begun = self.begun.lock();
+        let now = Instant::now();
+        begun.retain(|_, one| now < one.until);
+        if begun.len() >= MOST {
+            let reason = "too many sign-ins are on their way".to_owned();
+            return Err(OAuthError::Client { reason });
+        }
+        begun.insert(state.clone(), Begun { nonce, pkce, until: now + PATIENCE });
+        Ok(ProviderPage { url, state })
+    }
+
+    /// Finishes a sign-in with what the browser brought back. Each can be finished once.
+    pub async fn finish(&self, answer: ProviderAnswer) -> Result<ProviderIdentity, OAuthError> {
+        let begun = self.begun.lock().remove(&answer.state);
+        let begun = begun.filter(|begun| Instant::now() < begun.until);
+        let begun = begun.ok_or(OAuthError::TimedOut { seconds: PATIENCE.as_secs() })?;
+        let (fetcher, metadata) = self.find().await?;
+        let issuer = &self.settings.issuer;
+        let is_theirs = match &answer.issuer {
+            Some(named) => named == issuer,
+            None => !metadata.authorization_response_iss_parameter_supported,
+        };
+        if !is_theirs {
+            return Err(OAuthError::WrongResponder { issuer: issuer.clone() });
+        }
+        if answer.error.is_some() {
+            return Err(OAuthError::AuthorizationRefused { error: plain_code(answer.error) });
+        }
+        let code =
+            answer.code.filter(|code| !code.expose().is_empty()).ok_or(OAuthError::NoCode)?;
+        let token_endpoint = endpoint(metadata.token_endpoint.as_deref(), issuer)?;
+        let request = TokenRequest {
+            issuer,
+            endpoint: &fetcher.url("the token endpoint", token_endpoint)?,
+            client: &self.client(&metadata),
+            resource: "",
+            scopes: &[],
+            now: now(),
+        };
+        let redirect_uri = &self.settings.redirect_uri;
+        let given = request.redeem(&fetcher, &code, &begun.pkce.verifier, redirect_uri).await?;
+        let id_token = given.id_token.ok_or(OAuthError::IdToken { reason: "there is none" })?;
+        let keys = metadata.jwks_uri.as_deref();
+        let keys = keys.map(|keys| fetcher.url("the issuer's keys", keys)).transpose()?;
+        let expected = Expected {
+            issuer,
+            knows_issuer: true,
+            client_id: &self.settings.client_id,
+            nonce: Some(&begun.nonce),
+            subject: None,
+            access_token: &given.tokens.access_token,
+            now: now(),
+        };
+        let subject = verify(&fetcher, keys.as_ref(), &id_token, &expected).await?;
+        let Profile { email, email_verified, name } = profile(&id_token);
+        let email = email.filter(|_| email_verified == Some(true));
+        Ok(ProviderIdentity { issuer: issuer.clone(), subject, email, name })
+    }
+
+    async fn find(&self) -> Result<(Fetcher, ServerMetadata), OAuthError> {
+        let issuer = &self.settings.issuer;
+        let what = "the provider of sign-ins";
+        let url = Url::parse(issuer)
+            .map_err(|_| OAuthError::NotAUrl { what, text: issuer.chars().take(80).collect() })?;
+        let fetcher = Fetcher::new(&self.clients, &url).await?;
+        let found = server_metadata::find(&fetcher, issuer, &[]).await?;
+        let metadata = found.ok_or_else(|| OAuthError::NoMetadata { issuer: issuer.clone() })?;
+        Ok((fetcher, metadata))
+    }
+
+    fn client(&self, metadata: &ServerMetadata) -> Client {
+        let methods = metadata.token_endpoint_auth_methods_supported.as_deref();
+        let has = |wanted: &str| methods.unwrap_or_default().iter().any(|method| method == wanted);
+        let method = match &self.settings.client_secret {
+            None => ClientMethod::None,
+            // Without a word about it the standard means the header.
+            Some(_) if has("client_secret_post") && !has("client_secret_basic") => {
+                ClientMethod::ClientSecretPost
+            }
+            Some(_) => ClientMethod::ClientSecretBasic,
+        };
+        Client {
+            id: self.settings.client_id.clone(),
+            secret: self.settings.client_secret.clone(),
+            method,
+            redirect_uri: None,
+            secret_expires_at: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Begun {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Begun")
+    }
+}
+
+fn endpoint<'a>(named: Option<&'a str>, issuer: &str) -> Result<&'a str, OAuthError> {
+    named.ok_or_else(|| OAuthError::NoMetadata { issuer: issuer.to_owned() })
+}
+
+/// What a token that was checked says about the person. What cannot be read says nothing.
+fn profile(id_token: &str) -> Profile {
+    let claims = id_token.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
+    claims.and_then(|claims| serde_json::from_slice(&claims).ok()).unwrap_or_default()
+}

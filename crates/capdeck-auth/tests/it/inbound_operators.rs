@@ -1,0 +1,179 @@
+//! Operators sign in, have sessions, and lose them.
+
+use std::{net::IpAddr, time::Duration};
+
+use capdeck_auth::{
+    Secret,
+    inbound::{
+        AdminKey, NewOperator, NewSession, OperatorRole, OperatorSubject, OperatorUpdate,
+        RegistryError,
+    },
+};
+
+use crate::inbound_support::{Fixture, caller, fixture};
+
+const KEY: &str = "a-key-of-more-than-sixteen-bytes";
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn here() -> Option<IpAddr> {
+    Some([192, 0, 2, 7].into())
+}
+
+fn admin_key() -> AdminKey {
+    AdminKey::new(Secret::new(KEY)).unwrap()
+}
+
+async fn sign_in(fixture: &Fixture, key: &str) -> Result<NewSession, RegistryError> {
+    fixture.registry.sign_in(here(), key, Some(&admin_key())).await
+}
+
+async fn ann(fixture: &Fixture) -> (String, Secret) {
+    let new = NewOperator {
+        name: "Ann".to_owned(),
+        role: OperatorRole::Member,
+        subject: None,
+        with_key: true,
+    };
+    let made = fixture.registry.create_operator(&caller("admin"), new).await.unwrap();
+    (made.operator.id, made.key.unwrap())
+}
+
+#[tokio::test]
+async fn the_admin_key_and_a_key_of_one_s_own_begin_sessions() {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    let admin = sign_in(&fixture, admin_key().reveal()).await.unwrap();
+    assert_eq!(admin.session.operator.role, OperatorRole::Admin);
+    let (id, key) = ann(&fixture).await;
+    assert!(key.expose().starts_with("cap_op_"));
+    assert_eq!(registry.operator_by_key(key.expose()).unwrap().id, id);
+    let begun = sign_in(&fixture, key.expose()).await.unwrap();
+    let session = registry.session(begun.token.expose()).unwrap();
+    assert_eq!(session, begun.session);
+    assert!(session.has_csrf(begun.session.csrf()) && !session.has_csrf(admin.session.csrf()));
+    assert!(!session.has_csrf(""));
+    // Neither the cookie nor the key is on disk.
+    for file in ["sessions.json", "operators.json"] {
+        let text = std::fs::read_to_string(fixture.path().join(file)).unwrap();
+        for secret in [&begun.token, &key] {
+            assert!(!text.contains(secret.expose()));
+        }
+    }
+    assert_eq!(fixture.audit.take(), ["login.ok", "operator.create", "login.ok"]);
+}
+
+#[tokio::test]
+async fn sessions_end_when_unused_when_old_and_when_signed_out() {
+    let fixture = fixture();
+    let key = admin_key();
+    let begun = sign_in(&fixture, key.reveal()).await.unwrap();
+    let fixture = fixture.reopen();
+    let is_open = |begun: &NewSession| fixture.registry.session(begun.token.expose()).is_some();
+    for _ in 0..11 {
+        fixture.pass(HOUR - Duration::from_millis(1));
+        assert!(is_open(&begun));
+    }
+    fixture.pass(HOUR);
+    assert!(!is_open(&begun), "twelve hours are over");
+    let unused = sign_in(&fixture, key.reveal()).await.unwrap();
+    fixture.pass(HOUR);
+    assert!(!is_open(&unused));
+    let left = sign_in(&fixture, key.reveal()).await.unwrap();
+    fixture.registry.sign_out(&caller("admin"), &left.session.id).await.unwrap();
+    assert!(!is_open(&left));
+    for wrong in ["", "cap_se_", begun.session.csrf()] {
+        assert!(fixture.registry.session(wrong).is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_changed_or_removed_operator_is_so_in_open_sessions() {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    let (id, key) = ann(&fixture).await;
+    let begun = sign_in(&fixture, key.expose()).await.unwrap();
+    let update = OperatorUpdate { role: Some(OperatorRole::Approver), ..OperatorUpdate::default() };
+    registry.update_operator(&caller("admin"), &id, update).await.unwrap();
+    let role = registry.session(begun.token.expose()).unwrap().operator.role;
+    assert_eq!(role, OperatorRole::Approver);
+    let rotated = registry.rotate_operator_key(&caller("admin"), &id).await.unwrap().key.unwrap();
+    assert!(registry.session(begun.token.expose()).is_none());
+    assert!(registry.operator_by_key(key.expose()).is_none());
+    let begun = sign_in(&fixture, rotated.expose()).await.unwrap();
+    registry.remove_operator(&caller("admin"), &id).await.unwrap();
+    assert!(registry.session(begun.token.expose()).is_none());
+    assert!(sign_in(&fixture, rotated.expose()).await.is_err());
+    let gone = registry.remove_operator(&caller("admin"), &id).await.unwrap_err();
+    assert_eq!(gone.code(), "not_found");
+}
+
+#[tokio::test]
+async fn sign_ins_that_fail_have_to_wait_and_each_leaves_a_line() {
+    let fixture = fixture();
+    for _ in 0..5 {
+        assert_eq!(sign_in(&fixture, "wrong").await.unwrap_err().code(), "forbidden");
+    }
+    // Even the right key waits, so that nothing is learned meanwhile.
+    let waiting = sign_in(&fixture, admin_key().reveal()).await.unwrap_err();
+    assert_eq!(waiting, RegistryError::TooSoon { seconds: 1 });
+    let elsewhere = Some([198, 51, 100, 1].into());
+    let key = admin_key();
+    assert!(fixture.registry.sign_in(elsewhere, key.reveal(), Some(&key)).await.is_ok());
+    fixture.pass(Duration::from_secs(1));
+    assert!(sign_in(&fixture, key.reveal()).await.is_ok());
+    let mut expected = vec!["login.fail forbidden"; 5];
+    expected.extend(["login.fail too_soon", "login.ok", "login.ok"]);
+    assert_eq!(fixture.audit.take(), expected);
+}
+
+#[tokio::test]
+async fn an_account_at_a_provider_is_one_operator_s() {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    let subject = |subject: &str| OperatorSubject {
+        issuer: "https://sso.example".to_owned(),
+        subject: subject.to_owned(),
+    };
+    let new = |name: &str, bound: &str| NewOperator {
+        name: name.to_owned(),
+        role: OperatorRole::Member,
+        subject: Some(subject(bound)),
+        with_key: false,
+    };
+    let bob = registry.create_operator(&caller("admin"), new("Bob", "42")).await.unwrap();
+    assert_eq!(bob.key, None);
+    for (wrong, code) in [
+        (new("Bob", "43"), "taken"),
+        (new("Rob", "42"), "taken"),
+        (new("", "1"), "invalid_input"),
+        (new("Eve", ""), "invalid_input"),
+    ] {
+        let refused = registry.create_operator(&caller("admin"), wrong).await.unwrap_err();
+        assert_eq!(refused.code(), code);
+    }
+    let begun = registry.sign_in_subject(here(), "https://sso.example", "42").await.unwrap();
+    assert_eq!(begun.session.operator.id, bob.operator.id);
+    for (issuer, who) in [("https://sso.example/", "42"), ("https://sso.example", "43")] {
+        let refused = registry.sign_in_subject(here(), issuer, who).await.unwrap_err();
+        assert_eq!(refused.code(), "forbidden");
+    }
+}
+
+#[tokio::test]
+async fn sessions_of_an_admin_key_end_with_the_key() {
+    let fixture = fixture();
+    let begun = sign_in(&fixture, admin_key().reveal()).await.unwrap();
+    let (_, key) = ann(&fixture).await;
+    let own = sign_in(&fixture, key.expose()).await.unwrap();
+    let fixture = fixture.reopen();
+    let is_open = |begun: &NewSession| fixture.registry.session(begun.token.expose()).is_some();
+    fixture.registry.use_admin_key(&admin_key());
+    assert!(is_open(&begun) && is_open(&own));
+    fixture
+        .registry
+        .use_admin_key(&AdminKey::new(Secret::new("another-key-of-many-bytes")).unwrap());
+    assert!(!is_open(&begun) && is_open(&own));
+    // Nothing on disk lets anybody try keys.
+    let text = std::fs::read_to_string(fixture.path().join("sessions.json")).unwrap();
+    assert!(!text.contains(KEY));
+}

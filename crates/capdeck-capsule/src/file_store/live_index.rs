@@ -1,0 +1,191 @@
+//! The index of a capsule while it is used: made once from the files, then changed with every write.
+//!
+//! Making it takes a while, and nobody but searches waits for it. Writes that come meanwhile are put behind it.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::{EntryMeta, EntryUri, search::Index};
+
+#[derive(Debug, Default)]
+pub(super) struct LiveIndex {
+    stage: RwLock<Stage>,
+    /// Held by whoever makes it.
+    making: Mutex<()>,
+    is_stopped: AtomicBool,
+    beside: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug, Default)]
+enum Stage {
+    #[default]
+    Missing,
+    /// Being made, with what changed since that was begun.
+    Making(Vec<Late>),
+    Ready(Index),
+}
+
+/// A change that the index does not have yet.
+#[derive(Debug)]
+enum Late {
+    Put(Arc<EntryMeta>, String),
+    Remove(EntryUri),
+}
+
+impl LiveIndex {
+    /// An entry is in a new version, which is on the disk by now.
+    pub(super) fn put(&self, meta: &Arc<EntryMeta>, body: String) {
+        match &mut *self.stage.write() {
+            Stage::Missing => {}
+            Stage::Making(late) => late.push(Late::Put(Arc::clone(meta), body)),
+            Stage::Ready(index) => index.put(meta, &body),
+        }
+    }
+
+    /// An entry is gone.
+    pub(super) fn remove(&self, uri: &EntryUri) {
+        match &mut *self.stage.write() {
+            Stage::Missing => {}
+            Stage::Making(late) => late.push(Late::Remove(uri.clone())),
+            Stage::Ready(index) => index.remove(uri),
+        }
+    }
+
+    /// Asks the index, which is made first if there is none.
+    pub(super) fn ask<T>(&self, make: impl FnOnce() -> Index, ask: impl Fn(&Index) -> T) -> T {
+        if let Stage::Ready(index) = &*self.stage.read() {
+            return ask(index);
+        }
+        let _making = self.making.lock();
+        if let Stage::Ready(index) = &*self.stage.read() {
+            return ask(index);
+        }
+        // From here on no write passes unseen; what was written before is on the disk.
+        *self.stage.write() = Stage::Making(Vec::new());
+        let index = make();
+        let mut stage = self.stage.write();
+        let index = caught_up(index, &mut stage);
+        let answer = ask(&index);
+        *stage = Stage::Ready(index);
+        answer
+    }
+
+    /// Makes it beside everything else, unless somebody does already. `make` gives up when it is told to stop.
+    pub(super) fn make_beside(&self, make: impl FnOnce() -> Option<Index>) {
+        let Some(_making) = self.making.try_lock() else { return };
+        if !matches!(&*self.stage.read(), Stage::Missing) {
+            return;
+        }
+        *self.stage.write() = Stage::Making(Vec::new());
+        let index = make();
+        let mut stage = self.stage.write();
+        *stage = match index {
+            Some(index) => Stage::Ready(caught_up(index, &mut stage)),
+            None => Stage::Missing,
+        };
+    }
+
+    /// Keeps the thread that makes it, so that it can be waited for.
+    pub(super) fn keep(&self, thread: JoinHandle<()>) {
+        *self.beside.lock() = Some(thread);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    /// Gives up making it, and waits until that has ended. Blocks.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        let beside = self.beside.lock().take();
+        // A panic there has been told already, and costs only the index.
+        beside.map(JoinHandle::join);
+    }
+}
+
+/// The index with everything that changed while it was made.
+fn caught_up(mut index: Index, stage: &mut Stage) -> Index {
+    if let Stage::Making(late) = std::mem::take(stage) {
+        for change in late {
+            match change {
+                Late::Put(meta, body) => index.put(&meta, &body),
+                Late::Remove(uri) => index.remove(&uri),
+            }
+        }
+    }
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, thread};
+
+    use super::*;
+    use crate::{Author, FileStore, SearchRequest, Store as _, StoreOptions, Write};
+
+    fn store(folder: &std::path::Path) -> FileStore {
+        FileStore::open(folder, StoreOptions::default(), None).unwrap()
+    }
+
+    async fn write(store: &FileStore, uri: &str, body: &str) {
+        let write = Write::replace(EntryUri::parse(uri).unwrap(), body.to_owned());
+        store.write(write, &Author::client("test")).await.unwrap();
+    }
+
+    async fn found(store: &FileStore, query: &str) -> Vec<String> {
+        let page = store.search(&SearchRequest::words(query)).await.unwrap();
+        page.hits.iter().map(|hit| hit.meta.uri.to_string()).collect()
+    }
+
+    #[tokio::test]
+    async fn what_changes_while_it_is_made_is_found_and_writers_do_not_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path());
+        for (uri, body) in [("docs://a", "apple"), ("docs://b", "banana"), ("docs://c", "cherry")] {
+            write(&store, uri, body).await;
+        }
+        let engine = Arc::clone(&store.engine);
+        let (begun, has_begun) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel::<()>();
+        let making = thread::spawn(move || {
+            engine.index.make_beside(|| {
+                let index = engine.build_index(|| false);
+                begun.send(()).unwrap();
+                may_go_on.recv().unwrap();
+                index
+            });
+        });
+        has_begun.recv().unwrap();
+        // The index that is being made knows nothing of these, and nobody waits for it.
+        write(&store, "docs://a", "apricot").await;
+        write(&store, "docs://d", "damson").await;
+        let uri = EntryUri::parse("docs://b").unwrap();
+        store.delete(&uri, None, &Author::client("test")).await.unwrap();
+        go_on.send(()).unwrap();
+        making.join().unwrap();
+        assert_eq!(found(&store, "apple").await, Vec::<String>::new());
+        assert_eq!(found(&store, "apricot").await, ["docs://a"]);
+        assert_eq!(found(&store, "banana").await, Vec::<String>::new());
+        assert_eq!(found(&store, "cherry").await, ["docs://c"]);
+        assert_eq!(found(&store, "damson").await, ["docs://d"]);
+    }
+
+    #[tokio::test]
+    async fn one_that_was_stopped_is_made_by_the_first_search() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path());
+        write(&store, "docs://a", "apple").await;
+        store.engine.index.stop();
+        let engine = &store.engine;
+        engine.index.make_beside(|| engine.build_index(|| engine.index.is_stopped()));
+        write(&store, "docs://b", "apple too").await;
+        assert_eq!(found(&store, "apple").await.len(), 2);
+    }
+}

@@ -1,0 +1,199 @@
+//! Reads the audit trail back: lines that fit, and how many calls there were.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufRead as _, BufReader},
+    path::{Path, PathBuf},
+};
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Host;
+
+/// One line of the trail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrailLine {
+    pub at: Timestamp,
+    /// The session the call came through.
+    pub session: String,
+    /// What the client calls itself; not an identity.
+    pub client: String,
+    /// What was asked for, in MCP's words.
+    pub method: String,
+    pub capability: String,
+    /// The tool, resource or prompt; empty where there is none.
+    pub tool: String,
+    /// `ok`, `tool_error`, or the error code of a call that gave no result.
+    pub outcome: String,
+    /// How it got past the gate; `refused` when it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<String>,
+    /// The capabilities whose data a script carried into the call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_from: Vec<String>,
+    pub elapsed_ms: u64,
+}
+
+/// Which lines are wanted. What is left out does not matter.
+#[derive(Debug, Clone, Default)]
+pub struct TrailFilter {
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+    pub client: Option<String>,
+    pub method: Option<String>,
+    pub capability: Option<String>,
+    pub outcome: Option<String>,
+}
+
+/// How many hours calls are counted for.
+const HOURS: usize = 24;
+
+/// How many calls there were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TrailCounts {
+    pub calls: u64,
+    /// Calls that did not end with `ok`.
+    pub errors: u64,
+}
+
+impl TrailFilter {
+    fn fits(&self, line: &TrailLine) -> bool {
+        let is = |wanted: &Option<String>, found: &str| {
+            wanted.as_ref().is_none_or(|wanted| wanted == found)
+        };
+        self.since.is_none_or(|since| since <= line.at)
+            && self.until.is_none_or(|until| line.at < until)
+            && is(&self.client, &line.client)
+            && is(&self.method, &line.method)
+            && is(&self.capability, &line.capability)
+            && is(&self.outcome, &line.outcome)
+    }
+}
+
+impl Host {
+    /// The latest lines that fit, the latest first. Reads files, so it blocks.
+    pub fn trail(&self, filter: &TrailFilter, most: usize) -> io::Result<Vec<TrailLine>> {
+        let folder = self.settings().state_dir.join("audit");
+        let mut found = Vec::new();
+        for file in days(&folder)?.into_iter().rev() {
+            let mut lines = Vec::new();
+            each_line(&file, |line| lines.extend(Some(line).filter(|line| filter.fits(line))))?;
+            found.extend(lines.into_iter().rev().take(most - found.len()));
+            let is_older = |since: Timestamp| {
+                day_of(&file).is_some_and(|day| day < since.strftime("%Y-%m-%d").to_string())
+            };
+            if found.len() >= most || filter.since.is_some_and(is_older) {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// How many tool calls there were in each of the last 24 hours, the oldest first, by every process of this state
+    /// folder. Blocks.
+    pub fn calls_by_hour(&self) -> io::Result<[TrailCounts; HOURS]> {
+        let folder = self.settings().state_dir.join("audit");
+        let now = Timestamp::now();
+        let mut hours = [TrailCounts::default(); HOURS];
+        for file in days(&folder)?.iter().rev().take(2) {
+            each_line(file, |line| {
+                let hour = hour_of(line.at, now).and_then(|hour| hours.get_mut(hour));
+                if let Some(hour) = hour.filter(|_| line.method == "tools/call") {
+                    hour.calls += 1;
+                    hour.errors += u64::from(line.outcome != "ok");
+                }
+            })?;
+        }
+        Ok(hours)
+    }
+}
+
+/// Where a moment belongs among the last hours, of which the last one ends now.
+fn hour_of(at: Timestamp, now: Timestamp) -> Option<usize> {
+    // A line of a process whose clock is ahead belongs to the last hour.
+    let age = usize::try_from(now.duration_since(at).as_hours().max(0)).ok()?;
+    (HOURS - 1).checked_sub(age)
+}
+
+/// The files of the trail, the oldest first.
+fn days(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let listed = match fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut files: Vec<PathBuf> = listed
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+fn day_of(file: &Path) -> Option<String> {
+    file.file_stem()?.to_str().map(str::to_owned)
+}
+
+/// A line that cannot be read, such as one that is being written, is passed over.
+fn each_line(file: &Path, mut take: impl FnMut(TrailLine)) -> io::Result<()> {
+    for line in BufReader::new(File::open(file)?).lines() {
+        if let Ok(line) = serde_json::from_str(&line?) {
+            take(line);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(at: &str, outcome: &str) -> String {
+        format!(
+            r#"{{"at":"{at}","session":"s","client":"c","method":"tools/call","capability":"a","tool":"t","outcome":"{outcome}","elapsedMs":1}}"#
+        )
+    }
+
+    #[test]
+    fn hours_are_counted_back_from_now() {
+        let now: Timestamp = "2026-01-31T12:00:00Z".parse().unwrap();
+        let hour = |at: &str| hour_of(at.parse().unwrap(), now);
+        assert_eq!(hour("2026-01-31T12:00:00Z"), Some(23));
+        assert_eq!(hour("2026-01-31T12:07:00Z"), Some(23), "a clock that is ahead");
+        assert_eq!(hour("2026-01-31T11:00:01Z"), Some(23));
+        assert_eq!(hour("2026-01-31T11:00:00Z"), Some(22));
+        assert_eq!(hour("2026-01-30T12:00:01Z"), Some(0));
+        assert_eq!(hour("2026-01-30T12:00:00Z"), None);
+        assert_eq!(hour("1970-01-01T00:00:00Z"), None);
+    }
+
+    #[test]
+    fn lines_are_found_and_broken_ones_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("2026-01-02.jsonl");
+        let text = [
+            &line("2026-01-02T00:00:00Z", "ok"),
+            "{\"at\":",
+            &line("2026-01-02T01:00:00Z", "tool_error"),
+        ]
+        .map(|line| format!("{line}\n"))
+        .concat();
+        fs::write(&file, text).unwrap();
+        let mut found = Vec::new();
+        each_line(&file, |line| found.push(line)).unwrap();
+        assert_eq!(found.len(), 2);
+        let failed =
+            TrailFilter { outcome: Some("tool_error".to_owned()), ..TrailFilter::default() };
+        assert_eq!(found.iter().filter(|line| failed.fits(line)).count(), 1);
+        let late = TrailFilter {
+            since: Some("2026-01-02T00:30:00Z".parse().unwrap()),
+            ..TrailFilter::default()
+        };
+        assert_eq!(found.iter().filter(|line| late.fits(line)).count(), 1);
+        assert!(days(&folder.path().join("nothing")).unwrap().is_empty());
+        assert_eq!(days(folder.path()).unwrap(), [file]);
+    }
+}

@@ -1,0 +1,283 @@
+//! Entries of capsules among the deck's own resources, prompts and skills.
+//!
+//! They are asked for with every request, for whoever the client is by then, and nothing is asked where they are not
+//! offered.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_capsule::EntryUri;
+use capdeck_catalog::RawObject;
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure, CapsuleOperation, EntryNaming,
+    EntryOffer, EntryPage, EntryPlace,
+    capability::{CAPSULES, in_time},
+};
+use crate::{Scope, Session, audit::without_query, raw, view::gives_entries};
+
+/// What an address in a deck begins with that says which capsule it belongs to.
+const NAMED: &str = "capsol://";
+
+/// One client's way to all entries it reaches now.
+pub(crate) struct DeckEntries {
+    desk: Arc<dyn CapsuleDesk>,
+    caller: CapsuleCaller,
+    mounted: Option<String>,
+}
+
+impl DeckEntries {
+    fn offer(&self) -> EntryOffer<'_> {
+        let naming = EntryNaming::Deck { mounted: self.mounted.as_deref() };
+        EntryOffer { desk: self.desk.as_ref(), caller: self.caller.clone(), naming }
+    }
+
+    /// The capsule that short addresses are about.
+    async fn short(&self) -> Option<String> {
+        if self.mounted.is_some() {
+            return self.mounted.clone();
+        }
+        let list = CapsuleOperation::ListCapsules { with_counts: false };
+        let listed = self.desk.ask(self.caller.request(None, list)).await.ok()?;
+        match listed["capsules"].as_array()?.as_slice() {
+            [only] => Some(only["id"].as_str()?.to_owned()),
+            _ => None,
+        }
+    }
+}
+
+impl Session {
+    /// True when entries of capsules are among this client's resources and prompts.
+    pub fn offers_entries(&self) -> bool {
+        !matches!(self.scope, Scope::Transparent(_)) && self.view().offers_entries()
+    }
+
+    /// The capsule that this client mounted.
+    pub fn mounted_capsule(&self) -> Option<String> {
+        self.mount.mounted()
+    }
+
+    /// One page of the entries. A list that cannot be had now is empty, as that of a server is.
+    pub async fn entry_resources(&self, cursor: Option<&str>) -> Result<EntryPage, CallError> {
+        let Some(entries) = self.entries() else {
+            return match cursor {
+                None => Ok(EntryPage::default()),
+                Some(_) => Err(no_cursor()),
+            };
+        };
+        match entries.offer().resources(cursor).await {
+            Ok(page) => Ok(page),
+            Err(_) if cursor.is_some() => Err(no_cursor()),
+            Err(failure) => {
+                tracing::warn!(%failure, "entries of capsules could not be listed");
+                Ok(EntryPage::default())
+            }
+        }
+    }
+
+    /// A template for each scheme of each capsule.
+    pub async fn entry_templates(&self) -> Vec<Value> {
+        let Some(entries) = self.entries() else { return Vec::new() };
+        listed(entries.offer().templates().await)
+    }
+
+    /// Entries that are prompts.
+    pub async fn entry_prompts(&self) -> Vec<Value> {
+        let Some(entries) = self.entries() else { return Vec::new() };
+        listed(entries.offer().prompts().await)
+    }
+
+    /// What changes within the client's reach from now on; `None` where no entries are offered.
+    pub async fn entry_changes(&self) -> Result<Option<CapsuleChanges>, CapsuleFailure> {
+        let Some(entries) = self.entries() else { return Ok(None) };
+        let DeckEntries { desk, caller, .. } = entries;
+        let changes = CapsuleChanges::for_client(desk.as_ref(), caller, self.admission.clone());
+        changes.await.map(Some)
+    }
+
+    /// The entry that a client wants to watch; `None` for what can be no entry here. It need not exist: an entry can be
+    /// waited for, and a hidden one looks the same.
+    pub async fn entry_to_watch(&self, uri: &str) -> Option<EntryPlace> {
+        let entries = self.entries()?;
+        let place = entries.offer().place(uri).ok()?;
+        EntryUri::parse(&place.uri).ok()?;
+        let is_named = uri.starts_with(NAMED);
+        if !is_named && self.view().resource_route(uri).is_some() {
+            return None;
+        }
+        let capsule = if is_named { place.capsule } else { entries.short().await };
+        let place = EntryPlace { capsule: Some(capsule?), uri: place.uri };
+        let watching = async { Ok(place) };
+        self.audited("resources/subscribe", CAPSULES, without_query(uri), watching).await.ok()
+    }
+
+    /// Reads an entry by an address that says which capsule it is in; `None` for every other address.
+    pub(crate) async fn read_named_entry(
+        &self,
+        uri: &str,
+        context: &CallContext,
+    ) -> Option<Result<Box<RawValue>, CallError>> {
+        let entries = self.entries().filter(|_| uri.starts_with(NAMED))?;
+        Some(self.read_entry(&entries, uri, context).await)
+    }
+
+    /// Reads an entry of the mounted or the only capsule by its own address, which nothing else in the deck has; `None`
+    /// when there is no such entry.
+    pub(crate) async fn read_short_entry(
+        &self,
+        uri: &str,
+        context: &CallContext,
+    ) -> Option<Result<Box<RawValue>, CallError>> {
+        let mut entries = self.entries().filter(|_| EntryUri::parse(uri).is_ok())?;
+        entries.mounted = Some(entries.short().await?);
+        match self.read_entry(&entries, uri, context).await {
+            Err(error) if error.code == ErrorCode::ResourceNotFound => None,
+            outcome => Some(outcome),
+        }
+    }
+
+    async fn read_entry(
+        &self,
+        entries: &DeckEntries,
+        uri: &str,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
+        let reading = async {
+            let read = in_time(context, entries.offer().read(uri)).await?;
+            answer(&read.map_err(|failure| as_call_error(failure, ErrorCode::ResourceNotFound))?)
+        };
+        self.audited("resources/read", CAPSULES, without_query(uri), reading).await
+    }
+
+    /// Gets a prompt that is an entry; `None` for every other name.
+    pub(crate) async fn entry_prompt(
+        &self,
+        name: &str,
+        params: &RawObject,
+        context: &CallContext,
+    ) -> Option<Result<Box<RawValue>, CallError>> {
+        let entries = self.entries().filter(|entries| entries.offer().is_prompt_name(name))?;
+        if self.view().prompt_route(name).is_some() {
+            return None;
+        }
+        let getting = async {
+            let got = in_time(context, entries.offer().prompt(name, arguments(params)?)).await?;
+            answer(&got.map_err(|failure| as_call_error(failure, ErrorCode::PromptNotFound))?)
+        };
+        Some(self.audited("prompts/get", CAPSULES, name, getting).await)
+    }
+
+    /// Completes a part of an entry's address or an argument of a prompt that is an entry; `None` for everything else.
+    pub(crate) async fn complete_entry(
+        &self,
+        params: &RawObject,
+        context: &CallContext,
+    ) -> Option<Result<Box<RawValue>, CallError>> {
+        let entries = self.entries()?;
+        let reference = raw::value(params.get("ref")?)?;
+        let text = |key: &str| reference.get(key).and_then(Value::as_str);
+        let is_meant = match (text("name"), text("uri")) {
+            (Some(name), _) => {
+                entries.offer().is_prompt_name(name) && self.view().prompt_route(name).is_none()
+            }
+            (_, Some(uri)) => {
+                let is_template = entries.offer().template_place(uri).is_some();
+                is_template && (uri.starts_with(NAMED) || entries.short().await.is_some())
+            }
+            (None, None) => false,
+        };
+        if !is_meant {
+            return None;
+        }
+        let completing = async {
+            let params = serde_json::to_value(params)
+                .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))?;
+            let completed = in_time(context, entries.offer().complete(params)).await?;
+            answer(&completed.map_err(|failure| as_call_error(failure, ErrorCode::RequestInvalid))?)
+        };
+        Some(self.audited("completion/complete", CAPSULES, "", completing).await)
+    }
+
+    /// Skills of capsules; none where the client has no capsules.
+    pub(crate) async fn capsule_skills(&self) -> Vec<Value> {
+        let Some(entries) = self.skill_entries() else { return Vec::new() };
+        listed(entries.offer().skills().await)
+    }
+
+    /// The file of a capsule's skill; `None` for every other address.
+    pub(crate) async fn read_capsule_skill(
+        &self,
+        uri: &str,
+        context: &CallContext,
+    ) -> Option<Result<Box<RawValue>, CallError>> {
+        let entries = self.skill_entries().filter(|one| one.offer().is_skill_file(uri))?;
+        let reading = async {
+            let read = in_time(context, entries.offer().read_skill(uri)).await?;
+            answer(&read.map_err(|failure| as_call_error(failure, ErrorCode::ResourceNotFound))?)
+        };
+        Some(self.audited("resources/read", CAPSULES, without_query(uri), reading).await)
+    }
+
+    /// Entries as resources and prompts, where they are listed.
+    fn entries(&self) -> Option<DeckEntries> {
+        if self.offers_entries() { self.reached_entries() } else { None }
+    }
+
+    /// Entries as skills, which a client has of everything it may see.
+    fn skill_entries(&self) -> Option<DeckEntries> {
+        let catalog = self.catalog();
+        let is_theirs = catalog
+            .get(CAPSULES)
+            .is_some_and(|one| one.is_usable() && self.may_see(one) && gives_entries(one));
+        if is_theirs { self.reached_entries() } else { None }
+    }
+
+    fn reached_entries(&self) -> Option<DeckEntries> {
+        let desk = self.host.capsules()?.clone();
+        Some(DeckEntries { desk, caller: self.capsule_caller(), mounted: self.mount.mounted() })
+    }
+}
+
+/// A list of capsules that cannot be had now is empty, as that of a server is.
+fn listed(outcome: Result<Vec<Value>, CapsuleFailure>) -> Vec<Value> {
+    outcome.unwrap_or_else(|failure| {
+        tracing::warn!(%failure, "entries of capsules could not be listed");
+        Vec::new()
+    })
+}
+
+fn arguments(params: &RawObject) -> Result<BTreeMap<String, String>, CallError> {
+    let given = params.get("arguments").filter(|given| given.get() != "null");
+    let Some(given) = given else { return Ok(BTreeMap::new()) };
+    serde_json::from_str(given.get()).map_err(|_| {
+        CallError::new(ErrorCode::RequestInvalid, "`arguments` must be an object of strings")
+    })
+}
+
+fn no_cursor() -> CallError {
+    let message = "`cursor` is not one of this list as it is now; start without one";
+    CallError::new(ErrorCode::RequestInvalid, message)
+}
+
+fn answer(value: &Value) -> Result<Box<RawValue>, CallError> {
+    serde_json::value::to_raw_value(value)
+        .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
+}
+
+/// A refusal in the deck's words. An address that is none, one of no scheme and one out of reach do not exist.
+fn as_call_error(failure: CapsuleFailure, missing: ErrorCode) -> CallError {
+    let code = match failure.code.as_str() {
+        "not_found" | "invalid_uri" | "unknown_scheme" => missing,
+        "forbidden_role" | "forbidden_scope" | "read_only" => ErrorCode::Denied,
+        "in_use" | "io_failed" | "damaged" | "audit_failed" | "closed" | "unsafe_path" => {
+            ErrorCode::ServerUnavailable
+        }
+        "internal" => ErrorCode::InternalError,
+        _ => ErrorCode::RequestInvalid,
+    };
+    let mut error = CallError::new(code, failure.message);
+    error.hint = failure.hint;
+    error.data = failure.data;
+    error
+}

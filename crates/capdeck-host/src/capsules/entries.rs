@@ -1,0 +1,167 @@
+//! Entries of capsules as resources, prompts and skills, the same at the endpoint of one capsule and in a deck.
+//!
+//! A capsule's own names mean one thing only where there is one capsule. In a deck an entry is
+//! `capsol://<capsule>/<scheme>/<path>`, a prompt `capsules__<capsule>.<name>`, a skill
+//! `skill://capsules/<capsule>/<name>/SKILL.md`.
+
+mod completions;
+mod prompts;
+mod resources;
+mod skills;
+
+use serde_json::Value;
+
+pub use self::resources::EntryPage;
+use super::{CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation};
+
+/// Before the id of a capsule in the address of an entry.
+const SCHEME: &str = "capsol://";
+
+/// Before the id of a capsule in the name of a prompt. Names of the deck begin with the id of a capability, and this one
+/// belongs to capsules.
+const PROMPT_PREFIX: &str = "capsules__";
+
+/// Before the id of a capsule in the address of a skill.
+const SKILL_PREFIX: &str = "skill://capsules/";
+
+/// For whom entries are offered, and what they are called there.
+pub struct EntryOffer<'a> {
+    pub desk: &'a dyn CapsuleDesk,
+    pub caller: CapsuleCaller,
+    pub naming: EntryNaming<'a>,
+}
+
+/// What the entries of a capsule are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryNaming<'a> {
+    /// By the capsule's own names. Absent: that of the only capsule the caller reaches.
+    Own(Option<&'a str>),
+    /// By names that say whose they are. What belongs to the mounted capsule, else to the only one, has its own
+    /// address, too.
+    Deck { mounted: Option<&'a str> },
+}
+
+/// One entry, wherever it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryPlace {
+    /// The capsule's id; absent: the only one that the caller reaches.
+    pub capsule: Option<String>,
+    /// The address inside the capsule.
+    pub uri: String,
+}
+
+/// One capsule among those that are listed, under one of its two kinds of names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Section {
+    capsule: Option<String>,
+    /// Whether names say which capsule they belong to.
+    is_named: bool,
+}
+
+impl EntryOffer<'_> {
+    async fn ask(
+        &self,
+        capsule: Option<&str>,
+        operation: CapsuleOperation,
+    ) -> Result<Value, CapsuleFailure> {
+        self.desk.ask(self.caller.request(capsule, operation)).await
+    }
+
+    /// The entry that an address leads to. Whether there is one is another question.
+    pub fn place(&self, uri: &str) -> Result<EntryPlace, CapsuleFailure> {
+        let own = |capsule: Option<&str>| EntryPlace {
+            capsule: capsule.map(str::to_owned),
+            uri: uri.to_owned(),
+        };
+        let mounted = match self.naming {
+            EntryNaming::Own(capsule) => return Ok(own(capsule)),
+            EntryNaming::Deck { mounted } => mounted,
+        };
+        let Some(rest) = uri.strip_prefix(SCHEME) else { return Ok(own(mounted)) };
+        let parts = rest.split_once('/').and_then(|(id, rest)| Some((id, rest.split_once('/')?)));
+        let (id, (scheme, path)) = parts.ok_or_else(|| {
+            let message = format!(
+                "`{}` is no entry address: write it as `capsol://CAPSULE/docs/architecture`",
+                capdeck_capsule::one_line(uri)
+            );
+            CapsuleFailure::new("invalid_uri", message)
+        })?;
+        Ok(EntryPlace { capsule: Some(id.to_owned()), uri: format!("{scheme}://{path}") })
+    }
+
+    /// Everything that is listed, in the order in which it is.
+    async fn sections(&self) -> Result<Vec<Section>, CapsuleFailure> {
+        let mounted = match self.naming {
+            EntryNaming::Own(capsule) => {
+                let capsule = capsule.map(str::to_owned);
+                return Ok(vec![Section { capsule, is_named: false }]);
+            }
+            EntryNaming::Deck { mounted } => mounted,
+        };
+        let ids = self.capsules().await?;
+        let mounted = mounted.filter(|mounted| ids.iter().any(|id| id == mounted));
+        let mounted = mounted.map(|id| Section { capsule: Some(id.to_owned()), is_named: false });
+        let all = ids.into_iter().map(|id| Section { capsule: Some(id), is_named: true });
+        Ok(mounted.into_iter().chain(all).collect())
+    }
+
+    /// The same where everything has one name only, whatever is mounted.
+    async fn named_sections(&self) -> Result<Vec<Section>, CapsuleFailure> {
+        let mut sections = self.sections().await?;
+        sections.retain(|section| section.is_named != self.has_own_names());
+        Ok(sections)
+    }
+
+    fn has_own_names(&self) -> bool {
+        matches!(self.naming, EntryNaming::Own(_))
+    }
+
+    /// The ids of all capsules the caller reaches, in order.
+    async fn capsules(&self) -> Result<Vec<String>, CapsuleFailure> {
+        let list = CapsuleOperation::ListCapsules { with_counts: false };
+        let listed = array(self.ask(None, list).await?, "capsules");
+        let ids = listed.iter().filter_map(|capsule| Some(capsule["id"].as_str()?.to_owned()));
+        let mut ids: Vec<String> = ids.collect();
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// What each capsule answers to a question. In a deck one that cannot answer now costs only its own part.
+    async fn ask_each(
+        &self,
+        sections: Vec<Section>,
+        operation: &CapsuleOperation,
+    ) -> Result<Vec<(Section, Value)>, CapsuleFailure> {
+        let mut answers = Vec::with_capacity(sections.len());
+        for section in sections {
+            match self.ask(section.capsule.as_deref(), operation.clone()).await {
+                Ok(answer) => answers.push((section, answer)),
+                Err(failure) if self.has_own_names() => return Err(failure),
+                Err(failure) => section.note_silence(&failure),
+            }
+        }
+        Ok(answers)
+    }
+}
+
+impl Section {
+    /// What the section calls one of its entries.
+    fn address(&self, uri: &str) -> String {
+        match (&self.capsule, self.is_named, uri.split_once("://")) {
+            (Some(id), true, Some((scheme, path))) => format!("{SCHEME}{id}/{scheme}/{path}"),
+            _ => uri.to_owned(),
+        }
+    }
+
+    fn note_silence(&self, failure: &CapsuleFailure) {
+        let capsule = self.capsule.as_deref().unwrap_or_default();
+        tracing::warn!(capsule, %failure, "entries of a capsule could not be listed");
+    }
+}
+
+fn array(mut answer: Value, key: &str) -> Vec<Value> {
+    match answer[key].take() {
+        Value::Array(items) => items,
+        _ => Vec::new(),
+    }
+}

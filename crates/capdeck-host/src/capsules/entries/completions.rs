@@ -1,0 +1,111 @@
+//! What a half-typed address or argument may become.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{EntryOffer, EntryPlace, array};
+use crate::capsules::{CapsuleFailure, CapsuleOperation, ListQuery};
+
+/// The most that one answer may hold.
+const MOST: usize = 100;
+
+/// What a template of entries ends with.
+const VARIABLE: &str = "{+path}";
+
+#[derive(Deserialize)]
+struct Request {
+    #[serde(rename = "ref")]
+    about: Reference,
+    argument: Argument,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum Reference {
+    #[serde(rename = "ref/resource")]
+    Resource { uri: String },
+    #[serde(rename = "ref/prompt")]
+    Prompt { name: String },
+}
+
+#[derive(Deserialize)]
+struct Argument {
+    name: String,
+    value: String,
+}
+
+impl EntryOffer<'_> {
+    /// What `completion/complete` with these parameters answers with.
+    pub async fn complete(&self, params: Value) -> Result<Value, CapsuleFailure> {
+        let request: Request = serde_json::from_value(params)
+            .map_err(|error| CapsuleFailure::invalid(error.to_string()))?;
+        let Argument { name, value } = request.argument;
+        let (values, has_more) = match request.about {
+            Reference::Resource { uri } => {
+                let place = self.template_place(&uri).filter(|_| name == "path");
+                let place = place.ok_or_else(|| {
+                    let uri = capdeck_capsule::one_line(&uri);
+                    CapsuleFailure::invalid(format!("`{uri}` is no template with `{name}`"))
+                })?;
+                let start = place.uri;
+                let capsule = place.capsule.as_deref();
+                let (found, has_more) = self.addresses(capsule, &format!("{start}{value}")).await;
+                let paths = found.iter().filter_map(|uri| uri.strip_prefix(&start));
+                (paths.map(str::to_owned).collect(), has_more)
+            }
+            Reference::Prompt { name: prompt } => {
+                self.argument_values(&prompt, &name, &value).await?
+            }
+        };
+        Ok(json!({ "completion": { "values": values, "hasMore": has_more } }))
+    }
+
+    /// The scheme that a template is for, as the start of its addresses.
+    pub fn template_place(&self, template: &str) -> Option<EntryPlace> {
+        let start = template.strip_suffix(VARIABLE)?;
+        let place = self.place(start).ok()?;
+        let scheme = place.uri.strip_suffix("://")?;
+        (!scheme.is_empty() && !scheme.contains(['/', ':'])).then_some(place)
+    }
+
+    /// What the skill says its argument can be; else addresses, once the value begins like one.
+    async fn argument_values(
+        &self,
+        prompt: &str,
+        argument: &str,
+        value: &str,
+    ) -> Result<(Vec<String>, bool), CapsuleFailure> {
+        let prompt = self.declared_prompt(prompt).await?;
+        let mut declared = prompt["arguments"].as_array().into_iter().flatten();
+        let declared = declared.find(|one| one["name"] == argument).ok_or_else(|| {
+            let argument = capdeck_capsule::one_line(argument);
+            CapsuleFailure::invalid(format!("the prompt has no argument `{argument}`"))
+        })?;
+        let values = declared["values"].as_array().into_iter().flatten();
+        let fitting = values.filter_map(|one| one.as_str()).filter(|one| one.starts_with(value));
+        let mut fitting: Vec<String> = fitting.map(str::to_owned).collect();
+        if fitting.is_empty()
+            && value.contains("://")
+            && let Ok(place) = self.place(value)
+        {
+            return Ok(self.addresses(place.capsule.as_deref(), &place.uri).await);
+        }
+        let has_more = fitting.len() > MOST;
+        fitting.truncate(MOST);
+        Ok((fitting, has_more))
+    }
+
+    /// Addresses of entries that begin so. What can begin no address has none.
+    async fn addresses(&self, capsule: Option<&str>, start: &str) -> (Vec<String>, bool) {
+        let prefix =
+            Some(if start.ends_with("://") { start.to_owned() } else { format!("{start}*") });
+        let query = ListQuery { prefix, limit: MOST, ..ListQuery::default() };
+        let Ok(answer) = self.ask(capsule, CapsuleOperation::List(query)).await else {
+            return (Vec::new(), false);
+        };
+        let has_more = answer["next_cursor"].is_string();
+        let entries = array(answer, "entries");
+        let uris = entries.iter().filter_map(|entry| Some(entry["uri"].as_str()?.to_owned()));
+        (uris.collect(), has_more)
+    }
+}

@@ -1,0 +1,19 @@
+//! What people and programs are told about the deck, in the shapes that the command line and the interface over HTTP share.
+
+mod account;
+mod artifact_item;
+mod budget;
+mod inspection;
+mod listing;
+mod pin_items;
+mod tools;
+
+pub use self::{
+    account::Account,
+    artifact_item::{artifact_created, artifact_item},
+    budget::{BudgetItem, budget_items},
+    inspection::{capabilities_of_file, inspection, known_capability, tools_with_hidden_text},
+    listing::{ItemStatus, ListItem, list_items},
+    pin_items::{PinItem, pin_changes, pin_items},
+    tools::{described_tool, found_tool, tool_item},
+};

@@ -1,0 +1,185 @@
+//! What a listing says of each capability, usable or not.
+
+use capdeck_catalog::{Capability, Catalog, HiddenReason, Status, import_problems};
+use capdeck_definition::{Backend, BackendKind, Chaos, Exposure, Quarantined, Source};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::direct_tokens;
+
+/// One line of a listing. The names and their order are a public shape.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListItem {
+    pub id: String,
+    pub name: String,
+    pub description: String,
+    pub tags: Vec<String>,
+    /// `None` when the file does not say in a readable way.
+    pub backend: Option<BackendKind>,
+    pub exposure: Option<Exposure>,
+    pub status: ItemStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What to do about it; for people only.
+    #[serde(skip)]
+    pub next_step: Option<String>,
+    pub source: Source,
+    /// What it stands in front of.
+    pub shadows: Vec<Source>,
+    /// What listing every tool would cost an agent at most; `None` while the tools are not known.
+    pub tokens: Option<usize>,
+    /// How many parts of its description could not be imported.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub import_problems: usize,
+    /// The faults that are injected on purpose, so that nobody forgets them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chaos: Option<String>,
+}
+
+/// Where a capability stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ItemStatus {
+    Ready,
+    Stale,
+    Hidden,
+    Quarantined,
+    Untrusted,
+    Disabled,
+}
+
+/// Every capability and every broken entry, by id.
+pub fn list_items(catalog: &Catalog) -> Vec<ListItem> {
+    let known = catalog.capabilities().chain(catalog.untrusted());
+    let mut items: Vec<ListItem> = known
+        .map(|capability| ListItem {
+            import_problems: import_problems(catalog, capability).len(),
+            ..ListItem::of(capability)
+        })
+        .collect();
+    // A stale entry stands for the broken file it came from.
+    let is_stale = |entry: &Quarantined| {
+        catalog.get(&entry.id).is_some_and(|capability| {
+            matches!(capability.status, Status::Stale { .. })
+                && capability.definition.source.path == entry.source.path
+        })
+    };
+    items.extend(
+        catalog.quarantined().iter().filter(|entry| !is_stale(entry)).map(ListItem::broken),
+    );
+    items.sort_by(|one, other| one.id.cmp(&other.id));
+    items
+}
+
+impl ListItem {
+    pub fn of(capability: &Capability) -> Self {
+        let definition = &capability.definition;
+        let (status, reason, next_step) = state_of(capability);
+        Self {
+            id: definition.id.to_string(),
+            name: definition.name.clone(),
+            description: definition.description.trim().to_owned(),
+            tags: definition.tags.clone(),
+            backend: Some(definition.backend.kind()),
+            exposure: Some(capability.exposure),
+            status,
+            reason,
+            next_step,
+            source: definition.source.clone(),
+            shadows: capability.shadows.clone(),
+            tokens: capability.discovery.as_ref().map(|_| direct_tokens(capability)),
+            import_problems: capability.discovery.as_ref().map_or(0, |known| known.problems.len()),
+            chaos: chaos_of(&definition.backend),
+        }
+    }
+
+    fn broken(entry: &Quarantined) -> Self {
+        Self {
+            id: entry.id.clone(),
+            name: entry.id.clone(),
+            description: String::new(),
+            tags: Vec::new(),
+            backend: None,
+            exposure: None,
+            status: ItemStatus::Quarantined,
+            reason: Some(entry.reason.clone()),
+            next_step: Some(format!("capdeck validate {}", entry.source.path.display())),
+            source: entry.source.clone(),
+            shadows: Vec::new(),
+            tokens: None,
+            import_problems: 0,
+            chaos: None,
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+impl ListItem {
+    /// Why it is not simply ready, and what to do, in one sentence.
+    pub fn explanation(&self) -> Option<String> {
+        let reason = self.reason.as_deref()?;
+        Some(match &self.next_step {
+            Some(next_step) => format!("{reason}; {next_step}"),
+            None => reason.to_owned(),
+        })
+    }
+}
+
+impl ItemStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Stale => "stale",
+            Self::Hidden => "hidden",
+            Self::Quarantined => "quarantined",
+            Self::Untrusted => "untrusted",
+            Self::Disabled => "disabled",
+        }
+    }
+
+    /// True for what a plain `list` shows; the rest needs `--all`.
+    pub fn is_listed(self) -> bool {
+        matches!(self, Self::Ready | Self::Stale | Self::Hidden)
+    }
+}
+
+/// What `chaos` does to a backend that has it.
+fn chaos_of(backend: &Backend) -> Option<String> {
+    let Backend::Mcp(server) = backend else { return None };
+    server.chaos.as_ref().map(Chaos::summary)
+}
+
+/// The status of a capability and, unless all is well, the reason and what to do about it.
+fn state_of(capability: &Capability) -> (ItemStatus, Option<String>, Option<String>) {
+    let definition = &capability.definition;
+    let state = |status: ItemStatus, reason: &str, next_step: &str| {
+        (status, Some(reason.to_owned()), Some(next_step.to_owned()))
+    };
+    match &capability.status {
+        Status::Ready => (ItemStatus::Ready, None, None),
+        Status::Stale { reason } => state(
+            ItemStatus::Stale,
+            &format!("the file no longer loads, and its last good form is in use: {reason}"),
+            &format!("capdeck validate {}", definition.source.path.display()),
+        ),
+        Status::Hidden { reason: HiddenReason::SetupRequired } => state(
+            ItemStatus::Hidden,
+            "its set-up has not been run",
+            &format!("capdeck setup {}", definition.id),
+        ),
+        Status::Hidden { reason: HiddenReason::ProjectMissing } => state(
+            ItemStatus::Hidden,
+            "it works only inside a project, and there is none here",
+            "start capdeck in a project, or with --project DIR",
+        ),
+        Status::Untrusted { reason } => state(ItemStatus::Untrusted, reason, "capdeck trust"),
+        Status::Disabled => {
+            (ItemStatus::Disabled, Some("its file says `disabled`".to_owned()), None)
+        }
+    }
+}

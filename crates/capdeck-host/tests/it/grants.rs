@@ -1,0 +1,283 @@
+//! Clients that need grants: what is not granted does not exist, in every view, from the next request on.
+
+mod book;
+mod capsules;
+mod revoked;
+
+use std::sync::Arc;
+
+use capdeck_definition::Exposure;
+use capdeck_host::{CallError, CapabilityId, ErrorCode, Granted, Host, Scope, Session, ViewPolicy};
+use capdeck_test::FakePlan;
+use serde_json::{Value, json};
+
+use self::book::{Book, granted, guest, guest_at};
+use crate::deck::{Deck, agent_with, call, call_listed, context, listed, saying, text, value};
+
+const EVERY: [Exposure; 5] = [
+    Exposure::Direct,
+    Exposure::Progressive,
+    Exposure::Search,
+    Exposure::OnDemand,
+    Exposure::CodeModeAndSearch,
+];
+
+/// Two servers with the same tools, resources and prompts, and a tool of the command line.
+fn deck() -> Deck {
+    let plan = FakePlan { behaviours: false, tools: 2, ..FakePlan::default() };
+    Deck::new()
+        .server("open", &plan, json!({}))
+        .server("hidden", &plan, json!({}))
+        .file("config/sayer.md", &saying("hello"))
+}
+
+/// What somebody is told, with names taken out that differ.
+fn told<T: std::fmt::Debug>(outcome: &Result<T, CallError>, name: &str) -> String {
+    match outcome {
+        Ok(answer) => format!("{answer:?}").replace(name, "NAME"),
+        Err(error) => {
+            format!("{:?} {} {:?} {:?}", error.code, error.message, error.hint, error.data)
+                .replace(name, "NAME")
+        }
+    }
+}
+
+#[tokio::test]
+async fn security_03_every_view_has_only_what_is_granted() {
+    let host = deck().open();
+    let book = Book::of(granted(&["open"], &[], &["open/tool_00001"]));
+    for exposure in EVERY {
+        let session = guest(&host, &book, exposure);
+        let view = session.discovered_view().await;
+        let shown = format!(
+            "{}{:?}{}{}{}",
+            view.tools(),
+            view.instructions(),
+            session.discovered_offers().await.resources(),
+            view.resource_templates(),
+            view.prompts()
+        );
+        assert!(!shown.contains("hidden") && !shown.contains("sayer"), "{exposure:?} {shown}");
+        assert!(!shown.contains("tool_00001"), "{exposure:?}");
+        let called = call(&session, "open", "tool_00000", json!({})).await;
+        assert!(called.is_ok(), "{exposure:?} {called:?}");
+    }
+    host.close().await;
+}
+
+#[tokio::test]
+async fn security_04_hidden_and_unknown_are_told_alike() {
+    let host = deck().open();
+    let book = Book::of(granted(&["open"], &[], &["open/tool_00001"]));
+    // Everything is known to the host before anybody asks.
+    listed(&agent_with(&host, Some(Exposure::Direct))).await;
+    for exposure in EVERY {
+        let session = guest(&host, &book, exposure);
+        for (id, other) in [("hidden", "absent"), ("sayer", "stayr")] {
+            let hidden = call(&session, id, "tool_00000", json!({})).await;
+            let unknown = call(&session, other, "tool_00000", json!({})).await;
+            assert_eq!(told(&hidden, id), told(&unknown, other), "{exposure:?}");
+            let hidden = call_listed(&session, &format!("{id}__tool_00000"), json!({})).await;
+            let unknown = call_listed(&session, &format!("{other}__tool_00000"), json!({})).await;
+            assert_eq!(told(&hidden, id), told(&unknown, other), "{exposure:?}");
+            let hidden = call_listed(&session, id, json!({ "operation": "tools" })).await;
+            let unknown = call_listed(&session, other, json!({ "operation": "tools" })).await;
+            assert_eq!(told(&hidden, id), told(&unknown, other), "{exposure:?}");
+        }
+        let hidden = call(&session, "open", "tool_00001", json!({})).await;
+        let unknown = call(&session, "open", "tool_00009", json!({})).await;
+        assert_eq!(told(&hidden, "tool_00001"), told(&unknown, "tool_00009"), "{exposure:?}");
+        assert_eq!(hidden.unwrap_err().code, ErrorCode::ToolNotFound);
+    }
+    let session = guest(&host, &book, Exposure::Search);
+    for tool in ["describe", "call_tool"] {
+        for (name, other) in [
+            ("hidden__tool_00000", "absent__tool_00000"),
+            ("open__tool_00001", "open__tool_00009"),
+            ("sayer__say", "stayr__say"),
+        ] {
+            let hidden = call_listed(&session, tool, json!({ "name": name })).await;
+            let unknown = call_listed(&session, tool, json!({ "name": other })).await;
+            let plain = |text: String, name: &str| {
+                let (id, tool) = name.split_once("__").unwrap();
+                text.replace(id, "ID").replace(tool, "TOOL")
+            };
+            let (hidden, unknown) =
+                (plain(told(&hidden, name), name), plain(told(&unknown, other), other));
+            assert_eq!(hidden, unknown, "{tool}");
+        }
+    }
+    let found = call_listed(&session, "search", json!({ "query": "item of a store hello" })).await;
+    let found = found.unwrap().unwrap().to_string();
+    assert!(found.contains("open__tool_00000"), "{found}");
+    assert!(!found.contains("hidden") && !found.contains("sayer"), "{found}");
+    let within = |id: &str| json!({ "query": "item", "capability": id });
+    let hidden = call_listed(&session, "search", within("hidden")).await;
+    let unknown = call_listed(&session, "search", within("absent")).await;
+    assert_eq!(told(&hidden, "hidden"), told(&unknown, "absent"));
+    host.close().await;
+}
+
+#[tokio::test]
+async fn security_05_resources_and_prompts_go_with_the_whole_capability() {
+    let host = deck().open();
+    let whole = Book::of(granted(&["open"], &[], &[]));
+    let part = Book::of(granted(&["open"], &["open/tool_*"], &[]));
+    let (whole, part) =
+        (guest(&host, &whole, Exposure::Direct), guest(&host, &part, Exposure::Direct));
+    let uris = async |session: &Session| {
+        let listed = value(&session.discovered_offers().await.resources());
+        let uris = listed.as_array().unwrap().iter().map(|one| one["uri"].clone());
+        uris.map(|uri| uri.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let known = uris(&whole).await;
+    let of_server = known.iter().find(|uri| uri.contains("open")).unwrap();
+    assert!(!uris(&part).await.contains(of_server));
+    let context = context();
+    assert!(whole.read_resource(of_server, Default::default(), &context).await.is_ok());
+    let hidden = part.read_resource(of_server, Default::default(), &context).await;
+    assert_eq!(hidden.unwrap_err().code, ErrorCode::ResourceNotFound);
+    let others = of_server.replace("open", "hidden");
+    let absent = of_server.replace("open", "absent");
+    let hidden = whole.read_resource(&others, Default::default(), &context).await;
+    let unknown = whole.read_resource(&absent, Default::default(), &context).await;
+    assert_eq!(told(&hidden, "hidden"), told(&unknown, "absent"));
+    assert!(whole.get_prompt("hidden__greet", Default::default(), &context).await.is_err());
+    host.close().await;
+}
+
+#[tokio::test]
+async fn security_06_looking_is_not_calling() {
+    let host = deck().open();
+    let book = Book::of(Granted { may_call: false, ..granted(&["open"], &[], &[]) });
+    let session = guest(&host, &book, Exposure::Search);
+    let found = call_listed(&session, "search", json!({ "query": "item of a store" })).await;
+    assert!(found.unwrap().unwrap().to_string().contains("open__tool_00000"));
+    let described = call_listed(&session, "describe", json!({ "name": "open__tool_00000" })).await;
+    assert!(described.unwrap().is_some());
+    let refused = call(&session, "open", "tool_00000", json!({})).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::Denied);
+    assert_eq!(refused.message, "`open` may be looked at here, but not used");
+    let direct = guest(&host, &book, Exposure::Direct);
+    let listed = value(&direct.discovered_offers().await.resources());
+    let uri = listed[0]["uri"].as_str().unwrap();
+    let refused = direct.read_resource(uri, Default::default(), &context()).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::Denied);
+    // Who may not know it is not told that it may not be used.
+    let hidden = call(&session, "hidden", "tool_00000", json!({})).await.unwrap_err();
+    assert_eq!(hidden.code, ErrorCode::ServerNotFound);
+    host.close().await;
+}
+
+#[tokio::test]
+async fn modes_decide_how_it_is_offered() {
+    let host = deck().open();
+    let mut only = granted(&["open"], &[], &[]);
+    only.deck[0].modes = vec!["search".to_owned()];
+    let book = Book::of(only);
+    for exposure in EVERY {
+        let names = listed(&guest(&host, &book, exposure)).await;
+        assert_eq!(names, ["search", "describe", "call_tool"], "{exposure:?}");
+    }
+    let mut only = granted(&["open"], &["open/tool_00000"], &[]);
+    only.deck[0].modes = vec!["direct".to_owned()];
+    let session = guest(&host, &Book::of(only), Exposure::CodeModeAndSearch);
+    assert_eq!(listed(&session).await, ["open__tool_00000"]);
+    host.close().await;
+}
+
+#[tokio::test]
+async fn security_07_one_capability_alone_is_screened_as_well() {
+    let host = deck().open();
+    let id = |id: &str| Scope::Transparent(CapabilityId::new(id).unwrap());
+    let book = Book::of(granted(&["open"], &["open/tool_00000"], &[]));
+    let session = guest_at(&host, &book, id("open"));
+    let tools = session.forward_or_list("open", "tools/list", None, &context()).await.unwrap();
+    let tools = value(&tools);
+    let names: Vec<&Value> =
+        tools["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(names, ["tool_00000"]);
+    let facts = session.server_facts("open", &context()).await.unwrap();
+    assert!(facts.instructions.is_none() && !facts.capabilities.contains_key("resources"));
+    assert!(session.forward_or_list("open", "prompts/list", None, &context()).await.is_err());
+    assert!(call(&session, "open", "tool_00000", json!({})).await.is_ok());
+    let hidden = call(&session, "open", "tool_00001", json!({})).await;
+    let unknown = call(&session, "open", "tool_00009", json!({})).await;
+    assert_eq!(told(&hidden, "tool_00001"), told(&unknown, "tool_00009"));
+    let hidden = guest_at(&host, &book, id("hidden"));
+    assert_eq!(
+        hidden.server_facts("hidden", &context()).await.unwrap_err().code,
+        ErrorCode::ServerNotFound
+    );
+    let admission = book.admission();
+    assert!(host.known_to("prn_1", Some(&admission)).get("hidden").is_none());
+    host.close().await;
+}
+
+#[tokio::test]
+async fn security_08_views_are_narrowed_and_unknown_when_empty() {
+    let deck = deck().config(
+        "views",
+        json!({ "all": { "capabilities": ["*"] }, "rest": { "capabilities": ["hidden"] } }),
+    );
+    let host = deck.open();
+    let book = Book::of(granted(&["open"], &[], &[]));
+    let admission = book.admission();
+    assert!(host.has_view("all", Some(&admission)) && !host.has_view("rest", Some(&admission)));
+    assert!(!host.has_view("none", Some(&admission)) && host.has_view("rest", None));
+    let policy = ViewPolicy { exposure: Some(Exposure::Progressive), view: Some("all".into()) };
+    let session = guest_at(&host, &book, Scope::Deck(policy));
+    assert_eq!(listed(&session).await, ["open"]);
+    host.close().await;
+}
+
+#[tokio::test]
+async fn security_09_scripts_reach_only_what_is_granted() {
+    let host = deck().open();
+    let book = Book::of(granted(&["open"], &[], &["open/tool_00001"]));
+    let session = guest(&host, &book, Exposure::CodeModeAndSearch);
+    let code = "const found = await caplets.search('item of a store'); \
+                const types = await caplets.types(); \
+                const tell = async (call) => { try { return await call(); } catch (error) { return String(error); } }; \
+                return [found, types, await tell(() => caplets.hidden.tool_00000({})), \
+                await tell(() => caplets.open.tool_00001({})), await tell(() => caplets.open.tool_00000({}))];";
+    let ran = call_listed(&session, "code_mode", json!({ "code": code })).await.unwrap().unwrap();
+    let shown = text(&ran);
+    assert!(!shown.contains("hidden__") && !shown.contains("sayer"), "{shown}");
+    let unknown =
+        code.replace("caplets.hidden", "caplets.absent").replace("tool_00001", "tool_00009");
+    let other = call_listed(&session, "code_mode", json!({ "code": unknown })).await;
+    let other = text(&other.unwrap().unwrap()).to_owned();
+    let plain = |text: &str| {
+        let text = text.replace("hidden", "ID").replace("absent", "ID");
+        let text = text.replace("tool_00001", "TOOL").replace("tool_00009", "TOOL");
+        // What differs from run to run.
+        text.chars().filter(|letter| !letter.is_ascii_digit()).collect::<String>()
+    };
+    let body = |text: &str| plain(text).split("runId").next().unwrap_or_default().to_owned();
+    assert_eq!(body(shown), body(&other));
+    host.close().await;
+}
+
+#[tokio::test]
+async fn equal_grants_share_what_is_made_for_them() {
+    let host = deck().open();
+    let (one, other) =
+        (Book::of(granted(&["open"], &[], &[])), Book::of(granted(&["open"], &[], &[])));
+    let (one, other) =
+        (guest(&host, &one, Exposure::Search), guest(&host, &other, Exposure::Search));
+    assert!(Arc::ptr_eq(&one.catalog(), &other.catalog()));
+    assert!(Arc::ptr_eq(&one.view(), &other.view()));
+    assert!(Arc::ptr_eq(&one.catalog(), &one.catalog()));
+    // Without grants to heed, the catalog is the host's own.
+    assert!(Arc::ptr_eq(&agent_with(&host, None).catalog(), &host.catalog()));
+    host.close().await;
+}
+
+/// A host of this deck and a client with these grants.
+fn opened(book: &Arc<Book>, exposure: Exposure) -> (Host, Arc<Session>, Deck) {
+    let deck = deck();
+    let host = deck.open();
+    let session = guest(&host, book, exposure);
+    (host, session, deck)
+}

@@ -1,0 +1,156 @@
+//! Entries of capsules in a session of the deck: what follows the deck's own lists, and what its client is told.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use capdeck_host::{CallError, EntryPage, ErrorCode, RawObject, Session as HostSession};
+use capdeck_mcp::RpcError;
+use serde_json::value::RawValue;
+use tokio::{sync::Mutex, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    client_streams::ClientStreams,
+    entry_changes::{Listening, Watched},
+    page::{Following, continued, is_last},
+    params,
+};
+
+/// The entries of one client of the deck. Nothing is asked of capsules before the client asks for something of theirs.
+pub(super) struct DeckEntries {
+    session: Arc<HostSession>,
+    listening: Listening,
+    /// Whether the client wants to hear of changes, once there are entries.
+    is_wanted: AtomicBool,
+    following: Mutex<Option<JoinHandle<()>>>,
+    ended: CancellationToken,
+}
+
+impl DeckEntries {
+    pub(super) fn new(
+        session: Arc<HostSession>,
+        streams: Arc<ClientStreams>,
+        ended: CancellationToken,
+    ) -> Arc<Self> {
+        let listening = Listening { capsule: None, watched: Arc::<Watched>::default(), streams };
+        let (is_wanted, following) = (AtomicBool::new(false), Mutex::default());
+        Arc::new(Self { session, listening, is_wanted, following, ended })
+    }
+
+    /// A page of resources when the cursor is one of entries.
+    pub(super) async fn page(
+        &self,
+        params: Option<&RawObject>,
+    ) -> Result<Option<Box<RawValue>>, RpcError> {
+        let cursor = params.map(params::cursor).transpose()?.flatten();
+        let Some(cursor) = cursor.filter(|cursor| EntryPage::is_meant(cursor)) else {
+            return Ok(None);
+        };
+        let page = self.session.entry_resources(Some(&cursor)).await;
+        let page = page.map_err(|error| RpcError::invalid_params(error.message))?;
+        let empty = RawValue::from_string("{\"resources\":[]}".to_owned()).unwrap_or_default();
+        continued("resources", empty, &following(page)).map(Some)
+    }
+
+    /// The deck's own page of resources, with the first entries after its last one.
+    pub(super) async fn after_resources(
+        &self,
+        own: Box<RawValue>,
+    ) -> Result<Box<RawValue>, RpcError> {
+        if !self.session.offers_entries() || !is_last(&own) {
+            return Ok(own);
+        }
+        self.follow_lists(true, false).await;
+        let page = self.session.entry_resources(None).await.unwrap_or_default();
+        continued("resources", own, &following(page))
+    }
+
+    pub(super) async fn after_templates(
+        &self,
+        own: Box<RawValue>,
+    ) -> Result<Box<RawValue>, RpcError> {
+        if !self.session.offers_entries() || !is_last(&own) {
+            return Ok(own);
+        }
+        self.follow_lists(true, false).await;
+        let items = self.session.entry_templates().await;
+        continued("resourceTemplates", own, &Following { items, next_cursor: None })
+    }
+
+    pub(super) async fn after_prompts(
+        &self,
+        own: Box<RawValue>,
+    ) -> Result<Box<RawValue>, RpcError> {
+        if !self.session.offers_entries() || !is_last(&own) {
+            return Ok(own);
+        }
+        self.follow_lists(false, true).await;
+        let items = self.session.entry_prompts().await;
+        continued("prompts", own, &Following { items, next_cursor: None })
+    }
+
+    /// Watches an entry. False for what can be no entry here.
+    pub(super) async fn watch(&self, uri: &str, once: bool) -> Result<bool, CallError> {
+        let Some(place) = self.session.entry_to_watch(uri).await else { return Ok(false) };
+        self.follow().await;
+        let watched = &self.listening.watched;
+        if once && watched.is_watched(uri) {
+            return Ok(true);
+        }
+        let watching = watched.watch(uri, place);
+        watching.map_err(|error| CallError::new(ErrorCode::RequestInvalid, error.message))?;
+        Ok(true)
+    }
+
+    /// Stops watching. False when it was no entry that was watched.
+    pub(super) fn unwatch(&self, uri: &str) -> bool {
+        self.listening.watched.unwatch(uri)
+    }
+
+    /// The client is to hear when these lists change.
+    pub(super) async fn follow_lists(&self, resources: bool, prompts: bool) {
+        if resources {
+            self.listening.watched.note_resources();
+        }
+        if prompts {
+            self.listening.watched.note_prompts();
+        }
+        self.follow().await;
+    }
+
+    /// Tells that another capsule's entries have short addresses now.
+    pub(super) fn mounted_another(&self) {
+        self.listening.tell_lists(true, false);
+    }
+
+    /// There may be capsules now that were not there when the client began to listen.
+    pub(super) fn catalog_changed(self: &Arc<Self>) {
+        if self.is_wanted.load(Ordering::Relaxed) && self.session.offers_entries() {
+            let entries = Arc::clone(self);
+            tokio::spawn(async move { entries.follow().await });
+        }
+    }
+
+    /// Hears of changes from now on, where entries are offered.
+    async fn follow(&self) {
+        self.is_wanted.store(true, Ordering::Relaxed);
+        let mut following = self.following.lock().await;
+        if following.as_ref().is_some_and(|task| !task.is_finished()) {
+            return;
+        }
+        match self.session.entry_changes().await {
+            Ok(Some(changes)) => {
+                let task = self.listening.clone().follow(changes, self.ended.clone());
+                *following = Some(tokio::spawn(task));
+            }
+            Ok(None) => {}
+            Err(failure) => tracing::warn!(%failure, "changes of capsules cannot be heard"),
+        }
+    }
+}
+
+fn following(page: EntryPage) -> Following {
+    Following { items: page.resources, next_cursor: page.next_cursor }
+}

@@ -1,0 +1,195 @@
+//! One event, and whom it is for.
+
+use bytes::Bytes;
+use capdeck_auth::inbound::{OperatorRole, RegistryEvent};
+use capdeck_host::{CapsuleChange, ChangeKind, TrailLine};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::{actor::Actor, rest::Rest};
+
+/// Something that happened, written once for all who watch.
+#[derive(Debug)]
+pub(super) struct Event {
+    pub(super) sequence: u64,
+    /// As it is sent.
+    pub(super) frame: Bytes,
+    about: About,
+}
+
+/// Who has to do with it.
+#[derive(Debug, Default)]
+struct About {
+    source: Source,
+    capsule: Option<String>,
+    /// Whose doing it was, or for whom.
+    principals: Vec<String>,
+}
+
+/// Where an event comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Source {
+    #[default]
+    Deck,
+    Capsules,
+    Registry,
+}
+
+/// What those who watch are told.
+#[derive(Debug, Serialize)]
+struct Told<'a> {
+    seq: u64,
+    source: Source,
+    at: Timestamp,
+    action: &'a str,
+    outcome: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_code: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capability: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elapsed_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capsule: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actor: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    principal: Option<&'a str>,
+    /// The id of what it was about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+}
+
+impl<'a> Told<'a> {
+    fn new(seq: u64, source: Source, at: Timestamp, action: &'a str, outcome: &'a str) -> Self {
+        Self {
+            seq,
+            source,
+            at,
+            action,
+            outcome,
+            error_code: None,
+            capability: None,
+            tool: None,
+            client: None,
+            elapsed_ms: None,
+            capsule: None,
+            uri: None,
+            version: None,
+            actor: None,
+            principal: None,
+            id: None,
+        }
+    }
+
+    fn into_event(self, about: About) -> Event {
+        let data = serde_json::to_string(&self).unwrap_or_default();
+        let frame = format!("id: {}\nevent: audit\ndata: {data}\n\n", self.seq);
+        Event { sequence: self.seq, frame: frame.into(), about }
+    }
+}
+
+impl Event {
+    /// A line of the deck's audit trail.
+    pub(super) fn of_deck(sequence: u64, line: &str) -> Option<Self> {
+        let line: TrailLine = serde_json::from_str(line).ok()?;
+        let told = Told {
+            capability: Some(&line.capability),
+            tool: Some(&line.tool),
+            client: Some(&line.client),
+            elapsed_ms: Some(line.elapsed_ms),
+            ..Told::new(sequence, Source::Deck, line.at, &line.method, &line.outcome)
+        };
+        Some(told.into_event(About::default()))
+    }
+
+    /// Something that changed in a capsule, or which capsules there are.
+    pub(super) fn of_capsules(sequence: u64, change: &CapsuleChange) -> Option<Self> {
+        let (capsule, change) = match change {
+            CapsuleChange::Entry { capsule, change } => (capsule, change),
+            CapsuleChange::Capsules => {
+                let now = Timestamp::now();
+                let told = Told::new(sequence, Source::Capsules, now, "capsules.changed", "ok");
+                let about = About { source: Source::Capsules, ..About::default() };
+                return Some(told.into_event(about));
+            }
+            CapsuleChange::Missed => return None,
+        };
+        let action = match change.kind {
+            ChangeKind::Created => "entry.created",
+            ChangeKind::Updated => "entry.updated",
+            ChangeKind::Deleted => "entry.deleted",
+            ChangeKind::Purged => "entry.purged",
+        };
+        let told = Told {
+            capsule: Some(capsule),
+            uri: Some(change.uri.to_string()),
+            version: Some(change.version),
+            ..Told::new(sequence, Source::Capsules, change.at, action, "ok")
+        };
+        let about = About {
+            source: Source::Capsules,
+            capsule: Some(capsule.clone()),
+            principals: Vec::new(),
+        };
+        Some(told.into_event(about))
+    }
+
+    /// A line of the registry's audit.
+    pub(super) fn of_registry(sequence: u64, event: &RegistryEvent) -> Self {
+        let outcome = match (event.error_code, event.is_refused) {
+            (None, _) => "ok",
+            (Some(_), true) => "denied",
+            (Some(_), false) => "error",
+        };
+        let subject = &event.subject;
+        let told = Told {
+            error_code: event.error_code,
+            actor: Some(&event.actor).filter(|actor| !actor.is_empty()).map(String::as_str),
+            capsule: subject.capsule.as_deref(),
+            principal: subject.principal.as_deref(),
+            id: subject.id.as_deref(),
+            ..Told::new(sequence, Source::Registry, event.at, event.action, outcome)
+        };
+        let principals = [Some(event.actor.clone()), subject.principal.clone()];
+        let about = About {
+            source: Source::Registry,
+            capsule: subject.capsule.clone(),
+            principals: principals.into_iter().flatten().filter(|id| !id.is_empty()).collect(),
+        };
+        told.into_event(about)
+    }
+
+    /// Whether somebody may know of it: admins of everything, approvers of what is to be decided, others of what they own
+    /// and of what is about themselves.
+    pub(super) fn is_for(&self, rest: &Rest, actor: &Actor) -> bool {
+        let About { source, capsule, principals } = &self.about;
+        let registry = rest.reception.registry();
+        let owns = |id: &str| {
+            let capsule = capsule.as_deref();
+            let owner = capsule.and_then(|capsule| registry?.capsule_owner(capsule));
+            owner.as_deref() == Some(id)
+        };
+        match actor {
+            Actor::Owner => true,
+            Actor::Operator(operator) => match operator.role {
+                OperatorRole::Admin => true,
+                OperatorRole::Approver if *source == Source::Registry => true,
+                OperatorRole::Approver | OperatorRole::Member => {
+                    owns(&operator.id) || principals.contains(&operator.id)
+                }
+            },
+            Actor::Credential(standing) => principals.contains(&standing.principal),
+            Actor::Share(_) => false,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Gathers what happens from everywhere and gives it out, with a short memory for those who come back.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use bytes::Bytes;
+use capdeck_auth::inbound::Registry;
+use capdeck_host::{Author, CapsuleCaller, CapsuleChanges, Host};
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::sync::{
+    OnceCell,
+    broadcast::{self, error::RecvError},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{MISSED, event::Event};
+
+/// Events that are kept for those who come back.
+const REMEMBERED: usize = 1_000;
+/// Events that somebody who watches may be behind.
+const BEHIND: usize = 1_024;
+
+/// Everything that happens, for all who watch. Nothing is gathered before somebody does.
+pub(in crate::rest) struct Feed {
+    host: Host,
+    registry: Option<Registry>,
+    shared: Arc<Shared>,
+    gathering: OnceCell<()>,
+    closed: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Shared {
+    news: broadcast::Sender<Arc<Event>>,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Debug)]
+struct Memory {
+    /// The number of the next event. They go on growing when the host is started again.
+    next: u64,
+    events: VecDeque<Arc<Event>>,
+}
+
+/// The place of one who watches.
+pub(super) struct Watching {
+    /// What is sent at once.
+    pub(super) greeting: Option<Bytes>,
+    /// What happened since they were here last.
+    pub(super) waiting: VecDeque<Arc<Event>>,
+    pub(super) news: broadcast::Receiver<Arc<Event>>,
+    pub(super) closed: CancellationToken,
+}
+
+impl Feed {
+    pub(in crate::rest) fn new(host: Host, registry: Option<Registry>) -> Self {
+        // Far apart enough for any host that is stopped and started, and still exact in every reader's numbers.
+        let started = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
+        let memory = Memory { next: started * 1_000, events: VecDeque::new() };
+        let news = broadcast::Sender::new(BEHIND);
+        Self {
+            host,
+            registry,
+            shared: Arc::new(Shared { news, memory: Mutex::new(memory) }),
+            gathering: OnceCell::new(),
+            closed: CancellationToken::new(),
+        }
+    }
+
+    /// Lets somebody watch, from after the event that they have seen last.
+    pub(super) async fn watch(&self, last: Option<u64>) -> Watching {
+        self.gathering.get_or_init(|| self.gather()).await;
+        let memory = self.shared.memory.lock();
+        // Under the lock nothing can happen between what is remembered and what is heard.
+        let news = self.shared.news.subscribe();
+        let (mut waiting, mut has_missed) = (VecDeque::new(), false);
+        if let Some(last) = last {
+            waiting.extend(memory.events.iter().filter(|event| event.sequence > last).cloned());
+            let oldest = memory.events.front().map_or(memory.next, |event| event.sequence);
+            has_missed = last.saturating_add(1) < oldest;
+        }
+        drop(memory);
+        // Something is sent at once, so that whoever opens the stream knows that it is open.
+        let greeting = if has_missed { MISSED } else { b": watching\n\n" };
+        Watching {
+            greeting: Some(Bytes::from_static(greeting)),
+            waiting,
+            news,
+            closed: self.closed.clone(),
+        }
+    }
+
+    /// Ends every stream.
+    pub(in crate::rest) fn close(&self) {
+        self.closed.cancel();
+    }
+
+    async fn gather(&self) {
+        let mut lines = self.host.audited();
+        let mut changes = self.registry.as_ref().map(Registry::changes);
+        let mut capsules = capsule_changes(&self.host).await;
+        let (shared, closed) = (Arc::clone(&self.shared), self.closed.clone());
+        tokio::spawn(async move {
+            loop {
+                let is_told = tokio::select! {
+                    line = lines.recv() => heard(&line, |line| {
+                        shared.tell(|sequence| Event::of_deck(sequence, line));
+                    }),
+                    event = next_change(&mut changes) => heard(&event, |event| {
+                        shared.tell(|sequence| Some(Event::of_registry(sequence, event)));
+                    }),
+                    change = next_capsule(&mut capsules) => {
+                        match change {
+                            Some(change) => shared.tell(|sequence| Event::of_capsules(sequence, &change)),
+                            None => capsules = None,
+                        }
+                        true
+                    }
+                    () = closed.cancelled() => false,
+                };
+                if !is_told {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+impl Shared {
+    fn tell(&self, make: impl FnOnce(u64) -> Option<Event>) {
+        let mut memory = self.memory.lock();
+        let Some(event) = make(memory.next).map(Arc::new) else { return };
+        memory.next += 1;
+        memory.events.push_back(Arc::clone(&event));
+        if memory.events.len() > REMEMBERED {
+            memory.events.pop_front();
+        }
+        // Nobody may be watching.
+        drop(self.news.send(event));
+    }
+}
+
+/// Whether there will be more.
+fn heard<T>(told: &Result<T, RecvError>, tell: impl FnOnce(&T)) -> bool {
+    match told {
+        Ok(told) => tell(told),
+        // Whoever watches is behind by as much and is told so by their own place.
+        Err(RecvError::Lagged(_)) => {}
+        Err(RecvError::Closed) => return false,
+    }
+    true
+}
+
+async fn capsule_changes(host: &Host) -> Option<CapsuleChanges> {
+    let caller = CapsuleCaller::local(Author::client("capdeck"));
+    let changes = host.capsules()?.changes(caller).await;
+    changes
+        .inspect_err(
+            |error| tracing::warn!(%error, "changes of capsules are not told to those who watch"),
+        )
+        .ok()
+}
+
+async fn next_change<T: Clone>(
+    changes: &mut Option<broadcast::Receiver<T>>,
+) -> Result<T, RecvError> {
+    match changes {
+        Some(changes) => changes.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next_capsule(changes: &mut Option<CapsuleChanges>) -> Option<capdeck_host::CapsuleChange> {
+    match changes {
+        Some(changes) => changes.next().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,31 @@
+//! The deck: its capabilities and tools, calls, and what waits for a person.
+
+mod approvals;
+mod artifacts;
+mod budget;
+mod calls;
+mod capabilities;
+mod health;
+mod pins;
+mod runs;
+mod session;
+mod tools;
+
+pub(super) use self::budget::count as count_tokens;
+use super::operation::Operation;
+
+/// Every operation on the deck.
+pub(super) fn operations() -> Vec<Operation> {
+    let parts = [
+        capabilities::operations(),
+        tools::operations(),
+        calls::operations(),
+        budget::operations(),
+        health::operations(),
+        approvals::operations(),
+        pins::operations(),
+        runs::operations(),
+        artifacts::operations(),
+    ];
+    parts.into_iter().flatten().collect()
+}

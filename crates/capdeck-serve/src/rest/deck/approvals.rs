@@ -1,0 +1,88 @@
+//! Calls that wait for a person, and what was approved.
+
+use capdeck_host::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
+use http::StatusCode;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::rest::{
+    call::Call,
+    input::{MaybeJson, NoBody, NoQuery},
+    operation::{Operation, delete, get, post},
+    page::{Page, Paging},
+    problem::ApiError,
+    reply::{NoContent, Reply},
+};
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get("/v1/deck/approvals", "listApprovals", "List calls that wait for a person, and what was approved")
+            .done_by(list),
+        post("/v1/deck/approvals/{id}/approve", "approveCall", "Approve a call that waits")
+            .about("Whoever asked can repeat the same call once within ten minutes; with `always`, the tool may be called by anyone until its definition changes.")
+            .done_by(approve),
+        delete("/v1/deck/approvals/{id}", "revokeApproval", "Take an approval back, or drop a waiting call")
+            .done_by(revoke),
+    ]
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ListApprovals {
+    /// Only approvals that stand like this.
+    state: Option<ApprovalState>,
+    #[serde(flatten)]
+    paging: Paging,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Approve {
+    /// The tool for good, instead of this call once.
+    #[serde(default)]
+    always: bool,
+}
+
+async fn list(
+    call: Call,
+    query: ListApprovals,
+    _: NoBody,
+) -> Result<Reply<Page<Approval>>, ApiError> {
+    let mut all = with_store(&call, ApprovalStore::list).await?;
+    all.retain(|approval| query.state.is_none_or(|state| approval.state == state));
+    Ok(Reply::new(query.paging.cut(&call, all, |approval| approval.id.clone())?))
+}
+
+async fn approve(
+    call: Call,
+    _: NoQuery,
+    body: MaybeJson<Approve>,
+) -> Result<Reply<Approval>, ApiError> {
+    let hold = if body.0.always { Hold::Always } else { Hold::Once };
+    let id = call.place("id").to_owned();
+    let approved = with_store(&call, move |store, now| store.approve(&id, hold, now)).await?;
+    Ok(Reply::new(approved))
+}
+
+async fn revoke(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
+    let id = call.place("id").to_owned();
+    with_store(&call, move |store, now| store.revoke(&id, now)).await?;
+    Ok(Reply::new(NoContent))
+}
+
+/// Works on the approvals without holding up others: the disk, or another process, may be slow.
+async fn with_store<T: Send + 'static>(
+    call: &Call,
+    work: impl FnOnce(&ApprovalStore, Timestamp) -> Result<T, ApprovalError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let store = call.rest.host.approvals();
+    let done = tokio::task::spawn_blocking(move || work(&store, Timestamp::now())).await;
+    let done = done.map_err(|error| ApiError::internal("the approvals were not read", &error))?;
+    done.map_err(|error| match error {
+        ApprovalError::Unknown { id } => ApiError::not_found("approval", &id),
+        ApprovalError::NoDefinition { .. } => {
+            ApiError::new(StatusCode::CONFLICT, "conflict", error.to_string())
+        }
+        ApprovalError::Storage { .. } => ApiError::internal("the approvals cannot be used", &error),
+    })
+}

@@ -1,0 +1,167 @@
+//! What is in the deck.
+
+use capdeck_host::{
+    Account, BackendKind, Exposure, ItemStatus, Source, card, inspection, known_capability,
+    list_items,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::session::context;
+use crate::rest::{
+    call::Call,
+    input::{MaybeJson, NoBody, NoQuery},
+    operation::{Operation, get, post},
+    page::{Page, Paging},
+    problem::ApiError,
+    reply::Reply,
+    shapes::Open,
+    who::Who,
+};
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get("/v1/deck/capabilities", "listCapabilities", "List the capabilities of the deck")
+            .about("Broken, hidden and untrusted ones too, each with its reason. Nothing is connected. `tokens` is what listing every tool would cost an agent at most.")
+            .who(Who::Deck)
+            .done_by(list),
+        get("/v1/deck/capabilities/{capability}", "getCapability", "Look at one capability: its card, and why agents do or do not see it")
+            .about("The members of `capdeck inspect --json`; `why` has those of `capdeck why --json`. Clients are told the card alone. Nothing is connected.")
+            .who(Who::Deck)
+            .done_by(show),
+        post("/v1/deck/capabilities/{capability}/check", "checkCapability", "Connect to a capability and ask it anew what it offers")
+            .about("What comes of it is the answer, also when the capability is not available.")
+            .problems(&[424, 502, 504])
+            .done_by(check),
+    ]
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ListCapabilities {
+    /// Only capabilities that stand like this.
+    status: Option<ItemStatus>,
+    /// Only capabilities whose id, name, description or tags have this text.
+    q: Option<String>,
+    #[serde(flatten)]
+    paging: Paging,
+}
+
+/// One capability in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    id: String,
+    name: String,
+    description: String,
+    tags: Vec<String>,
+    /// Null when its file does not say in a readable way.
+    backend: Option<BackendKind>,
+    exposure: Option<Exposure>,
+    status: ItemStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// The file it comes from. For the host's owner and admins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<Source>,
+    /// What it stands in front of. For the host's owner and admins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    shadows: Vec<Source>,
+    /// What listing every tool would cost an agent at most; null while the tools are not known.
+    tokens: Option<usize>,
+    /// How many parts of its description could not be imported.
+    import_problems: usize,
+    /// The faults that are injected on purpose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chaos: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_step: Option<String>,
+    /// How many tools it has; null while they are not known.
+    tools: Option<usize>,
+    /// When and how it failed last, if nothing succeeded since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_failure: Option<Failure>,
+}
+
+/// A failure of a capability.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Failure {
+    pub(super) at: jiff::Timestamp,
+    pub(super) message: String,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+async fn list(
+    call: Call,
+    query: ListCapabilities,
+    _: NoBody,
+) -> Result<Reply<Page<Listed>>, ApiError> {
+    let text = query.q.unwrap_or_default().to_lowercase();
+    let session = call.session();
+    let (catalog, is_client) = (session.catalog(), call.admission.is_some());
+    let mut items = list_items(&catalog);
+    // What a client was not granted does not exist for it, broken or not.
+    items.retain(|item| !is_client || session.capability(&item.id).is_ok());
+    items.retain(|item| {
+        let texts = [&item.id, &item.name, &item.description];
+        let mut texts = texts.into_iter().chain(&item.tags);
+        query.status.is_none_or(|status| item.status == status)
+            && texts.any(|one| one.to_lowercase().contains(&text))
+    });
+    let host = &call.rest.host;
+    let page = query.paging.cut(&call, items, |item| item.id.clone())?.map(|item| Listed {
+        next_step: item.next_step.filter(|_| !is_client),
+        tools: catalog
+            .get(&item.id)
+            .and_then(|one| one.discovery.as_ref())
+            .map(|known| known.tools.len()),
+        last_failure: host
+            .last_failure(&item.id)
+            .filter(|_| !is_client)
+            .map(|failure| Failure { at: failure.at, message: failure.message }),
+        id: item.id,
+        name: item.name,
+        description: item.description,
+        tags: item.tags,
+        backend: item.backend,
+        exposure: item.exposure,
+        status: item.status,
+        reason: item.reason,
+        source: Some(item.source).filter(|_| !is_client),
+        shadows: if is_client { Vec::new() } else { item.shadows },
+        tokens: item.tokens,
+        import_problems: item.import_problems,
+        chaos: item.chaos,
+    });
+    Ok(Reply::new(page))
+}
+
+async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Open>, ApiError> {
+    let id = call.place("capability");
+    let host = &call.rest.host;
+    if call.admission.is_some() {
+        let capability = call.session().capability(id)?;
+        return Ok(Reply::new(Open(card(&capability))));
+    }
+    let why = Account::of(host, id, None, "")?.to_json();
+    let mut shown = match known_capability(host, id) {
+        Ok(capability) => inspection(&capability),
+        // A file that does not load has no card, and what there is to say about it is why.
+        Err(_) => Value::Object(serde_json::Map::from_iter([("id".to_owned(), id.into())])),
+    };
+    shown["why"] = why;
+    Ok(Reply::new(Open(shown)))
+}
+
+async fn check(call: Call, _: NoQuery, _: MaybeJson<Nothing>) -> Result<Reply<Open>, ApiError> {
+    let session = call.session();
+    let id = call.place("capability");
+    session.capability(id)?;
+    let report = session.check(id, &context(None)).await;
+    session.close().await;
+    Ok(Reply::new(Open(report.to_json())))
+}

@@ -1,0 +1,64 @@
+//! How the deck's capabilities are doing.
+
+use capdeck_host::{ItemStatus, list_items};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::capabilities::Failure;
+use crate::rest::{
+    call::Call,
+    input::{NoBody, NoQuery},
+    operation::{Operation, get},
+    problem::ApiError,
+    reply::Reply,
+};
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get("/v1/deck/health", "getDeckHealth", "How the capabilities are doing")
+            .about("From what is known: nothing is connected. `degraded` when one does not load or its last call failed.")
+            .done_by(health),
+    ]
+}
+
+/// How the deck is doing.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Health {
+    /// `ok` or `degraded`.
+    status: &'static str,
+    capabilities: Vec<CapabilityHealth>,
+}
+
+/// How one capability is doing.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CapabilityHealth {
+    id: String,
+    status: ItemStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// When and how it failed last, if nothing succeeded since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_failure: Option<Failure>,
+}
+
+async fn health(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Health>, ApiError> {
+    let host = &call.rest.host;
+    let capabilities: Vec<CapabilityHealth> = list_items(&call.catalog())
+        .into_iter()
+        .map(|item| CapabilityHealth {
+            last_failure: host
+                .last_failure(&item.id)
+                .map(|failure| Failure { at: failure.at, message: failure.message }),
+            id: item.id,
+            status: item.status,
+            reason: item.reason,
+        })
+        .collect();
+    let is_bad = |one: &CapabilityHealth| {
+        matches!(one.status, ItemStatus::Quarantined | ItemStatus::Stale)
+            || one.last_failure.is_some()
+    };
+    let status = if capabilities.iter().any(is_bad) { "degraded" } else { "ok" };
+    Ok(Reply::new(Health { status, capabilities }))
+}

@@ -1,0 +1,158 @@
+//! Tool definitions as they were first seen, and what changed since.
+
+use std::sync::Arc;
+
+use capdeck_host::{
+    Capability, Host, PinItem, PinMode, PinReview, known_capability, pin_changes, pin_items,
+};
+use http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::rest::{
+    call::Call,
+    input::{MaybeJson, NoBody, NoQuery},
+    operation::{Operation, get, post},
+    page::{Page, Paging},
+    problem::ApiError,
+    reply::Reply,
+    shapes::Open,
+};
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get(
+            "/v1/deck/pins",
+            "listPins",
+            "List known tools and whether they are as they were pinned",
+        )
+        .problems(&[404])
+        .done_by(list),
+        get(
+            "/v1/deck/pins/{capability}/diff",
+            "getPinDiff",
+            "What changed since a capability's tools were pinned",
+        )
+        .about("The members of `capdeck pins diff --json`. Hidden characters are spelled out.")
+        .done_by(diff),
+        post(
+            "/v1/deck/pins/{capability}/approve",
+            "approvePins",
+            "Take a capability's definitions as they are now",
+        )
+        .about("What was held is offered again.")
+        .done_by(approve),
+    ]
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ListPins {
+    /// Only this capability.
+    capability: Option<String>,
+    #[serde(flatten)]
+    paging: Paging,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Diff {
+    /// Only this tool.
+    tool: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Approve {
+    /// Only this tool.
+    tool: Option<String>,
+}
+
+/// What was approved.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Approved {
+    id: String,
+    tool: Option<String>,
+    /// How many tools.
+    approved: usize,
+}
+
+async fn list(call: Call, query: ListPins, _: NoBody) -> Result<Reply<Page<PinItem>>, ApiError> {
+    let host = call.rest.host.clone();
+    let capabilities: Vec<Arc<Capability>> = match &query.capability {
+        Some(id) => vec![known_capability(&host, id)?],
+        None => {
+            let catalog = host.catalog();
+            let watched = catalog.capabilities().filter(|one| one.pins != PinMode::Off);
+            watched.cloned().collect()
+        }
+    };
+    let items = blocking(move || {
+        let items = capabilities.iter().map(|capability| {
+            let offered = host.offered_to_anyone(capability);
+            Ok(pin_items(capability, offered.as_ref(), &review(&host, capability)?))
+        });
+        items.collect::<Result<Vec<_>, ApiError>>()
+    })
+    .await?;
+    let items = items.into_iter().flatten().collect();
+    let key = |item: &PinItem| format!("{}/{}", item.capability, item.tool);
+    Ok(Reply::new(query.paging.cut(&call, items, key)?))
+}
+
+async fn diff(call: Call, query: Diff, _: NoBody) -> Result<Reply<Page<Open>>, ApiError> {
+    let host = call.rest.host.clone();
+    let id = call.place("capability").to_owned();
+    let capability = known_capability(&host, &id)?;
+    let changes = blocking(move || {
+        let review = review(&host, &capability)?;
+        Ok(pin_changes(&id, &review, query.tool.as_deref()))
+    })
+    .await?;
+    Ok(Reply::new(Page::whole(changes.into_iter().map(Open).collect())))
+}
+
+async fn approve(
+    call: Call,
+    _: NoQuery,
+    body: MaybeJson<Approve>,
+) -> Result<Reply<Approved>, ApiError> {
+    let host = call.rest.host.clone();
+    let (id, tool) = (call.place("capability").to_owned(), body.0.tool);
+    let capability = known_capability(&host, &id)?;
+    let unknown = || {
+        let detail = format!("the tools of `{id}` are not known yet");
+        ApiError::new(StatusCode::CONFLICT, "not_known", detail)
+            .hint("list its tools first, which asks it for them")
+    };
+    let offered = host.offered_to_anyone(&capability).ok_or_else(unknown)?;
+    if let Some(name) = &tool {
+        let is_offered = offered.tools.iter().any(|one| one.name() == name);
+        let changed = host.review_pins(&capability).map(|review| review.changes);
+        let is_gone = changed.unwrap_or_default().iter().any(|change| change.tool() == name);
+        if !is_offered && !is_gone {
+            return Err(ApiError::not_found("tool", name));
+        }
+    }
+    let only = tool.clone();
+    let count = blocking(move || {
+        let count = host.approve_pins(&capability, only.as_deref());
+        let count =
+            count.map_err(|error| ApiError::internal("the pins cannot be saved", &error))?;
+        // Whoever lists tools next is shown what was held.
+        host.rebuild();
+        Ok(count)
+    })
+    .await?;
+    Ok(Reply::new(Approved { approved: count.ok_or_else(unknown)?, id, tool }))
+}
+
+fn review(host: &Host, capability: &Capability) -> Result<PinReview, ApiError> {
+    host.review_pins(capability)
+        .map_err(|error| ApiError::internal("the pins cannot be read", &error))
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(ApiError::internal("the pins were not read", &error)))
+}

@@ -1,0 +1,141 @@
+//! Tools: of one capability, one by one, and found by what they do.
+
+use capdeck_host::{
+    Account, CallError, EntryHit, ErrorCode, SearchAnswer, described_tool, found_tool, tool_item,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::to_raw_value;
+
+use super::session::context;
+use crate::rest::{
+    call::Call,
+    input::{NoBody, NoQuery},
+    operation::{Operation, get},
+    page::{Page, Paging},
+    problem::ApiError,
+    reply::Reply,
+    shapes::{Open, ToolDefinition},
+    who::Who,
+};
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get("/v1/deck/capabilities/{capability}/tools", "listTools", "List the tools of one capability")
+            .about("Connects only when they are not known yet, or when `refresh` says so.")
+            .who(Who::Deck)
+            .problems(&[424, 502, 504])
+            .done_by(list),
+        get("/v1/deck/capabilities/{capability}/tools/{tool}", "getTool", "Look at one tool with its schemas")
+            .about("`observedOutputShape` is what its results looked like so far; `why` says what the policy and the pins say about it.")
+            .who(Who::Deck)
+            .problems(&[424, 502, 504])
+            .done_by(show),
+        get("/v1/deck/tools/search", "searchTools", "Find tools by what they do")
+            .about("Asks capabilities whose tools are not known yet. The first page has entries of capsules that fit, too.")
+            .who(Who::Deck)
+            .problems(&[404])
+            .done_by(search),
+    ]
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ListTools {
+    /// Ask the capability again instead of using what it said last.
+    refresh: Option<bool>,
+    #[serde(flatten)]
+    paging: Paging,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct SearchTools {
+    /// What the tool should do, in plain words.
+    #[schemars(length(min = 1, max = 1000))]
+    q: String,
+    /// Only in this capability.
+    #[serde(rename = "in")]
+    within: Option<String>,
+    #[serde(flatten)]
+    paging: Paging,
+}
+
+/// Tools that were found, the best first.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Found {
+    /// Each with its `capability` and `score`; `name` is null where the capability's tools are not known.
+    items: Vec<Open>,
+    next_cursor: Option<String>,
+    /// How many there are on all pages.
+    total: usize,
+    /// Entries of capsules that fit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    entries: Vec<Open>,
+    /// Capabilities that could not be searched.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unavailable: Vec<Unavailable>,
+}
+
+/// A capability that could not be searched.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Unavailable {
+    capability: String,
+    reason: String,
+}
+
+async fn list(
+    call: Call,
+    query: ListTools,
+    _: NoBody,
+) -> Result<Reply<Page<ToolDefinition>>, ApiError> {
+    let session = call.session();
+    let id = call.place("capability");
+    let capability = session.capability(id)?;
+    let discovery = match &capability.discovery {
+        Some(known) if query.refresh != Some(true) => known.clone(),
+        _ => session.check(id, &context(None)).await.outcome?,
+    };
+    session.close().await;
+    let page = query.paging.cut(&call, discovery.tools.clone(), |tool| tool.name().to_owned())?;
+    Ok(Reply::new(page.map(|tool| ToolDefinition(tool_item(&tool)))))
+}
+
+async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<ToolDefinition>, ApiError> {
+    let session = call.session();
+    let (id, name) = (call.place("capability"), call.place("tool"));
+    let capability = session.capability(id)?;
+    let tool = session.find_tool(&capability, name, &context(None)).await?.ok_or_else(|| {
+        CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
+    })?;
+    let host = &call.rest.host;
+    let shape = host.observed_shape(&capability.definition, &tool);
+    let mut item = described_tool(id, &tool, shape.as_ref());
+    let why = match &call.admission {
+        Some(_) => None,
+        None => Account::of(host, id, Some(name), "")?.tool,
+    };
+    if let Some(why) = why.and_then(|why| to_raw_value(&why).ok()) {
+        item.insert("why".to_owned(), why);
+    }
+    session.close().await;
+    Ok(Reply::new(ToolDefinition(item)))
+}
+
+async fn search(call: Call, query: SearchTools, _: NoBody) -> Result<Reply<Found>, ApiError> {
+    let session = call.session();
+    let cursor = query.paging.inner(&call)?;
+    let (within, limit) = (query.within.as_deref(), Some(query.paging.limit()));
+    let answer = session.search(&query.q, within, limit, cursor.as_deref()).await?;
+    session.close().await;
+    let SearchAnswer { hits, next_cursor, total, entries, unavailable } = answer;
+    let items = hits.iter().filter_map(|hit| serde_json::to_value(found_tool(hit)).ok());
+    Ok(Reply::new(Found {
+        items: items.map(Open).collect(),
+        next_cursor: Paging::outer(&call, next_cursor),
+        total,
+        entries: entries.iter().map(EntryHit::facts).map(Open).collect(),
+        unavailable: unavailable
+            .into_iter()
+            .map(|(capability, error)| Unavailable { capability, reason: error.to_string() })
+            .collect(),
+    }))
+}

@@ -1,0 +1,180 @@
+//! The host at a glance.
+
+use capdeck_auth::inbound::{PageRequest, RequestQuery, RequestStatus};
+use capdeck_host::{ApprovalState, View, ViewPolicy, direct_tokens};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    call::Call,
+    deck::count_tokens,
+    input::{NoBody, NoQuery},
+    operation::{Operation, get},
+    problem::ApiError,
+    reply::Reply,
+    who::Who,
+};
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get("/v1/overview", "getOverview", "The host at a glance")
+            .about("`connected` is what is open at this moment. `calls` are tool calls of the last 24 hours as the audit trail of this machine's state folder has them, whichever process made them; an error is a call that did not end with `ok`. `tokens` compares two lists of tools, for one reading of them by one agent: `direct` is every tool of every usable capability listed in full, `offered` is the list as this deck offers it, `saved` is the difference. All three are upper bounds of o200k tokens and no sums over calls or sessions. What you may not see is null.")
+            .who(Who::Operator)
+            .done_by(overview),
+    ]
+}
+
+/// The host at a glance.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Overview {
+    version: String,
+    started_at: Timestamp,
+    uptime_seconds: i64,
+    /// Capsules that you reach.
+    capsules: usize,
+    pending: Pending,
+    /// For the host's owner and admins, as everything below.
+    connected: Option<Connected>,
+    capabilities: Option<Capabilities>,
+    calls: Option<Calls>,
+    tokens: Option<Tokens>,
+}
+
+/// What waits for a decision.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Pending {
+    /// Requests for access that you may decide, 200 at most.
+    grants: usize,
+    /// Calls that wait for a person. For the host's owner and admins.
+    approvals: Option<usize>,
+}
+
+/// What is open now.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Connected {
+    sessions: usize,
+    requests: usize,
+    streams: usize,
+}
+
+/// What is in the deck.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Capabilities {
+    usable: usize,
+    all: usize,
+    /// Files that do not load.
+    quarantined: usize,
+    tools: usize,
+}
+
+/// Tool calls of the last 24 hours.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Calls {
+    last_24_hours: u64,
+    errors_last_24_hours: u64,
+    /// The same in 24 parts, the oldest first; the last one ends now.
+    by_hour: Vec<CallsOfHour>,
+}
+
+/// Tool calls of one hour.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CallsOfHour {
+    calls: u64,
+    errors: u64,
+}
+
+/// What the deck costs an agent, as upper bounds.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Tokens {
+    direct: usize,
+    offered: usize,
+    saved: usize,
+    counting: &'static str,
+}
+
+async fn overview(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Overview>, ApiError> {
+    let rest = &call.rest;
+    let now = Timestamp::now();
+    let is_admin = call.is_admin();
+    let capsules = match rest.host.capsules() {
+        Some(_) => call.capsules(false).await?.len(),
+        None => 0,
+    };
+    Ok(Reply::new(Overview {
+        version: rest.host.settings().version.clone(),
+        started_at: rest.started_at,
+        uptime_seconds: now.duration_since(rest.started_at).as_secs(),
+        capsules,
+        pending: Pending {
+            grants: pending_grants(&call)?,
+            approvals: if is_admin { Some(waiting_calls(&call).await?) } else { None },
+        },
+        connected: is_admin.then(|| {
+            let load = (rest.connected)();
+            Connected { sessions: load.sessions, requests: load.requests, streams: load.streams }
+        }),
+        capabilities: is_admin.then(|| capabilities(&call)),
+        calls: if is_admin { Some(calls(&call).await?) } else { None },
+        tokens: is_admin.then(|| tokens(&call)),
+    }))
+}
+
+fn pending_grants(call: &Call) -> Result<usize, ApiError> {
+    let Some(registry) = call.rest.reception.registry() else { return Ok(0) };
+    let wanted = RequestQuery {
+        status: Some(RequestStatus::Pending),
+        decidable_by: Some(call.decider()?),
+        ..RequestQuery::default()
+    };
+    let page = PageRequest { cursor: None, limit: Some(200) };
+    Ok(registry.requests(&wanted, &page)?.items.len())
+}
+
+async fn waiting_calls(call: &Call) -> Result<usize, ApiError> {
+    let store = call.rest.host.approvals();
+    let listed = blocking(move || store.list(Timestamp::now()).map_err(|error| error.to_string()));
+    let listed = listed.await?;
+    Ok(listed.iter().filter(|one| one.state == ApprovalState::Waiting).count())
+}
+
+fn capabilities(call: &Call) -> Capabilities {
+    let catalog = call.rest.host.catalog();
+    Capabilities {
+        usable: catalog.capabilities().filter(|one| one.is_usable()).count(),
+        all: catalog.capabilities().count(),
+        quarantined: catalog.quarantined().len(),
+        tools: catalog.tool_count(),
+    }
+}
+
+async fn calls(call: &Call) -> Result<Calls, ApiError> {
+    let host = call.rest.host.clone();
+    let hours = blocking(move || host.calls_by_hour().map_err(|error| error.to_string())).await?;
+    Ok(Calls {
+        last_24_hours: hours.iter().map(|hour| hour.calls).sum(),
+        errors_last_24_hours: hours.iter().map(|hour| hour.errors).sum(),
+        by_hour: hours
+            .iter()
+            .map(|hour| CallsOfHour { calls: hour.calls, errors: hour.errors })
+            .collect(),
+    })
+}
+
+fn tokens(call: &Call) -> Tokens {
+    let host = &call.rest.host;
+    let catalog = host.catalog();
+    let usable = catalog.capabilities().filter(|one| one.is_usable());
+    let direct = usable.map(|one| direct_tokens(one)).sum();
+    let view: &View = &host.view(&ViewPolicy::default(), "");
+    let offered = count_tokens(view);
+    Tokens { direct, offered, saved: usize::saturating_sub(direct, offered), counting: "bound" }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, ApiError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    let done = done.unwrap_or_else(|error| Err(error.to_string()));
+    done.map_err(|error| ApiError::internal("the files of this host cannot be read", &error))
+}

@@ -1,0 +1,30 @@
+//! Who may use what: requests for access, grants, the people who decide, and what was done.
+
+mod access_requests;
+mod audit;
+mod clients;
+mod grants;
+mod library;
+mod operators;
+mod policy;
+mod profiles;
+mod settings;
+mod shapes;
+
+use super::operation::Operation;
+
+/// Every operation on the registry.
+pub(super) fn operations() -> Vec<Operation> {
+    let parts = [
+        library::operations(),
+        access_requests::operations(),
+        grants::operations(),
+        policy::operations(),
+        profiles::operations(),
+        operators::operations(),
+        clients::operations(),
+        audit::operations(),
+        settings::operations(),
+    ];
+    parts.into_iter().flatten().collect()
+}

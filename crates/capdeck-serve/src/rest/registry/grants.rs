@@ -1,0 +1,241 @@
+//! Requests for access and what became of them.
+
+use std::time::Duration;
+
+use capdeck_auth::inbound::{
+    Decision, GrantRequest, NewConnection, RequestQuery, RequestStatus, Terms,
+};
+use http::StatusCode;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::shapes::{Narrowing, RequestShown, page_request, scopes, shown_page, translated};
+use crate::rest::{
+    call::Call,
+    input::{MaybeJson, NoBody, NoQuery},
+    operation::{Operation, get, post},
+    page::{Page, Paging},
+    problem::ApiError,
+    reply::Reply,
+    who::Who,
+};
+
+/// How long a connection lasts when nobody says.
+const USUAL_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get("/v1/grants", "listGrants", "List requests for access, the newest first")
+            .about("Those that you may decide; with `mine`, those that you made.")
+            .who(Who::Manager)
+            .done_by(list),
+        get("/v1/grants/{id}", "getGrant", "Look at one request for access")
+            .who(Who::Manager)
+            .done_by(show),
+        post("/v1/grants/{id}/approve", "approveGrant", "Approve a request, as it was made or narrower")
+            .about("What is left out is as it was asked for. An approval never goes beyond the request, nor beyond what you may grant: that is answered 409 `widens` or 403.")
+            .who(Who::Manager)
+            .problems(&[507])
+            .done_by(approve),
+        post("/v1/grants/{id}/deny", "denyGrant", "Turn a request down")
+            .who(Who::Manager)
+            .done_by(deny),
+        post("/v1/grants/{id}/revoke", "revokeGrant", "Take back what a request was granted")
+            .about("It opens nothing from the next request on.")
+            .who(Who::Manager)
+            .done_by(revoke),
+        post("/v1/grants/{id}/connection", "openConnection", "Get a token for what a request was granted")
+            .about("For whoever made the request, and for admins. The token is in this answer and nowhere else; it works at `/mcp`.")
+            .who(Who::Operator)
+            .success(&[201])
+            .problems(&[507])
+            .done_by(connect),
+    ]
+}
+
+/// How requests stand.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Pending,
+    Approved,
+    Denied,
+    Expired,
+    Cancelled,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ListGrants {
+    /// Only requests that stand like this.
+    status: Option<Status>,
+    /// Only requests about this capsule, by its id.
+    capsule: Option<String>,
+    /// Only requests for this principal.
+    principal: Option<String>,
+    /// Only requests that you made.
+    mine: Option<bool>,
+    #[serde(flatten)]
+    paging: Paging,
+}
+
+/// On what terms to approve.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
+struct Approval {
+    #[serde(flatten)]
+    narrowing: Narrowing,
+    scopes: Option<Vec<String>>,
+    expires_at: Option<Timestamp>,
+    /// The id of an access profile; the request is narrowed to it first.
+    profile: Option<String>,
+    #[schemars(length(max = 1000))]
+    note: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Denial {
+    #[schemars(length(max = 1000))]
+    note: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Connect {
+    /// When the token ends; 90 days when nobody says.
+    expires_at: Option<Timestamp>,
+}
+
+/// A token, told once.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Token {
+    /// The id of the connection.
+    id: String,
+    principal: String,
+    scopes: Vec<String>,
+    expires_at: Option<Timestamp>,
+    /// Send it as `Authorization: Bearer <token>`. It is shown here and nowhere else.
+    token: String,
+}
+
+async fn list(
+    call: Call,
+    query: ListGrants,
+    _: NoBody,
+) -> Result<Reply<Page<RequestShown>>, ApiError> {
+    let ListGrants { status, capsule, principal, mine, paging } = query;
+    let is_mine = mine.unwrap_or(false);
+    let wanted = RequestQuery {
+        status: status.as_ref().map(translated::<RequestStatus>).transpose()?,
+        capsule,
+        principal,
+        requested_by: is_mine.then(|| call.id()),
+        decidable_by: (!is_mine).then(|| call.decider()).transpose()?,
+    };
+    let page = call.registry()?.requests(&wanted, &page_request(&call, &paging)?)?;
+    Ok(Reply::new(shown_page(&call, page, |request| RequestShown::of(&call, request))?))
+}
+
+/// The request that the path names, if whoever asks may know of it.
+fn request(call: &Call) -> Result<GrantRequest, ApiError> {
+    let (registry, id) = (call.registry()?, call.place("id"));
+    let me = call.id();
+    let may_know = |request: &GrantRequest| {
+        let may_decide = call.decider().is_ok_and(|decider| registry.may_decide(&decider, request));
+        may_decide || call.is_admin() || request.requested_by == me || request.principal == me
+    };
+    registry.request(id).filter(may_know).ok_or_else(|| ApiError::not_found("request", id))
+}
+
+async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<RequestShown>, ApiError> {
+    Ok(Reply::new(RequestShown::of(&call, &request(&call)?)?))
+}
+
+async fn approve(
+    call: Call,
+    _: NoQuery,
+    body: MaybeJson<Approval>,
+) -> Result<Reply<RequestShown>, ApiError> {
+    let MaybeJson(Approval { narrowing, scopes: names, expires_at, profile, note }) = body;
+    let request = request(&call)?;
+    let terms = Terms {
+        target: narrowing.of(&request.target)?,
+        scopes: names.as_deref().map(scopes).transpose()?,
+        expires_at,
+        profile,
+        note,
+    };
+    decide(&call, &request.id, Decision::Approve(terms)).await
+}
+
+async fn deny(
+    call: Call,
+    _: NoQuery,
+    body: MaybeJson<Denial>,
+) -> Result<Reply<RequestShown>, ApiError> {
+    let request = request(&call)?;
+    decide(&call, &request.id, Decision::Deny { note: body.0.note }).await
+}
+
+async fn decide(
+    call: &Call,
+    id: &str,
+    decision: Decision,
+) -> Result<Reply<RequestShown>, ApiError> {
+    let (registry, caller, decider) = (call.registry()?, call.registry_caller(), call.decider()?);
+    let decided = registry.decide(&caller, &decider, id, decision).await?;
+    Ok(Reply::new(RequestShown::of(call, &decided)?))
+}
+
+async fn revoke(
+    call: Call,
+    _: NoQuery,
+    _: MaybeJson<Nothing>,
+) -> Result<Reply<RequestShown>, ApiError> {
+    let request = request(&call)?;
+    let grant = granted(&request)?;
+    let (caller, decider) = (call.registry_caller(), call.decider()?);
+    call.registry()?.revoke_grant(&caller, &decider, grant).await?;
+    Ok(Reply::new(RequestShown::of(&call, &request)?))
+}
+
+async fn connect(
+    call: Call,
+    _: NoQuery,
+    body: MaybeJson<Connect>,
+) -> Result<Reply<Token>, ApiError> {
+    let request = request(&call)?;
+    if request.requested_by != call.id() && !call.is_admin() {
+        return Err(ApiError::forbidden("only whoever made the request gets its token"));
+    }
+    granted(&request)?;
+    let usual = || Timestamp::now().checked_add(USUAL_LIFE).unwrap_or(Timestamp::MAX);
+    let new = NewConnection {
+        principal: request.principal.clone(),
+        scopes: request.scopes.clone(),
+        audience: None,
+        expires_at: body.0.expires_at.unwrap_or_else(usual),
+    };
+    let opened = call.registry()?.open_connection(&call.registry_caller(), new).await?;
+    let credential = opened.credential;
+    Ok(Reply::created(Token {
+        id: credential.id,
+        principal: credential.principal,
+        scopes: translated(&credential.scopes)?,
+        expires_at: credential.expires_at,
+        token: opened.token.expose().to_owned(),
+    }))
+}
+
+/// The grant that a request became.
+fn granted(request: &GrantRequest) -> Result<&str, ApiError> {
+    request.grant.as_deref().ok_or_else(|| {
+        let detail = format!("the request `{}` was not granted", request.id);
+        ApiError::new(StatusCode::CONFLICT, "wrong_state", detail)
+    })
+}

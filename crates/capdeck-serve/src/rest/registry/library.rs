@@ -1,0 +1,93 @@
+//! Capsules that operators may find.
+
+use std::collections::HashMap;
+
+use capdeck_auth::inbound::{PageRequest, RequestQuery, RequestStatus};
+use capdeck_host::{Role, Visibility};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::rest::{
+    call::Call,
+    capsules::Capsule,
+    input::NoBody,
+    operation::{Operation, get},
+    page::{Page, Paging},
+    problem::ApiError,
+    reply::Reply,
+    who::Who,
+};
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get("/v1/library", "listLibrary", "List the capsules that operators may find")
+            .about("Those that are `team` or `discoverable`. Access for an agent is asked for at `/v1/capsules/{capsule}/access-requests`.")
+            .who(Who::Operator)
+            .done_by(list),
+    ]
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ListLibrary {
+    /// Only capsules whose name or description has this text.
+    q: Option<String>,
+    #[serde(flatten)]
+    paging: Paging,
+}
+
+/// A capsule in the library.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Shelved {
+    id: String,
+    name: String,
+    description: String,
+    visibility: Visibility,
+    /// The operator it belongs to; null: the machine's own.
+    owner: Option<String>,
+    created_at: Timestamp,
+    /// What you may do in it yourself.
+    role: Role,
+    /// A request of yours that waits for a decision.
+    pending: Option<String>,
+}
+
+async fn list(call: Call, query: ListLibrary, _: NoBody) -> Result<Reply<Page<Shelved>>, ApiError> {
+    let text = query.q.unwrap_or_default().to_lowercase();
+    let mut capsules = call.capsules(false).await?;
+    capsules.retain(|capsule: &Capsule| {
+        let found = |field: &str| field.to_lowercase().contains(&text);
+        capsule.visibility != Visibility::Private
+            && (found(&capsule.name) || found(&capsule.description))
+    });
+    let mut waiting = waiting(&call);
+    let page = query.paging.cut(&call, capsules, |capsule| capsule.id.clone())?;
+    Ok(Reply::new(page.map(|capsule| Shelved {
+        pending: waiting.remove(&capsule.id),
+        id: capsule.id,
+        name: capsule.name,
+        description: capsule.description,
+        visibility: capsule.visibility,
+        owner: capsule.owner,
+        created_at: capsule.created_at,
+        role: capsule.role,
+    })))
+}
+
+/// Requests of whoever asks that wait, by their capsules.
+fn waiting(call: &Call) -> HashMap<String, String> {
+    let Some(registry) = call.rest.reception.registry() else { return HashMap::new() };
+    let wanted = RequestQuery {
+        status: Some(RequestStatus::Pending),
+        requested_by: Some(call.id()),
+        ..RequestQuery::default()
+    };
+    let page = PageRequest { cursor: None, limit: Some(200) };
+    let Ok(found) = registry.requests(&wanted, &page) else { return HashMap::new() };
+    let about = |id: String, capsule: Option<&str>| Some((capsule?.to_owned(), id));
+    found
+        .items
+        .into_iter()
+        .filter_map(|request| about(request.id.clone(), request.target.capsule_id()))
+        .collect()
+}

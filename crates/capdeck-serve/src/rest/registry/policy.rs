@@ -1,0 +1,112 @@
+//! How requests for access are decided.
+
+use capdeck_host::Role;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::shapes::translated;
+use crate::rest::{
+    call::Call,
+    input::{Json, NoBody, NoQuery},
+    operation::{Operation, get, put},
+    problem::ApiError,
+    reply::Reply,
+};
+
+const PATH: &str = "/v1/approval-policy";
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get(PATH, "getApprovalPolicy", "Look at how requests for access are decided").done_by(show),
+        put(PATH, "putApprovalPolicy", "Say how requests for access are decided")
+            .about("In the mode `policy` the first rule that fits decides; where none does, a person. No rule approves the role `owner` or `registry:manage`.")
+            .done_by(replace),
+    ]
+}
+
+/// How requests are decided.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Policy {
+    mode: ApprovalMode,
+    /// In their order; they count in the mode `policy`.
+    #[serde(default)]
+    rules: Vec<Rule>,
+}
+
+/// Who decides.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ApprovalMode {
+    /// Operators.
+    Human,
+    /// Operators, and clients with `registry:manage` for capsules where they hold as much themselves.
+    Supervisor,
+    /// Rules first.
+    Policy,
+}
+
+/// One rule.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    #[serde(rename = "match")]
+    matches: Match,
+    action: Action,
+    /// The highest role that it grants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ceiling_role: Option<Role>,
+    /// How long what it grants lasts, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ttl: Option<u64>,
+}
+
+/// Which requests a rule is about. What is left out does not matter.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Match {
+    /// A pattern for the client's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_id: Option<String>,
+    /// The id of a capsule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    capsule: Option<String>,
+    /// The highest role that is asked for.
+    #[serde(default, rename = "role<=", skip_serializing_if = "Option::is_none")]
+    max_role: Option<Role>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source: Option<Source>,
+    /// A network, such as `10.0.0.0/8`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ip_cidr: Option<String>,
+}
+
+/// Where a request came from.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Source {
+    Oauth,
+    Dashboard,
+    Enrollment,
+    Library,
+    Manage,
+}
+
+/// What a rule does.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Approve,
+    Deny,
+    Human,
+}
+
+async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Policy>, ApiError> {
+    Ok(Reply::new(translated(&call.registry()?.policy())?))
+}
+
+async fn replace(call: Call, _: NoQuery, body: Json<Policy>) -> Result<Reply<Policy>, ApiError> {
+    let policy = translated(&body.0)?;
+    let set = call.registry()?.set_policy(&call.registry_caller(), policy).await?;
+    Ok(Reply::new(translated(&set)?))
+}

@@ -1,0 +1,98 @@
+//! How this host is set up, and what of it can be changed while it runs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{policy::ApprovalMode, shapes::translated};
+use crate::{
+    rest::{
+        call::Call,
+        input::{Json, NoBody, NoQuery},
+        operation::{Operation, get, patch},
+        problem::ApiError,
+        reply::Reply,
+    },
+    transport::http::AuthMode,
+};
+
+const PATH: &str = "/v1/settings";
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        get(PATH, "getSettings", "Look at how this host is set up").done_by(show),
+        patch(PATH, "updateSettings", "Change what can be changed while the host runs")
+            .about("That is who decides about access. Everything else is in the config and takes effect with the next start.")
+            .done_by(update),
+    ]
+}
+
+/// How this host is set up.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Settings {
+    version: String,
+    /// `local`: requests from this machine need no token. `required`: every request needs one.
+    auth: &'static str,
+    /// Where clients reach this host.
+    public_url: String,
+    registry: RegistryState,
+    /// Who decides about access; null where this process has no registry.
+    approval_mode: Option<ApprovalMode>,
+}
+
+/// Whether this process has the registry.
+#[derive(Debug, Serialize, JsonSchema)]
+struct RegistryState {
+    available: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Where the process that has it serves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    served_at: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SettingsChange {
+    approval_mode: ApprovalMode,
+}
+
+async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Settings>, ApiError> {
+    Ok(Reply::new(settings(&call)?))
+}
+
+async fn update(
+    call: Call,
+    _: NoQuery,
+    body: Json<SettingsChange>,
+) -> Result<Reply<Settings>, ApiError> {
+    let registry = call.registry()?;
+    let mut policy = registry.policy();
+    policy.mode = translated(&body.0.approval_mode)?;
+    registry.set_policy(&call.registry_caller(), policy).await?;
+    Ok(Reply::new(settings(&call)?))
+}
+
+fn settings(call: &Call) -> Result<Settings, ApiError> {
+    let reception = &call.rest.reception;
+    let (registry, approval_mode) = match &reception.registry {
+        Ok(registry) => {
+            let state = RegistryState { available: true, reason: None, served_at: None };
+            (state, Some(translated(&registry.policy().mode)?))
+        }
+        Err(none) => {
+            let (reason, served_at) = (Some(none.reason.clone()), none.served_at.clone());
+            (RegistryState { available: false, reason, served_at }, None)
+        }
+    };
+    Ok(Settings {
+        version: call.rest.host.settings().version.clone(),
+        auth: match reception.mode {
+            AuthMode::Local => "local",
+            AuthMode::Required => "required",
+        },
+        public_url: reception.issuer(&call.headers, call.address),
+        registry,
+        approval_mode,
+    })
+}

@@ -1,0 +1,9 @@
+//! The interface for programs, over real HTTP.
+
+mod activity;
+mod capsules;
+mod deck;
+mod registry;
+mod stage;
+mod table;
+mod transfer;

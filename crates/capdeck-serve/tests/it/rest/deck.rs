@@ -1,0 +1,125 @@
+//! The deck: what is in it, calls, and what waits for a person.
+
+use capdeck_test::FakePlan;
+use serde_json::json;
+
+use super::stage::{Api, each};
+use crate::served::Setting;
+
+fn with_fake() -> Api {
+    Api::of(Setting::of(&FakePlan::default()))
+}
+
+#[test]
+fn capabilities_and_tools_are_shown() {
+    let mut api = with_fake();
+    let listed = api.get("/v1/deck/capabilities").is(200);
+    assert_eq!(each(&listed, "id"), ["fake"]);
+    assert_eq!(
+        (&listed["items"][0]["status"], &listed["items"][0]["tools"]),
+        (&json!("ready"), &json!(null))
+    );
+    let tools = api.get("/v1/deck/capabilities/fake/tools?limit=200").is(200);
+    assert!(each(&tools, "name").contains(&"echo".to_owned()), "{tools}");
+    let listed = api.get("/v1/deck/capabilities?q=FAKE").is(200);
+    assert!(listed["items"][0]["tools"].as_u64().unwrap() > 1, "known by now");
+    assert!(listed["items"][0]["tokens"].as_u64().unwrap() > 1);
+    assert!(each(&api.get("/v1/deck/capabilities?status=quarantined").is(200), "id").is_empty());
+    let shown = api.get("/v1/deck/capabilities/fake").is(200);
+    assert_eq!(
+        (&shown["backend"]["type"], &shown["why"]["visible"]),
+        (&json!("mcp"), &json!(true))
+    );
+    let tool = api.get("/v1/deck/capabilities/fake/tools/echo").is(200);
+    assert_eq!((&tool["capability"], &tool["why"]["policy"]), (&json!("fake"), &json!("allow")));
+    assert!(tool["inputSchema"].is_object());
+    let missing = api.get("/v1/deck/capabilities/fake/tools/ecko");
+    assert!(missing.fails(404, "tool_not_found")["hint"].to_string().contains("echo"));
+    let found = api.get("/v1/deck/tools/search?q=echo&limit=2").is(200);
+    assert_eq!(found["items"][0]["capability"], "fake");
+    let budget = api.get("/v1/deck/budget").is(200);
+    assert_eq!((&budget["items"][0]["id"], &budget["counting"]), (&json!("fake"), &json!("bound")));
+    assert!(budget["items"][0]["direct"].as_u64() > budget["items"][0]["progressive"].as_u64());
+    let checked = api.json("POST", "/v1/deck/capabilities/fake/check", json!({})).is(200);
+    assert_eq!(checked["status"], "available");
+}
+
+#[test]
+fn a_tool_is_called_and_what_goes_wrong_is_told() {
+    let mut api = with_fake();
+    let path = "/v1/deck/capabilities/fake/tools/echo/call";
+    let called = api.json("POST", path, json!({"arguments": {"text": "hello"}})).is(200);
+    assert!(called["content"][0]["text"].as_str().unwrap().contains("hello"), "{called}");
+    let bad = api.json("POST", path, json!({"arguments": {"text": 1}}));
+    let problem = bad.fails(400, "request_invalid");
+    assert!(problem["data"]["inputSchema"].is_object(), "{problem}");
+    api.json("POST", path, json!({"arguments": [1]})).fails(400, "invalid_input");
+    let unknown = "/v1/deck/capabilities/fake/tools/nothing/call";
+    api.json("POST", unknown, json!({})).fails(404, "tool_not_found");
+    let unknown = "/v1/deck/capabilities/nothing/tools/echo/call";
+    api.json("POST", unknown, json!({})).fails(404, "server_not_found");
+    let health = api.get("/v1/deck/health").is(200);
+    assert_eq!(health["status"], "ok", "a caller's mistake says nothing about the capability");
+}
+
+#[test]
+fn a_capability_that_does_not_start_is_told_and_degrades_health() {
+    let plan = FakePlan { exit_at_start: Some(3), ..FakePlan::default() };
+    let mut api = Api::of(Setting::of(&plan));
+    let failed = api.json("POST", "/v1/deck/capabilities/fake/tools/echo/call", json!({}));
+    failed.fails(503, "server_unavailable");
+    let checked = api.json("POST", "/v1/deck/capabilities/fake/check", json!({})).is(200);
+    assert_eq!(checked["status"], "unavailable");
+    let health = api.get("/v1/deck/health").is(200);
+    assert_eq!(health["status"], "degraded");
+    assert!(health["capabilities"][0]["lastFailure"]["message"].as_str().is_some());
+}
+
+#[test]
+fn a_tool_that_needs_a_person_waits_for_one() {
+    let policy = json!([{"ask": {"tool": "echo"}}]);
+    let mut api = Api::of(Setting::of(&FakePlan::default()).config("policy", policy));
+    let path = "/v1/deck/capabilities/fake/tools/echo/call";
+    let asked = api.json("POST", path, json!({"arguments": {"text": "hello"}}));
+    assert!(asked.fails(409, "approval_required")["hint"].to_string().contains("approved"));
+    let approved = json!({"arguments": {"text": "hello"}, "approved": true});
+    api.json("POST", path, approved).is(200);
+    // An agent's call waits, and is approved here.
+    let mut agent = api.served.deck_client();
+    let arguments = json!({"capability": "fake", "tool": "echo", "args": {"text": "x"}});
+    let call = json!({"name": "call_tool", "arguments": arguments});
+    agent.request("tools/call", call.clone());
+    let waiting = api.get("/v1/deck/approvals?state=waiting").is(200);
+    let id = waiting["items"][0]["id"].as_str().unwrap().to_owned();
+    api.json("POST", "/v1/deck/approvals/nothing/approve", json!({})).fails(404, "not_found");
+    let approve = format!("/v1/deck/approvals/{id}/approve");
+    assert_eq!(api.json("POST", &approve, json!({})).is(200)["state"], "approved");
+    let answer = agent.request("tools/call", call);
+    assert_ne!(answer["result"]["isError"], true, "{answer}");
+    let again = agent.request(
+        "tools/call",
+        json!({"name": "call_tool", "arguments": {"capability": "fake", "tool": "echo", "args": {"text": "y"}}}),
+    );
+    assert_eq!(again["result"]["isError"], true, "{again}");
+    let waiting = api.get("/v1/deck/approvals").is(200);
+    let id = waiting["items"][0]["id"].as_str().unwrap().to_owned();
+    api.delete(&format!("/v1/deck/approvals/{id}")).is(204);
+    assert!(each(&api.get("/v1/deck/approvals").is(200), "id").is_empty());
+}
+
+#[test]
+fn pins_runs_and_artifacts_are_listed() {
+    let mut api = with_fake();
+    api.get("/v1/deck/capabilities/fake/tools").is(200);
+    let pins = api.get("/v1/deck/pins?capability=fake&limit=200").is(200);
+    assert!(each(&pins, "tool").contains(&"echo".to_owned()), "{pins}");
+    assert_eq!(api.get("/v1/deck/pins/fake/diff").is(200)["items"], json!([]));
+    let approved = api.json("POST", "/v1/deck/pins/fake/approve", json!({"tool": "echo"})).is(200);
+    assert_eq!(approved, json!({"id": "fake", "tool": "echo", "approved": 1}));
+    api.json("POST", "/v1/deck/pins/fake/approve", json!({"tool": "no"})).fails(404, "not_found");
+    api.get("/v1/deck/pins?capability=nothing").fails(404, "server_not_found");
+    let empty = json!({"items": [], "next_cursor": null});
+    assert_eq!(api.get("/v1/deck/runs").is(200), empty);
+    assert_eq!(api.get("/v1/deck/artifacts").is(200), empty);
+    api.get("/v1/deck/runs?state=nonsense").fails(400, "invalid_input");
+}

@@ -1,0 +1,134 @@
+//! What holds for every operation, walked by the document itself.
+
+use serde_json::{Value, json};
+
+use super::stage::{Api, KEY};
+use crate::served::Setting;
+
+/// Every operation of the document: method, a path with its places filled, and what is told about it.
+fn operations(api: &mut Api) -> Vec<(String, String, Value)> {
+    let document = api.get("/v1/openapi.json").is(200);
+    let mut all = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let filled: String =
+            path.split('/').map(|part| if part.starts_with('{') { "x" } else { part }).fold(
+                String::new(),
+                |path, part| if part.is_empty() { path } else { format!("{path}/{part}") },
+            );
+        for (method, told) in item.as_object().unwrap() {
+            all.push((method.to_ascii_uppercase(), filled.clone(), told.clone()));
+        }
+    }
+    assert!(all.len() > 40, "{}", all.len());
+    all
+}
+
+/// The query that the operation cannot do without.
+fn with_required(path: &str, told: &Value) -> String {
+    let parameters = told["parameters"].as_array().unwrap();
+    let needed = parameters.iter().filter(|one| one["in"] == "query" && one["required"] == true);
+    let pairs: Vec<String> = needed
+        .map(|one| {
+            let value = if one["schema"]["type"] == "integer" { "1" } else { "x" };
+            format!("{}={value}", one["name"].as_str().unwrap())
+        })
+        .collect();
+    if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
+}
+
+fn takes_json(told: &Value) -> bool {
+    told["requestBody"]["content"]["application/json"].is_object()
+}
+
+#[test]
+fn nobody_gets_in_without_the_key() {
+    let mut api = Api::of(Setting::new().key(KEY)).with_token(KEY);
+    let all = operations(&mut api);
+    api.sign_in("nonsense");
+    for (method, path, told) in all {
+        let refused = api.send(&method, &with_required(&path, &told), &[], b"");
+        refused.fails(401, "unauthenticated");
+        assert!(refused.reply.header("www-authenticate").is_some(), "{method} {path}");
+    }
+}
+
+#[test]
+fn a_share_opens_nothing_here() {
+    let mut api = Api::of(Setting::new().key(KEY)).with_token(KEY);
+    api.capsule("team");
+    let share = json!({"name": "guest", "role": "owner"});
+    let share = api.json("POST", "/v1/capsules/team/connections", share).is(201);
+    let all = operations(&mut api);
+    api.sign_in(share["token"].as_str().unwrap());
+    for (method, path, told) in all {
+        let refused = api.send(&method, &with_required(&path, &told), &[], b"");
+        refused.fails(403, "forbidden");
+    }
+}
+
+#[test]
+fn unknown_methods_paths_and_parameters_are_told() {
+    let mut api = Api::new();
+    let all = operations(&mut api);
+    for (method, path, told) in &all {
+        let wrong = api.send("BREW", path, &[], b"");
+        wrong.fails(405, "method_not_allowed");
+        let allow = wrong.reply.header("allow").unwrap_or_default();
+        assert!(allow.split(", ").any(|one| one == method), "{method} {path}: {allow}");
+        let path = with_required(path, told);
+        let mark = if path.contains('?') { '&' } else { '?' };
+        let unknown = api.send(method, &format!("{path}{mark}nonsense=1"), &[], b"");
+        let detail = unknown.fails(400, "invalid_input")["detail"].to_string();
+        assert!(detail.contains("`nonsense`"), "{detail}");
+    }
+    api.get("/v1/nonsense").fails(404, "not_found");
+    api.get("/v1").fails(404, "not_found");
+    let twice = api.get("/v1/capsules?limit=1&limit=2");
+    assert!(twice.fails(400, "invalid_input")["detail"].to_string().contains("`limit`"));
+    for bad in ["limit=0", "limit=201", "limit=x", "limit=-1", "counts=maybe", "cursor=x"] {
+        let refused = api.get(&format!("/v1/capsules?{bad}"));
+        assert_eq!(refused.status, 400, "{bad}: {}", refused.reply.body);
+    }
+}
+
+#[test]
+fn bodies_that_do_not_fit_are_refused() {
+    let mut api = Api::new();
+    let large = format!("{{\"x\": \"{}\"}}", "x".repeat(1024 * 1024));
+    for (method, path, told) in operations(&mut api) {
+        let path = with_required(&path, &told);
+        if !takes_json(&told) {
+            continue;
+        }
+        let typed = [("Content-Type", "application/json")];
+        api.send(&method, &path, &[("Content-Type", "text/plain")], b"{}")
+            .fails(415, "unsupported_media_type");
+        api.send(&method, &path, &typed, b"{").fails(400, "invalid_input");
+        api.send(&method, &path, &typed, b"[]").fails(400, "invalid_input");
+        api.send(&method, &path, &typed, large.as_bytes()).fails(413, "too_large");
+        let unknown = api.send(&method, &path, &typed, b"{\"nonsense\": 1}");
+        let detail = unknown.fails(400, "invalid_input")["detail"].to_string();
+        assert!(detail.contains("nonsense"), "{method} {path}: {detail}");
+    }
+    api.send("DELETE", "/v1/capsules/x", &[], b"{}").fails(400, "invalid_input");
+}
+
+#[test]
+fn what_is_not_there_is_not_found() {
+    let mut api = Api::new();
+    api.capsule("team");
+    for path in [
+        "/v1/capsules/nobody",
+        "/v1/capsules/nobody/entries",
+        "/v1/capsules/team/entries/docs/nothing",
+        "/v1/capsules/team/history/docs/nothing",
+        "/v1/deck/capabilities/nothing",
+        "/v1/deck/capabilities/nothing/tools",
+        "/v1/deck/runs/nothing",
+        "/v1/deck/artifacts/a/b/c",
+    ] {
+        let missing = api.get(path);
+        assert_eq!(missing.status, 404, "{path}: {}", missing.reply.body);
+        assert_eq!(missing.reply.header("content-type"), Some("application/problem+json"));
+    }
+}

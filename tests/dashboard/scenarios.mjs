@@ -1,0 +1,193 @@
+// What people do with the dashboard, from the door to a revoked grant. They run in this order on one host.
+
+import assert from 'node:assert/strict';
+
+import { ADMIN_KEY, ask } from './host.mjs';
+import { openTab, settled, visit } from './watched-page.mjs';
+
+const ENTRY = 'docs://architecture';
+const entryPlace = (uri, view = '') => `capsules/team/entry?${new URLSearchParams({ uri, ...(view ? { view } : {}) })}`;
+const toast = (page, text) => page.locator('.toast').filter({ hasText: text }).first().waitFor();
+
+export const SCENARIOS = [
+  ['a wrong key opens nothing, the right one the overview', signIn],
+  ['a capsule is created', createCapsule],
+  ['an entry is written, read between its bands, and found', writeEntry],
+  ['a tool is called from its form, and another page sees it happen', callTool],
+  ['a destructive call is asked about, approved and made', approveCall],
+  ['two people change one entry, and both changes stay', resolveConflict],
+  ['an old version is compared and restored', restoreVersion],
+  ['a request for access is approved narrower than it was asked for', approveGrant],
+  ['a revoked grant opens nothing with the next call', revokeGrant],
+  ['an operator is added, with a key that is shown once', addOperator],
+  ['what has been signed out is out', signOut],
+];
+
+async function signIn({ opened: { page }, host }) {
+  await page.goto(host.url);
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await page.getByLabel('Operator key').fill('not-the-key-at-all');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('this key does not open anything here').waitFor();
+  await page.getByLabel('Operator key').fill(ADMIN_KEY);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+  await settled(page);
+  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
+  assert.ok(!stored.includes(ADMIN_KEY), 'the key is not kept where scripts can read it');
+}
+
+async function createCapsule({ opened: { page }, host }) {
+  await visit(page, host.url, 'capsules');
+  await page.getByText('No capsules yet').waitFor();
+  await page.getByRole('button', { name: 'Create capsule' }).click();
+  await page.getByLabel('Name').fill('team');
+  await page.getByLabel('Description').fill('What our agents should know');
+  await page.getByLabel('Visibility').selectOption('team');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('heading', { name: 'team', level: 1 }).waitFor();
+  const { data } = await host.ask('GET', '/v1/capsules/team');
+  assert.deepEqual([data.name, data.visibility], ['team', 'team']);
+}
+
+async function writeEntry({ opened: { page }, host }) {
+  await visit(page, host.url, 'capsules/team/new');
+  await page.getByLabel('Path').fill('architecture');
+  await page.getByLabel('Title').fill('Architecture');
+  await page.getByLabel('Tags').fill('overview, design');
+  await page.getByRole('textbox', { name: 'Content' }).fill('# Architecture\n\nRequests enter in `src/server.rs`.\n\nAnswers leave in `src/answer.rs`.\n');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('article', { name: `Entry ${ENTRY}` }).waitFor();
+  const band = page.getByRole('article', { name: `Entry ${ENTRY}` });
+  assert.match(await band.innerText(), /Cites code[\s\S]*look up every path[\s\S]*Requests enter in src\/server\.rs\.[\s\S]*version 1/);
+  await visit(page, host.url, 'capsules/team');
+  await page.getByLabel('Search').fill('requests enter');
+  await page.getByRole('link', { name: /Architecture/ }).first().waitFor();
+}
+
+async function callTool({ opened, host }) {
+  const watcher = await openTab(opened, host.url);
+  await visit(watcher.page, host.url, 'activity');
+  await watcher.page.getByText('live', { exact: true }).waitFor();
+  const { page } = opened;
+  await visit(page, host.url, 'capabilities/files/tools/greet');
+  await page.getByLabel(/^name/).fill('Ada');
+  await page.getByLabel(/^tone/).selectOption('warm');
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await page.getByRole('heading', { name: 'Answer' }).waitFor();
+  assert.match(await page.locator('#main').innerText(), /hello Ada/);
+  await watcher.page.getByRole('list', { name: 'Live activity' }).getByRole('link', { name: 'files.greet' }).first().waitFor();
+  await watcher.page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await watcher.page.getByRole('button', { name: /Resume \(\d+ new\)/ }).click();
+  await watcher.page.getByRole('link', { name: 'files.greet' }).nth(1).waitFor();
+  await watcher.assertClean();
+  await watcher.page.close();
+}
+
+async function approveCall({ opened: { page }, host }) {
+  await visit(page, host.url, 'capabilities/files/tools/remove');
+  await page.getByLabel(/^path/).fill('old.txt');
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await page.getByRole('button', { name: 'Call it' }).click();
+  await page.getByRole('button', { name: 'Approve and call again' }).click();
+  await page.getByRole('heading', { name: 'Answer' }).waitFor();
+  assert.match(await page.locator('#main').innerText(), /removed old\.txt/);
+}
+
+async function resolveConflict({ opened: { page }, host }) {
+  await visit(page, host.url, entryPlace(ENTRY, 'edit'));
+  const content = page.getByRole('textbox', { name: 'Content' });
+  await content.fill((await content.inputValue()).replace('# Architecture', '# How it is built'));
+  const path = '/v1/capsules/team/entries/docs/architecture';
+  const { data: before } = await host.ask('GET', path);
+  const changed = before.body.replace('Answers leave in', 'All answers leave in');
+  const other = await host.ask('PUT', path, { json: { content: changed }, headers: { 'if-match': `"${before.version}"` } });
+  assert.equal(other.status, 200);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('heading', { name: 'Somebody wrote first' }).waitFor();
+  assert.match(await page.getByRole('region', { name: 'Their change' }).innerText(), /All answers leave/);
+  assert.match(await page.getByRole('region', { name: 'Your change' }).innerText(), /How it is built/);
+  const merged = await page.getByLabel('Result').inputValue();
+  assert.match(merged, /# How it is built[\s\S]*All answers leave/);
+  await page.getByRole('button', { name: /Save over version/ }).click();
+  await page.getByRole('article', { name: `Entry ${ENTRY}` }).waitFor();
+  const { data: after } = await host.ask('GET', path);
+  assert.equal(after.body, merged);
+  assert.equal(after.version, before.version + 2);
+}
+
+async function restoreVersion({ opened: { page }, host }) {
+  await visit(page, host.url, entryPlace(ENTRY, 'history'));
+  await page.getByRole('group', { name: /Differences between/ }).waitFor();
+  await page.getByRole('button', { name: 'Side by side' }).click();
+  await page.getByRole('button', { name: 'One column' }).waitFor();
+  await page.getByRole('row', { name: /^1 / }).getByRole('button', { name: 'Restore' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
+  await toast(page, 'restored as version 4');
+  const { data } = await host.ask('GET', '/v1/capsules/team/entries/docs/architecture');
+  assert.match(data.body, /^# Architecture/);
+}
+
+async function approveGrant({ opened: { page }, host, kept }) {
+  await visit(page, host.url, 'access');
+  await page.getByText('No requests').waitFor();
+  const wish = { client_id: 'build-agent', client_name: 'Build agent', capsule: 'team', role: 'writer', reason: 'Keeps the notes of releases' };
+  const enrolled = await ask(host.url, null, 'POST', '/v1/agent-enrollments', { json: wish });
+  assert.equal(enrolled.status, 201, JSON.stringify(enrolled.data));
+  kept.token = enrolled.data.enrollment_token;
+  const request = page.getByRole('article', { name: 'Request of Build agent' });
+  await request.waitFor();
+  assert.match(await request.innerText(), /writer of team/);
+  await request.getByRole('button', { name: 'Review and approve' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Approve Build agent' });
+  await dialog.getByLabel('Role in team').selectOption('reader');
+  await dialog.getByLabel('For', { exact: true }).selectOption('7');
+  await dialog.getByRole('button', { name: 'Approve', exact: true }).click();
+  await toast(page, 'approved Build agent');
+  await page.getByText('No requests').waitFor();
+  assert.equal((await listTools(host, kept.token)).status, 200);
+}
+
+async function revokeGrant({ opened: { page }, host, kept }) {
+  await visit(page, host.url, 'access/grants');
+  const row = page.getByRole('row', { name: /Build agent/ });
+  assert.match(await row.innerText(), /reader of team/);
+  await row.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await toast(page, 'revoked the access of Build agent');
+  assert.equal((await listTools(host, kept.token)).status, 401);
+}
+
+async function addOperator({ opened: { page }, host }) {
+  await visit(page, host.url, 'operators');
+  await page.getByRole('button', { name: 'Add an operator' }).click();
+  await page.getByLabel('Name').fill('Ada');
+  await page.getByLabel(/^approver/).check();
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  await page.getByText('It is shown only now').waitFor();
+  const key = await page.getByRole('dialog').locator('pre').innerText();
+  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('row', { name: /Ada/ }).waitFor();
+  assert.ok(!(await page.content()).includes(key), 'the key is gone from the page');
+  const me = await ask(host.url, null, 'POST', '/api/login', { json: { key } });
+  assert.equal(me.data.role, 'approver');
+}
+
+async function signOut({ opened: { page }, host }) {
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await page.reload();
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  assert.equal(await page.evaluate(async () => (await fetch('/v1/capsules')).status), 401);
+  await page.getByLabel('Operator key').fill(ADMIN_KEY);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Capsules', level: 1 }).or(page.getByRole('heading', { name: 'Operators', level: 1 })).waitFor();
+  await visit(page, host.url, 'overview');
+}
+
+/** The first thing an agent asks, with its token. */
+function listTools(host, token) {
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'build-agent', version: '1' } };
+  return ask(host.url, token, 'POST', '/mcp', { json: { jsonrpc: '2.0', id: 1, method: 'initialize', params }, headers: { accept: 'application/json, text/event-stream' } });
+}
