@@ -18,7 +18,8 @@ impl Office {
     /// The key of a new person.
     fn person(&mut self, name: &str, role: &str) -> Person {
         self.api.sign_in(KEY);
-        let made = self.api.json("POST", "/v1/operators", json!({"name": name, "role": role})).is(201);
+        let made =
+            self.api.json("POST", "/v1/operators", json!({"name": name, "role": role})).is(201);
         let text = |key: &str| made[key].as_str().unwrap().to_owned();
         Person { id: text("id"), key: text("key") }
     }
@@ -50,7 +51,8 @@ fn item_20_approval_cannot_widen_and_members_decide_about_their_own_only() {
     let (ann, ben) = (office.person("Ann", "member"), office.person("Ben", "member"));
     let cleo = office.person("Cleo", "approver");
     let api = office.as_person(&ann);
-    let made = api.json("POST", "/v1/capsules", json!({"name": "anns", "visibility": "team"})).is(201);
+    let made =
+        api.json("POST", "/v1/capsules", json!({"name": "anns", "visibility": "team"})).is(201);
     assert_eq!(made["owner"], ann.id);
     let api = office.as_person(&ben);
     let filed = ask(api, "anns", "reader");
@@ -59,7 +61,10 @@ fn item_20_approval_cannot_widen_and_members_decide_about_their_own_only() {
     let approve = format!("{path}/approve");
     let refused = api.json("POST", &approve, json!({}));
     assert_eq!(refused.status, 403, "{}", refused.reply.body);
-    assert!(each(&api.get("/v1/grants").is(200), "id").is_empty(), "nothing of it is Ben's to decide");
+    assert!(
+        each(&api.get("/v1/grants").is(200), "id").is_empty(),
+        "nothing of it is Ben's to decide"
+    );
     assert_eq!(each(&api.get("/v1/grants?mine=true").is(200), "status"), ["pending"]);
     let api = office.as_person(&ann);
     assert_eq!(each(&api.get("/v1/grants?status=pending").is(200), "id").len(), 1);
@@ -128,7 +133,8 @@ fn item_21_visibility_decides_who_finds_and_reads_a_capsule() {
     api.get("/v1/capsules/hers").fails(404, "not_found");
     assert_eq!(api.get("/v1/capsules/ours/entries/docs/a").is(200)["body"], "text");
     api.entry("ours", "docs/b", "x").fails(403, "forbidden_role");
-    api.json("PATCH", "/v1/capsules/ours", json!({"visibility": "private"})).fails(403, "forbidden_role");
+    api.json("PATCH", "/v1/capsules/ours", json!({"visibility": "private"}))
+        .fails(403, "forbidden_role");
     api.delete("/v1/capsules/ours").fails(403, "forbidden_role");
     api.get("/v1/capsules/ours/export").fails(403, "forbidden_role");
     api.get("/v1/capsules/ours/logs").fails(403, "forbidden_role");
@@ -140,7 +146,10 @@ fn item_21_visibility_decides_who_finds_and_reads_a_capsule() {
     let api = office.as_owner();
     assert_eq!(each(&api.get("/v1/capsules").is(200), "id").len(), 3);
     api.json("PATCH", "/v1/capsules/ours", json!({"owner": "nobody"})).fails(404, "not_found");
-    assert_eq!(api.json("PATCH", "/v1/capsules/ours", json!({"owner": ben.id})).is(200)["owner"], ben.id);
+    assert_eq!(
+        api.json("PATCH", "/v1/capsules/ours", json!({"owner": ben.id})).is(200)["owner"],
+        ben.id
+    );
     let api = office.as_person(&ben);
     api.entry("ours", "docs/b", "mine now").is(201);
 }
@@ -162,7 +171,10 @@ fn item_20_policy_never_grants_owner() {
     assert_eq!(ask(api, "team", "owner")["status"], "pending");
     api.json("PUT", "/v1/approval-policy", policy).fails(403, "forbidden");
     let api = office.as_owner();
-    assert_eq!(api.json("PATCH", "/v1/settings", json!({"approval_mode": "human"})).is(200)["approval_mode"], "human");
+    assert_eq!(
+        api.json("PATCH", "/v1/settings", json!({"approval_mode": "human"})).is(200)["approval_mode"],
+        "human"
+    );
     assert_eq!(api.get("/v1/approval-policy").is(200)["rules"].as_array().unwrap().len(), 1);
 }
 
@@ -171,7 +183,9 @@ fn people_profiles_clients_and_the_audit() {
     let mut office = Office::new();
     let ann = office.person("Ann", "member");
     let api = office.as_person(&ann);
-    for path in ["/v1/operators", "/v1/audit", "/v1/settings", "/v1/principals", "/v1/oauth-clients"] {
+    for path in
+        ["/v1/operators", "/v1/audit", "/v1/settings", "/v1/principals", "/v1/oauth-clients"]
+    {
         api.get(path).fails(403, "forbidden");
     }
     api.get("/v1/overview").is(200);
@@ -185,7 +199,8 @@ fn people_profiles_clients_and_the_audit() {
     let api = office.as_owner();
     api.delete(&path).is(204);
     api.delete(&path).fails(404, "not_found");
-    let profile = json!({"name": "readers", "role": "reader", "uri_prefixes": ["docs://"], "ttl": 3600});
+    let profile =
+        json!({"name": "readers", "role": "reader", "uri_prefixes": ["docs://"], "ttl": 3600});
     let made = api.json("POST", "/v1/access-profiles", profile.clone()).is(201);
     api.json("POST", "/v1/access-profiles", profile).fails(409, "taken");
     let path = format!("/v1/access-profiles/{}", made["id"].as_str().unwrap());
@@ -209,7 +224,10 @@ fn a_process_without_the_registry_says_so() {
     problem.fails(503, "unavailable");
     assert_eq!(api.get("/v1/settings").is(200)["registry"]["available"], false);
     let overview = api.get("/v1/overview").is(200);
-    assert_eq!((&overview["pending"]["grants"], &overview["tokens"]["counting"]), (&json!(0), &json!("bound")));
+    assert_eq!(
+        (&overview["pending"]["grants"], &overview["tokens"]["counting"]),
+        (&json!(0), &json!("bound"))
+    );
     let agents = api.get("/v1/connect").is(200);
     for agent in each(&agents, "client") {
         let snippet = api.get(&format!("/v1/connect/{agent}")).is(200);
