@@ -24,7 +24,7 @@ use crate::{
 };
 
 pub use direct::PromptRoute;
-pub(crate) use direct::{gives_entries, resource_uri};
+pub(crate) use direct::resource_uri;
 pub(crate) use on_demand::Bundle;
 pub use policy::ViewPolicy;
 pub(crate) use spoken_name::{SpokenName, qualified};

@@ -7,7 +7,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_capsule::EntryUri;
-use capdeck_catalog::RawObject;
+use capdeck_catalog::{Capability, RawObject};
+use capdeck_definition::Backend;
 use serde_json::{Value, value::RawValue};
 
 use super::{
@@ -15,7 +16,7 @@ use super::{
     EntryOffer, EntryPage, EntryPlace,
     capability::{CAPSULES, in_time},
 };
-use crate::{Scope, Session, audit::without_query, raw, view::gives_entries};
+use crate::{CapsuleTool, Scope, Session, audit::without_query, raw};
 
 /// What an address in a deck begins with that says which capsule it belongs to.
 const NAMED: &str = "capsol://";
@@ -48,9 +49,14 @@ impl DeckEntries {
 }
 
 impl Session {
-    /// True when entries of capsules are among this client's resources and prompts.
+    /// True when entries of capsules are among this client's resources, prompts and skills: whoever may read them by the
+    /// tool has them there as well. Such lists are no part of what stands in an agent's context, so the exposure does not
+    /// matter.
     pub fn offers_entries(&self) -> bool {
-        !matches!(self.scope, Scope::Transparent(_)) && self.view().offers_entries()
+        let gives =
+            |one: &Arc<Capability>| one.is_usable() && self.may_see(one) && gives_entries(one);
+        !matches!(self.scope, Scope::Transparent(_))
+            && self.catalog().get(CAPSULES).is_some_and(gives)
     }
 
     /// The capsule that this client mounted.
@@ -201,7 +207,7 @@ impl Session {
 
     /// Skills of capsules; none where the client has no capsules.
     pub(crate) async fn capsule_skills(&self) -> Vec<Value> {
-        let Some(entries) = self.skill_entries() else { return Vec::new() };
+        let Some(entries) = self.entries() else { return Vec::new() };
         listed(entries.offer().skills().await)
     }
 
@@ -211,7 +217,7 @@ impl Session {
         uri: &str,
         context: &CallContext,
     ) -> Option<Result<Box<RawValue>, CallError>> {
-        let entries = self.skill_entries().filter(|one| one.offer().is_skill_file(uri))?;
+        let entries = self.entries().filter(|one| one.offer().is_skill_file(uri))?;
         let reading = async {
             let read = in_time(context, entries.offer().read_skill(uri)).await?;
             answer(&read.map_err(|failure| as_call_error(failure, ErrorCode::ResourceNotFound))?)
@@ -219,24 +225,21 @@ impl Session {
         Some(self.audited("resources/read", CAPSULES, without_query(uri), reading).await)
     }
 
-    /// Entries as resources and prompts, where they are listed.
     fn entries(&self) -> Option<DeckEntries> {
-        if self.offers_entries() { self.reached_entries() } else { None }
-    }
-
-    /// Entries as skills, which a client has of everything it may see.
-    fn skill_entries(&self) -> Option<DeckEntries> {
-        let catalog = self.catalog();
-        let is_theirs = catalog
-            .get(CAPSULES)
-            .is_some_and(|one| one.is_usable() && self.may_see(one) && gives_entries(one));
-        if is_theirs { self.reached_entries() } else { None }
-    }
-
-    fn reached_entries(&self) -> Option<DeckEntries> {
+        if !self.offers_entries() {
+            return None;
+        }
         let desk = self.host.capsules()?.clone();
         Some(DeckEntries { desk, caller: self.capsule_caller(), mounted: self.mount.mounted() })
     }
+}
+
+/// True for the capability of capsules, as far as its client may read entries.
+fn gives_entries(capability: &Capability) -> bool {
+    let mut tools = capability.discovery.iter().flat_map(|known| &known.tools);
+    capability.definition.backend == Backend::Capsules
+        && !capability.tools_only
+        && tools.any(|tool| tool.name() == CapsuleTool::Read.name())
 }
 
 /// A list of capsules that cannot be had now is empty, as that of a server is.

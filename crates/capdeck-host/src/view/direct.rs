@@ -11,7 +11,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use serde_json::{json, value::RawValue};
 
 use super::{META_TOOLS, View, standing::add_origin};
-use crate::{CapsuleTool, artifacts, raw};
+use crate::{artifacts, raw};
 
 /// What a URI component may keep unencoded.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -62,11 +62,6 @@ impl View {
             let known = capability.discovery.as_ref()?;
             Some(known.prompts.iter().filter_map(|one| prompt(&names, id, one)).collect())
         })
-    }
-
-    /// True when entries of capsules are listed, too. Who may not read them by the tool does not read them otherwise.
-    pub fn offers_entries(&self) -> bool {
-        self.offering().iter().any(|one| gives_entries(one))
     }
 
     /// Where a listed prompt leads, if it is listed.
@@ -140,14 +135,6 @@ impl View {
         let pairs = prompts.iter().map(|(id, name)| (*id, name.as_str()));
         NameTable::build(&META_TOOLS, [], pairs)
     }
-}
-
-/// True for the capability of capsules, as far as its client may read entries.
-pub(crate) fn gives_entries(capability: &Capability) -> bool {
-    let mut tools = capability.discovery.iter().flat_map(|known| &known.tools);
-    capability.definition.backend == Backend::Capsules
-        && !capability.tools_only
-        && tools.any(|tool| tool.name() == CapsuleTool::Read.name())
 }
 
 /// The deck's URI of a server's resource.

@@ -185,7 +185,7 @@ fn what_is_no_entry_is_not_there() {
 }
 
 #[test]
-fn entries_stand_beside_those_of_servers_and_are_in_no_other_exposure() {
+fn entries_stand_beside_those_of_servers_in_every_exposure_but_none() {
     let setting = Setting::of(&FakePlan::default()).exposure(Exposure::Direct);
     let stage = Stage::of(setting, &["team"]);
     stage.served.host.reload();
@@ -199,14 +199,21 @@ fn entries_stand_beside_those_of_servers_and_are_in_no_other_exposure() {
     assert!(!own.is_empty() && own.iter().all(|uri| uri.starts_with("caplets://fake/")), "{own:?}");
     let prompts = client.request("prompts/list", json!({}))["result"]["prompts"].clone();
     assert_eq!(each(&prompts, "name"), ["fake__greet", "capsules__team.ask"]);
-    let other = Stage::of(Setting::new().exposure(Exposure::Search), &["team"]);
-    other.served.host.reload();
-    other.write("team", "docs://a", "x");
-    let mut client = other.client("/mcp");
-    let resources = client.request("resources/list", json!({}))["result"]["resources"].clone();
-    assert_eq!(resources, json!([]));
-    let read = client.request("resources/read", json!({"uri": "capsol://team/docs/a"}));
-    assert_eq!(read["error"]["code"], -32002, "{read}");
+    for exposure in [Exposure::Search, Exposure::CodeMode, Exposure::Progressive, Exposure::None] {
+        let other = Stage::of(Setting::new().exposure(exposure), &["team"]);
+        other.served.host.reload();
+        other.write("team", "docs://a", "x");
+        let mut client = other.client("/mcp");
+        let resources = client.request("resources/list", json!({}))["result"]["resources"].clone();
+        let read = client.request("resources/read", json!({"uri": "capsol://team/docs/a"}));
+        if exposure == Exposure::None {
+            assert_eq!(resources, json!([]));
+            assert_eq!(read["error"]["code"], -32002, "{read}");
+        } else {
+            assert_eq!(each(&resources, "uri"), ["capsol://team/docs/a"], "{exposure:?}");
+            assert!(read["result"]["contents"][0]["text"].is_string(), "{exposure:?}: {read}");
+        }
+    }
 }
 
 #[test]
