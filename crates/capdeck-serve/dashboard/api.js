@@ -117,7 +117,7 @@ export function entryPath(capsule, route, uri) {
 /** @param {string} address @param {Record<string, any>} [query] */
 export const get = async (address, query) => (await request('GET', address, { query })).data;
 /** @param {string} address @param {any} [json] */
-export const post = async (address, json = {}) => (await request('POST', address, { json })).data;
+export const post = async (address, json) => (await request('POST', address, { json })).data;
 /** @param {string} address @param {any} json */
 export const patch = async (address, json) => (await request('PATCH', address, { json })).data;
 /** @param {string} address @param {any} json */
