@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
-readonly E2E_SUITES="conformance clients bridges connect apis dashboard keyring"
+readonly E2E_SUITES="conformance clients bridges connect apis dashboard keyring rest"
 readonly API_PARTS="openapi google graphql oauth redirects"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
@@ -105,6 +105,15 @@ install_chromium() {
   has chromium || { skip "chromium is not installed (Debian: chromium)"; return; }
   CHROMIUM="$(command -v chromium)"
   export CHROMIUM
+}
+
+# The interface for programs against its own document, with good input and bad.
+suite_rest() {
+  has python3 || { skip "python3 is not installed"; return; }
+  locked fetch_python venv-rest tests/rest/requirements.txt ||
+    { skip "pip could not install tests/rest/requirements.txt (see $DEPS/pip.log)"; return; }
+  build_capdeck || return 1
+  "$DEPS/venv-rest/bin/python" tests/rest/run.py
 }
 
 # The key of the vault in the keyring of a desktop session.

@@ -48,8 +48,8 @@ pub(super) fn document(operations: &[Operation], version: &str) -> Value {
                 "session": {
                     "type": "apiKey",
                     "in": "cookie",
-                    "name": "capdeck_session",
-                    "description": "A signed-in operator. Everything but GET needs the header `x-capdeck-csrf`, too.",
+                    "name": "__Host-capdeck",
+                    "description": "A signed-in operator; without HTTPS the cookie is called `capdeck`. Everything but GET needs the header `x-capdeck-csrf`, too.",
                 },
             },
             "responses": {

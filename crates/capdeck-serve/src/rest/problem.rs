@@ -10,6 +10,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+/// Names a request, in every answer.
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
 /// A request that failed. What it says is safe to show to whoever asked.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError {
@@ -103,24 +106,33 @@ impl ApiError {
         self
     }
 
-    /// The answer to the request of this id.
-    pub(crate) fn answer(self, request_id: &str) -> Response {
-        let title = self.status.canonical_reason().unwrap_or("Failed").to_owned();
-        let problem = Problem {
+    /// What is said about it in the answer to the request of this id.
+    pub(super) fn problem(self, request_id: &str) -> Problem {
+        Problem {
             kind: format!("urn:capdeck:problem:{}", self.code),
-            title,
+            title: self.status.canonical_reason().unwrap_or("Failed").to_owned(),
             status: self.status.as_u16(),
             detail: self.detail,
             code: self.code.into_owned(),
             request_id: request_id.to_owned(),
             hint: self.hint,
             data: self.data,
-        };
-        let body = serde_json::to_vec(&problem).unwrap_or_default();
-        let mut response =
-            (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body)
-                .into_response();
-        response.headers_mut().extend(self.headers);
+        }
+    }
+
+    /// The answer to the request of this id.
+    pub(crate) fn answer(mut self, request_id: &str) -> Response {
+        let (status, headers) = (self.status, std::mem::take(&mut self.headers));
+        let body = serde_json::to_vec(&self.problem(request_id)).unwrap_or_default();
+        let kind = [
+            (header::CONTENT_TYPE, "application/problem+json"),
+            (header::CACHE_CONTROL, "no-store"),
+        ];
+        let mut response = (status, kind, body).into_response();
+        response.headers_mut().extend(headers);
+        if let Ok(id) = HeaderValue::from_str(request_id) {
+            response.headers_mut().insert(REQUEST_ID, id);
+        }
         response
     }
 }

@@ -13,19 +13,18 @@ use axum::{
 use bytes::Bytes;
 use capdeck_host::{Admission, sha256_hex};
 use capdeck_mcp::server::Principal;
-use http::{HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
+use http::{HeaderValue, Method, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
+use serde_json::{Map, Value};
 
 use super::{
     Rest, activity,
     call::Call,
     idempotency::{self, Verdict},
     operation::Operation,
-    problem::ApiError,
+    problem::{ApiError, REQUEST_ID},
 };
 use crate::{actor::Actor, transport::http::ClientAddress};
-
-pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Text of a refusal that was made outside and is dressed here.
 const MOST_REFUSAL: usize = 4_096;
@@ -189,44 +188,49 @@ fn no_such_method(operations: &[&Operation], method: &Method) -> ApiError {
 }
 
 async fn unknown(request: Request) -> Response {
-    let request_id = new_request_id();
-    ApiError::not_found("path", request.uri().path())
-        .hint("what there is stands in /v1/openapi.json")
-        .answer(&request_id)
+    let error = ApiError::not_found("path", request.uri().path());
+    error.hint("what there is stands in /v1/openapi.json").answer(&new_request_id())
 }
 
 /// Gives refusals that were made before an operation was found the form that all problems have.
 pub(crate) async fn dress_refusals(request: Request, next: Next) -> Response {
     let is_ours = request.uri().path().starts_with("/v1/");
     let response = next.run(request).await;
-    let is_plain = response
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .is_none_or(|kind| !kind.as_bytes().starts_with(b"application/"));
     let status = response.status();
-    if !is_ours || !is_plain || !(status.is_client_error() || status.is_server_error()) {
+    let is_refused = status.is_client_error() || status.is_server_error();
+    if !is_ours || !is_refused || response.headers().contains_key(REQUEST_ID) {
         return response;
     }
-    let (head, body) = response.into_parts();
+    let request_id = new_request_id();
+    let (mut head, body) = response.into_parts();
     let said = axum::body::to_bytes(body, MOST_REFUSAL).await.unwrap_or_default();
-    let said = String::from_utf8_lossy(&said).trim().to_owned();
-    let code = match status {
+    let body = match serde_json::from_slice::<Map<String, Value>>(&said) {
+        Ok(mut problem) => {
+            problem.insert("request_id".to_owned(), request_id.as_str().into());
+            Value::Object(problem).to_string()
+        }
+        Err(_) => {
+            let said = String::from_utf8_lossy(&said).trim().to_owned();
+            let dressed = ApiError::new(status, code_of(status), said).problem(&request_id);
+            serde_json::to_string(&dressed).unwrap_or_default()
+        }
+    };
+    head.headers.remove(header::CONTENT_LENGTH);
+    let kind = HeaderValue::from_static("application/problem+json");
+    head.headers.insert(header::CONTENT_TYPE, kind);
+    if let Ok(id) = HeaderValue::from_str(&request_id) {
+        head.headers.insert(REQUEST_ID, id);
+    }
+    Response::from_parts(head, Body::from(body))
+}
+
+/// The code of a refusal that has none.
+fn code_of(status: StatusCode) -> &'static str {
+    match status {
         StatusCode::UNAUTHORIZED => "unauthenticated",
         StatusCode::FORBIDDEN => "forbidden",
         StatusCode::GONE => "token_in_address",
-        StatusCode::TOO_MANY_REQUESTS => "too_many_requests",
         StatusCode::BAD_REQUEST => "invalid_input",
         _ => "refused",
-    };
-    let request_id = new_request_id();
-    let mut dressed = ApiError::new(status, code, said).answer(&request_id);
-    for (name, value) in &head.headers {
-        if !matches!(*name, header::CONTENT_TYPE | header::CONTENT_LENGTH) {
-            dressed.headers_mut().append(name, value.clone());
-        }
     }
-    if let Ok(id) = HeaderValue::from_str(&request_id) {
-        dressed.headers_mut().insert(REQUEST_ID, id);
-    }
-    dressed
 }

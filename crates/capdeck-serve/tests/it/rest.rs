@@ -3,6 +3,7 @@
 mod activity;
 mod capsules;
 mod deck;
+mod guide;
 mod registry;
 mod stage;
 mod table;

@@ -50,7 +50,8 @@ fn a_tool_is_called_and_what_goes_wrong_is_told() {
     let path = "/v1/deck/capabilities/fake/tools/echo/call";
     let called = api.json("POST", path, json!({"arguments": {"text": "hello"}})).is(200);
     assert!(called["content"][0]["text"].as_str().unwrap().contains("hello"), "{called}");
-    let bad = api.json("POST", path, json!({"arguments": {"text": 1}}));
+    let structured = "/v1/deck/capabilities/fake/tools/structured/call";
+    let bad = api.json("POST", structured, json!({"arguments": {"origin": {"x": "east"}}}));
     let problem = bad.fails(400, "request_invalid");
     assert!(problem["data"]["inputSchema"].is_object(), "{problem}");
     api.json("POST", path, json!({"arguments": [1]})).fails(400, "invalid_input");
@@ -86,20 +87,16 @@ fn a_tool_that_needs_a_person_waits_for_one() {
     api.json("POST", path, approved).is(200);
     // An agent's call waits, and is approved here.
     let mut agent = api.served.deck_client();
-    let arguments = json!({"capability": "fake", "tool": "echo", "args": {"text": "x"}});
-    let call = json!({"name": "call_tool", "arguments": arguments});
-    agent.request("tools/call", call.clone());
+    let call = |text: &str| json!({"name": "call_tool", "arguments": {"name": "fake__echo", "data": {"text": text}}});
+    agent.request("tools/call", call("x"));
     let waiting = api.get("/v1/deck/approvals?state=waiting").is(200);
     let id = waiting["items"][0]["id"].as_str().unwrap().to_owned();
     api.json("POST", "/v1/deck/approvals/nothing/approve", json!({})).fails(404, "not_found");
     let approve = format!("/v1/deck/approvals/{id}/approve");
     assert_eq!(api.json("POST", &approve, json!({})).is(200)["state"], "approved");
-    let answer = agent.request("tools/call", call);
+    let answer = agent.request("tools/call", call("x"));
     assert_ne!(answer["result"]["isError"], true, "{answer}");
-    let again = agent.request(
-        "tools/call",
-        json!({"name": "call_tool", "arguments": {"capability": "fake", "tool": "echo", "args": {"text": "y"}}}),
-    );
+    let again = agent.request("tools/call", call("y"));
     assert_eq!(again["result"]["isError"], true, "{again}");
     let waiting = api.get("/v1/deck/approvals").is(200);
     let id = waiting["items"][0]["id"].as_str().unwrap().to_owned();
