@@ -41,6 +41,9 @@ class Machine(Host):
 
     def __init__(self, capdeck, root):
         super().__init__(capdeck, root, "project")
+        # One address signs in more often here than a person would.
+        config = {"serve": {"limits": {"auth": {"perMinute": 600, "burst": 200}}}}
+        (root / "config" / "config.json").write_text(json.dumps(config))
         self.command("capsule", "new", "team")
         self.command("capsule", "write", "team", "docs://style", "-", given="# Style\nShort functions.\n")
 

@@ -68,8 +68,8 @@ pub use self::{
     last_used::LastUsed,
     listing::{CredentialQuery, GrantQuery, RequestQuery},
     operator::{
-        ADMIN_OPERATOR, LOCAL_OPERATOR, NewOperator, Operator, OperatorStanding, OperatorSubject,
-        OperatorUpdate, OperatorWithKey,
+        ADMIN_OPERATOR, LOCAL_OPERATOR, NewOperator, Operator, OperatorAccount, OperatorStanding,
+        OperatorSubject, OperatorUpdate, OperatorWithKey,
     },
     options::{Lifetimes, Limits, RegistryOptions},
     page::{Page, PageRequest},

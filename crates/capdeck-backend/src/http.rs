@@ -7,6 +7,7 @@ mod body;
 pub(crate) mod client;
 mod endpoint;
 mod fetch_text;
+mod json_sender;
 mod network;
 mod pace;
 mod refusal;
@@ -17,7 +18,6 @@ mod send;
 mod target;
 mod turns;
 
-pub use self::fetch_text::fetch_text;
 pub(crate) use self::{
     body::Body,
     endpoint::{Delivery, Endpoint},
@@ -27,3 +27,4 @@ pub(crate) use self::{
     send::failure,
     target::{below, encode_segment, parse_base},
 };
+pub use self::{fetch_text::fetch_text, json_sender::JsonSender};

@@ -58,7 +58,7 @@ pub use call_error::{CallError, ErrorCode, ErrorKind, RpcFailure};
 pub use connect::{ClientProfile, ConnectOptions, Connector, ConnectorSettings};
 pub use connection::{CallContext, Caller, Connection, NoCaller, ToolCall};
 pub use guardian::{GuardianCommand, run_guardian};
-pub use http::fetch_text;
+pub use http::{JsonSender, fetch_text};
 pub use listener::{Listener, NoListener};
 pub use local_import::LocalImport;
 pub use project_values::project_variables;

@@ -272,6 +272,11 @@ impl Capsules {
         found
     }
 
+    /// Writes down that somebody named a capsule that they do not reach, or that does not exist.
+    pub fn note_out_of_reach(&self) {
+        self.inner.audit.out_of_reach(&self.author);
+    }
+
     /// The share with this id, while it opens something.
     pub fn share(&self, id: &str) -> Option<Share> {
         let now = self.inner.options.clock.now();

@@ -32,7 +32,7 @@ mod power_tests;
 use std::{fs::File, path::Path, sync::Arc};
 
 use async_trait::async_trait;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
 pub use disk::Durability;
 pub(crate) use disk::{Disk, make_private_folder};
@@ -89,7 +89,8 @@ impl FileStore {
         self.engine.lock.lock().take();
     }
 
-    /// Does something on a thread that may block. It is finished even when nobody waits for it any more.
+    /// Does something on a thread that may block. It is finished even when nobody waits for it any more. The index follows
+    /// after the answer.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Engine) -> Result<T, StoreError> + Send + 'static,
@@ -97,14 +98,20 @@ impl FileStore {
         let engine = Arc::clone(&self.engine);
         let permit = Arc::clone(&self.running).acquire_owned().await;
         let permit = permit.map_err(|_| StoreError::Closed)?;
+        let (tell, told) = oneshot::channel();
         let running = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            work(&engine)
+            // Nobody may be waiting for it any more.
+            tell.send(work(&engine)).ok();
+            engine.index.catch_up();
         });
+        if let Ok(result) = told.await {
+            return result;
+        }
         match running.await {
-            Ok(result) => result,
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             Err(error) => Err(StoreError::io("work on the capsule")(std::io::Error::other(error))),
+            Ok(()) => Err(StoreError::Closed),
         }
     }
 }

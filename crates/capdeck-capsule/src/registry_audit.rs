@@ -97,15 +97,25 @@ impl RegistryAudit {
 
     /// Writes down that somebody came with a token that opens nothing. The token is no part of it.
     pub(crate) fn refused(&self, author: &Arc<Author>) {
+        self.denied(author, "share.open", "invalid_token");
+    }
+
+    /// Writes down that somebody named a capsule that is none to them. What they named is no part of it: it may be
+    /// anything.
+    pub(crate) fn out_of_reach(&self, author: &Arc<Author>) {
+        self.denied(author, "capsule.open", "not_found");
+    }
+
+    fn denied(&self, author: &Arc<Author>, action: &'static str, error_code: &'static str) {
         let recorded = self.append(AuditRecord {
             author: Arc::clone(author),
-            action: "share.open".into(),
+            action: action.into(),
             outcome: AuditOutcome::Denied,
-            error_code: Some("invalid_token".into()),
+            error_code: Some(error_code.into()),
             ..AuditRecord::default()
         });
         if let Err(error) = recorded {
-            tracing::error!(%error, "a refused token could not be recorded");
+            tracing::error!(%error, action, "a refusal could not be recorded");
         }
     }
 

@@ -1,7 +1,7 @@
 //! The environment and the person's folders: read here, once, and nowhere else.
 #![expect(clippy::disallowed_methods, reason = "this is the one place the environment is read")]
 
-use std::{env, path::PathBuf};
+use std::{env, fmt, path::PathBuf};
 
 use capdeck_auth::{Environment, Secret};
 use etcetera::BaseStrategy as _;
@@ -43,6 +43,8 @@ pub(crate) struct EnvVars {
     pub(crate) port: Option<String>,
     /// `CAPDECK_PUBLIC_URL`, else `CAPSOL_PUBLIC_URL`.
     pub(crate) public_url: Option<String>,
+    /// `OTEL_…`: where spans of calls go.
+    pub(crate) traces: TraceVars,
     /// `CAPDECK_ADMIN_KEY`, else `CAPSOL_ADMIN_KEY`.
     pub(crate) admin_key: Option<Secret>,
     /// `CAPDECK_PRINT_ADMIN_KEY=1`, or `CAPSOL_PRINT_ADMIN_KEY=1`.
@@ -81,6 +83,22 @@ pub(crate) struct EnvVars {
     pub(crate) snapshot: Environment,
 }
 
+/// Where spans of calls go.
+pub(crate) struct TraceVars {
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`.
+    pub(crate) endpoint: Option<String>,
+    /// `OTEL_EXPORTER_OTLP_HEADERS`, which may hold a key.
+    pub(crate) headers: Option<String>,
+    /// `OTEL_SERVICE_NAME`.
+    pub(crate) service: Option<String>,
+}
+
+impl fmt::Debug for TraceVars {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("TraceVars").field("service", &self.service).finish_non_exhaustive()
+    }
+}
+
 /// The XDG base folders.
 #[derive(Debug)]
 pub(crate) struct BaseFolders {
@@ -111,6 +129,11 @@ impl EnvVars {
                 .iter()
                 .any(|name| text(name).is_some_and(|value| value == "1")),
             token_seconds: text("CAPSOL_TOKEN_TTL_SECONDS"),
+            traces: TraceVars {
+                endpoint: text("OTEL_EXPORTER_OTLP_ENDPOINT"),
+                headers: text("OTEL_EXPORTER_OTLP_HEADERS"),
+                service: text("OTEL_SERVICE_NAME"),
+            },
             attach_key: text("CAPDECK_ATTACH_KEY").map(Secret::new),
             key_file: path("CAPDECK_KEY_FILE"),
             caplets_key: text("CAPLETS_ENCRYPTION_KEY").map(Secret::new),

@@ -11,6 +11,8 @@ use futures_util::stream::BoxStream;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use crate::GrantDesk;
+
 /// The way to what a client was granted. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Admission(Arc<dyn AdmissionSource>);
@@ -27,6 +29,11 @@ pub trait AdmissionSource: fmt::Debug + Send + Sync {
     /// Names what the holder came with among everything that lets somebody in, and is no secret. Sessions are not
     /// shared between two of them, even of one holder: each may be good for something else.
     fn credential(&self) -> &str;
+
+    /// Where the holder asks for more, and decides about others if it may.
+    fn grant_desk(&self) -> Option<Arc<dyn GrantDesk>> {
+        None
+    }
 
     /// Yields whenever the answer may have become another one, where that can be told.
     fn changes(&self) -> Option<BoxStream<'static, ()>> {
@@ -63,20 +70,39 @@ impl Granted {
     }
 }
 
-/// An allowance, made once from the grants it stands for.
+/// What a holder may know of the deck, with the tools that it asks for more with.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Allowed {
+    pub(crate) allowance: Arc<Allowance>,
+    pub(crate) tools: GrantTools,
+}
+
+/// Which tools for asking and deciding about access a holder has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum GrantTools {
+    #[default]
+    None,
+    /// It may ask for access.
+    Request,
+    /// It may also decide about that of others.
+    Manage,
+}
+
+/// What a holder may know, made once from the grants it stands for.
 #[derive(Debug, Default)]
-pub(crate) struct KeptAllowance(Mutex<Option<(Arc<Granted>, Arc<Allowance>)>>);
+pub(crate) struct KeptAllowance(Mutex<Option<(Arc<Granted>, Allowed)>>);
 
 impl KeptAllowance {
-    /// The allowance of these grants.
-    pub(crate) fn of(&self, granted: &Arc<Granted>) -> Arc<Allowance> {
+    /// What may be known with this admission now.
+    pub(crate) fn of(&self, admission: &Admission) -> Allowed {
+        let granted = admission.granted();
         let mut kept = self.0.lock();
         match &*kept {
-            Some((made_from, allowance)) if Arc::ptr_eq(made_from, granted) => allowance.clone(),
+            Some((made_from, allowed)) if Arc::ptr_eq(made_from, &granted) => allowed.clone(),
             _ => {
-                let allowance = Arc::new(granted.allowance());
-                *kept = Some((granted.clone(), allowance.clone()));
-                allowance
+                let allowed = admission.allowed();
+                *kept = Some((granted, allowed.clone()));
+                allowed
             }
         }
     }
@@ -93,6 +119,12 @@ impl Admission {
         self.0.granted().unwrap_or_default()
     }
 
+    /// What may be known of the deck now.
+    pub(crate) fn allowed(&self) -> Allowed {
+        let allowance = Arc::new(self.granted().allowance());
+        Allowed { allowance, tools: self.grant_tools() }
+    }
+
     /// The stable name of the holder.
     pub fn principal(&self) -> &str {
         self.0.principal()
@@ -101,6 +133,20 @@ impl Admission {
     /// Names what the holder came with.
     pub fn credential(&self) -> &str {
         self.0.credential()
+    }
+
+    /// Where the holder asks for more.
+    pub fn grant_desk(&self) -> Option<Arc<dyn GrantDesk>> {
+        self.0.grant_desk()
+    }
+
+    /// Which tools for asking and deciding the holder has.
+    pub fn grant_tools(&self) -> GrantTools {
+        match self.grant_desk() {
+            None => GrantTools::None,
+            Some(_) if self.granted().may_manage => GrantTools::Manage,
+            Some(_) => GrantTools::Request,
+        }
     }
 
     /// Whether the holder may use anything at all.

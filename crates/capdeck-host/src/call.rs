@@ -2,7 +2,7 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use capdeck_backend::{CallContext, CallError, ErrorCode, ToolCall};
@@ -13,7 +13,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     Consent, FlowGuard, Scope, Session, audit::AuditLine, consent::Passage, flow::Flow, projection,
-    questions::Questions, raw, set_tools, tasks::Calling, unformatted,
+    questions::Questions, raw, set_tools, spans::CallSpan, tasks::Calling, unformatted,
 };
 
 /// A tool call in the host's words.
@@ -41,11 +41,13 @@ pub struct ToolRequest {
 }
 
 /// A call that may run.
-struct Admitted {
+struct Admitted<'a> {
     capability: Arc<Capability>,
     tool: Option<Arc<Tool>>,
     passage: Passage,
     flow: Option<Flow>,
+    /// The span of the call, where calls are traced.
+    span: Option<&'a CallSpan>,
 }
 
 impl Session {
@@ -57,8 +59,10 @@ impl Session {
     ) -> Result<Box<RawValue>, CallError> {
         let started = Instant::now();
         let request = &*unformatted::read(request, || self.is_of_capability_file(request));
+        let span = self.host.begin_span(request);
         let (approved, flow, outcome) = match self.admit_call(request, context).await {
-            Ok(call) => {
+            Ok(mut call) => {
+                call.span = span.as_ref();
                 let outcome = self.run_call(&call, request, context).await;
                 (Some(call.passage.as_str()), call.flow, outcome)
             }
@@ -71,6 +75,9 @@ impl Session {
         };
         let elapsed = started.elapsed();
         count(&request.capability, outcome_name, elapsed);
+        if let Some(span) = span {
+            span.end(request, &self.client_name, outcome_name);
+        }
         self.host.0.audit.record(&AuditLine {
             at: Timestamp::now(),
             session: &self.id,
@@ -120,7 +127,7 @@ impl Session {
         &self,
         request: &ToolRequest,
         context: &CallContext,
-    ) -> Result<Admitted, CallError> {
+    ) -> Result<Admitted<'static>, CallError> {
         let (capability, tool) = self.resolve(request, context).await?;
         if capability.definition.backend != Backend::Capsules {
             // Capsules are granted by roles of their own.
@@ -129,7 +136,7 @@ impl Session {
         let flow = self.flow_into(&capability, tool.as_deref(), request);
         let asked = flow.as_ref().filter(|flow| flow.asks);
         let passage = self.pass(&capability, tool.as_deref(), request, asked, context).await?;
-        Ok(Admitted { capability, tool, passage, flow })
+        Ok(Admitted { capability, tool, passage, flow, span: None })
     }
 
     /// The data of other capabilities that a script carries into a call.
@@ -168,7 +175,7 @@ impl Session {
 
     async fn run_call(
         &self,
-        call: &Admitted,
+        call: &Admitted<'_>,
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
@@ -176,7 +183,11 @@ impl Session {
         if let Backend::Caplets(_) = capability.definition.backend {
             return self.call_member(capability, request, context).await;
         }
-        let outcome = self.call_backend(capability, tool.as_deref(), request, context).await;
+        let began = SystemTime::now();
+        let outcome = self.call_backend(call, request, context).await;
+        if let Some(span) = call.span {
+            span.backend_answered(began);
+        }
         self.host.note_outcome(&capability.definition.id, outcome.as_ref().err());
         let result = outcome?;
         if let Some(tool) = tool {
@@ -196,20 +207,25 @@ impl Session {
 
     async fn call_backend(
         &self,
-        capability: &Capability,
-        tool: Option<&Tool>,
+        call: &Admitted<'_>,
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
+        let (capability, tool) = (&*call.capability, call.tool.as_deref());
         if let Backend::Capsules = capability.definition.backend {
             return self.call_capsules(request, context).await;
         }
         let (questions, context) = Questions::watch(context, self.connections.audience());
         let lease = self.lease(capability, &context).await?;
+        let meta = request.meta.clone();
+        let traced = match call.span {
+            Some(span) => Some(span.meta(meta)),
+            None => meta,
+        };
         let call = ToolCall {
             name: &request.tool,
             arguments: request.arguments.as_deref(),
-            meta: request.meta.clone(),
+            meta: traced,
             rest: request.rest.clone(),
             unformatted: request.unformatted,
         };

@@ -67,8 +67,8 @@ impl Session {
     ) -> Effect {
         let catalog = self.catalog();
         let ids = catalog.with_sets(capability);
-        if let Some(allowance) = self.allowance()
-            && !allowance.gives(capability, &ids, name)
+        if let Some(allowed) = self.allowed()
+            && !allowed.allowance.gives(capability, &ids, name)
         {
             return Effect::Deny;
         }

@@ -11,9 +11,7 @@ use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, LocalImport,
     NoListener,
 };
-use capdeck_catalog::{
-    Allowance, Capability, Catalog, Clearance, Facts, Held, Part, Trust, screen,
-};
+use capdeck_catalog::{Capability, Catalog, Clearance, Facts, Held, Part, Trust, screen};
 use capdeck_definition::{Backend, CapabilityId, Collision, Deck, Definition, PinMode, RemoteDeck};
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
@@ -22,10 +20,11 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Admission, ApprovalStore, CapsuleDesk, Continuity, HostEvent, HostSettings, LastFailure,
     Principal, Scope, Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
-    artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, capsules::capability,
-    code_mode::CodeMode, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
-    failures::Failures, flow::FlowGuards, journal::Journal, observed_shapes::ObservedShapes,
-    pins::PinStore, pool::ConnectionPool, subscriptions::Subscriptions, tasks::Tasks, usage::Usage,
+    admission::Allowed, artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog,
+    capsules::capability, code_mode::CodeMode, discoveries::Discoveries,
+    discovery_cache::DiscoveryCache, eras::Eras, failures::Failures, flow::FlowGuards,
+    journal::Journal, observed_shapes::ObservedShapes, pins::PinStore, pool::ConnectionPool,
+    spans::Spans, subscriptions::Subscriptions, tasks::Tasks, usage::Usage,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -56,6 +55,7 @@ pub(crate) struct HostState {
     failures: Failures,
     pub(crate) usage: Usage,
     pub(crate) code_mode: CodeMode,
+    pub(crate) spans: Spans,
     /// What clients of other capabilities are offered, made from the catalog beside it.
     variants: Mutex<HashMap<AudienceKey, Derived>>,
     /// What is left of a catalog for clients who may not know all of it, made from the catalog beside it.
@@ -71,7 +71,7 @@ struct Known {
     audience: AudienceKey,
     clearance: Clearance,
     /// What it was granted, where it needs grants.
-    allowance: Option<Arc<Allowance>>,
+    allowed: Option<Allowed>,
 }
 
 /// How many sets of grants something is kept for. Grants come and go while the catalog stays.
@@ -79,7 +79,7 @@ const MOST_ALLOWANCES: usize = 256;
 
 /// Lets go of what was made for grants when there is too much of it; whoever still has them makes theirs again.
 fn make_room<K, V>(made: &mut HashMap<(Known, K), V>) {
-    let is_granted = |known: &Known| known.allowance.is_some();
+    let is_granted = |known: &Known| known.allowed.is_some();
     if made.keys().filter(|(known, _)| is_granted(known)).count() >= MOST_ALLOWANCES {
         made.retain(|(known, _), _| !is_granted(known));
     }
@@ -131,6 +131,7 @@ impl Host {
             failures: Failures::open(&settings.state_dir),
             usage: Usage::open(&settings.state_dir),
             code_mode: CodeMode::new(settings.sandbox.clone(), &settings.state_dir),
+            spans: Spans::default(),
             variants: Mutex::default(),
             screens: Mutex::default(),
             views: Mutex::default(),
@@ -152,8 +153,8 @@ impl Host {
     /// What a client or principal of this name may know of the catalog, if it declares no capabilities. What it was not
     /// granted is not part of it, where it needs grants.
     pub fn known_to(&self, client: &str, admission: Option<&Admission>) -> Arc<Catalog> {
-        let allowance = admission.map(|admission| Arc::new(admission.granted().allowance()));
-        self.screened_for(&AudienceKey::default(), &[client], Part::Everything, allowance)
+        let allowed = admission.map(Admission::allowed);
+        self.screened_for(&AudienceKey::default(), &[client], Part::Everything, allowed)
     }
 
     /// True when there is a view of this name. Where grants are needed, one that has nothing granted does not exist.
@@ -161,10 +162,10 @@ impl Host {
         let Some(admission) = admission else {
             return self.catalog().parts().views.contains_key(name);
         };
-        let allowance = Arc::new(admission.granted().allowance());
         let names = [admission.principal()];
         let part = Part::View(name.into());
-        let seen = self.screened_for(&AudienceKey::default(), &names, part, Some(allowance));
+        let seen =
+            self.screened_for(&AudienceKey::default(), &names, part, Some(admission.allowed()));
         seen.capabilities().next().is_some()
     }
 
@@ -174,12 +175,12 @@ impl Host {
         policy: &ViewPolicy,
         audience: &AudienceKey,
         names: &[&str],
-        allowance: Option<Arc<Allowance>>,
+        allowed: Option<Allowed>,
     ) -> Arc<View> {
-        let catalog = self.screened_for(audience, names, policy.part(), allowance.clone());
+        let catalog = self.screened_for(audience, names, policy.part(), allowed.clone());
         let clearance = Clearance::of(&catalog.config().policy, names);
         let mut views = self.0.views.lock();
-        let key = (Known { audience: audience.clone(), clearance, allowance }, policy.clone());
+        let key = (Known { audience: audience.clone(), clearance, allowed }, policy.clone());
         if let Some(view) = views.get(&key)
             && Arc::ptr_eq(view.catalog(), &catalog)
         {
@@ -199,22 +200,25 @@ impl Host {
         audience: &AudienceKey,
         names: &[&str],
         part: Part,
-        allowance: Option<Arc<Allowance>>,
+        allowed: Option<Allowed>,
     ) -> Arc<Catalog> {
         let catalog = self.catalog_for(audience);
-        if allowance.is_none() && catalog.is_open_to(&part) {
+        if allowed.is_none() && catalog.is_open_to(&part) {
             return catalog;
         }
         let clearance = Clearance::of(&catalog.config().policy, names);
-        let key = (Known { audience: audience.clone(), clearance, allowance }, part);
+        let key = (Known { audience: audience.clone(), clearance, allowed }, part);
         let mut screens = self.0.screens.lock();
         if let Some((made_from, screened)) = screens.get(&key)
             && Arc::ptr_eq(made_from, &catalog)
         {
             return screened.clone();
         }
-        let Known { clearance, allowance, .. } = &key.0;
-        let screened = screen(&catalog, clearance, &key.1, allowance.as_deref());
+        let Known { clearance, allowed, .. } = &key.0;
+        let tools = allowed.as_ref().map(|allowed| allowed.tools).unwrap_or_default();
+        let whole = capability::with_grant_tools(&catalog, tools);
+        let allowance = allowed.as_ref().map(|allowed| &*allowed.allowance);
+        let screened = screen(&whole, clearance, &key.1, allowance);
         screens.retain(|_, (made_from, _)| made_from.version() == catalog.version());
         make_room(&mut screens);
         screens.insert(key, (catalog, screened.clone()));

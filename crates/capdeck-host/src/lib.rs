@@ -29,6 +29,7 @@ mod failures;
 mod flow;
 mod forwarded_capabilities;
 mod gate;
+mod grant_desk;
 mod handed_out;
 mod host;
 mod journal;
@@ -57,6 +58,7 @@ mod setup_state;
 mod shell;
 mod sign_in;
 mod skills;
+mod spans;
 mod subscriptions;
 mod tasks;
 mod transparent;
@@ -69,7 +71,7 @@ mod watch;
 // What faces of the host need of the stages below it.
 pub use capdeck_backend::{
     Artifact, ArtifactReader, Begun, CallContext, CallError, Caller, ClientProfile, DeviceLogin,
-    ErrorCode, ErrorKind, GuardianCommand, Listener, LocalImport, Login, LoginWay,
+    ErrorCode, ErrorKind, GuardianCommand, JsonSender, Listener, LocalImport, Login, LoginWay,
     MANIFEST_VERSION, Manifest, ManifestFacts, NoCaller, NoListener, RemoteHost, Revocation,
     RpcFailure, SetupEvent, SetupPhase, SetupReport, SignIn, SignInState, SignInStatus, SignedOut,
     StepReport, StepStatus, StoredArtifact, Swept, fetch_text, project_variables, run_guardian,
@@ -89,7 +91,7 @@ pub use capdeck_sandbox::{
     WorkerCommand, run_worker,
 };
 
-pub use admission::{Admission, AdmissionSource, Granted, GrantedCapsule};
+pub use admission::{Admission, AdmissionSource, GrantTools, Granted, GrantedCapsule};
 pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
 pub use attach::Attachment;
 pub use audit::{TrailCounts, TrailFilter, TrailLine};
@@ -107,6 +109,7 @@ pub use consent::Consent;
 pub use event::HostEvent;
 pub use failures::LastFailure;
 pub use flow::FlowGuard;
+pub use grant_desk::{GrantDesk, GrantWish, NarrowedGrant, WantedGrant};
 pub use host::Host;
 pub use journal::{
     RecordedCall, RecordedOutcome, RecordedScope, Rehearsal, RehearsalError, ReplayReport, RunEnd,
@@ -125,6 +128,7 @@ pub use session::{Continuity, Scope, Session, SessionSettings};
 pub use settings::HostSettings;
 pub use setup_state::SetupState;
 pub use shell::{ShellCommand, ShellGroup, ShellPlace, ShellTool};
+pub use spans::{Span, SpanKind, SpanSink, TraceParent};
 pub use tasks::{TaskForm, is_task_request};
 pub use trust::TrustStore;
 pub use usage::Relevance;

@@ -3,14 +3,14 @@
 use std::sync::{Arc, Weak};
 
 use capdeck_backend::{CallContext, CallError, ClientProfile, ErrorCode, Listener};
-use capdeck_catalog::{Allowance, Capability, Catalog, Clearance, Discovery, Part, RawObject};
+use capdeck_catalog::{Capability, Catalog, Clearance, Discovery, Part, RawObject};
 use capdeck_definition::{Backend, CapabilityId, Definition, Exposure};
 use futures_util::stream::BoxStream;
 use serde_json::value::RawValue;
 
 use crate::{
     Admission, Granted, Host, Principal, TaskForm, View, ViewPolicy,
-    admission::KeptAllowance,
+    admission::{Allowed, KeptAllowance},
     audience::Audience,
     audit::subject,
     capsules::Mount,
@@ -157,7 +157,7 @@ impl Session {
     /// The catalog in force, as servers offer it to this client. What is denied to it or held does not exist here.
     pub fn catalog(&self) -> Arc<Catalog> {
         let audience = self.connections.audience().key();
-        self.host.screened_for(audience, &self.names(), self.part(), self.allowance())
+        self.host.screened_for(audience, &self.names(), self.part(), self.allowed())
     }
 
     /// What this client was granted, where it needs grants. Asked anew each time.
@@ -166,8 +166,8 @@ impl Session {
     }
 
     /// The same as far as it is about the deck.
-    pub(crate) fn allowance(&self) -> Option<Arc<Allowance>> {
-        self.granted().map(|granted| self.allowed.of(&granted))
+    pub(crate) fn allowed(&self) -> Option<Allowed> {
+        self.admission.as_ref().map(|admission| self.allowed.of(admission))
     }
 
     /// Yields whenever this client may have been granted something else, where that can be told.
@@ -201,7 +201,7 @@ impl Session {
             Scope::Deck(policy) => policy,
             Scope::Transparent(_) | Scope::Operator => &usual,
         };
-        self.host.view_for(policy, audience, &self.names(), self.allowance())
+        self.host.view_for(policy, audience, &self.names(), self.allowed())
     }
 
     /// What this client sees, after asking directly offered backends that never answered.

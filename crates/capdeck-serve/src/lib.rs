@@ -14,6 +14,7 @@ mod local_socket;
 mod mcp;
 mod oauth;
 mod operators;
+mod otlp;
 mod reception;
 mod registry_trail;
 mod rest;
@@ -23,6 +24,7 @@ mod transport;
 pub use desk::{SharedDesk, SharedDeskSettings, Standing};
 pub use local_socket::NoHost;
 pub use mcp::CapsulePlace;
+pub use otlp::{OtlpExporter, OtlpSettings};
 pub use reception::NoRegistry;
 pub use registry_trail::RegistryTrail;
 pub use shell::{

@@ -56,6 +56,10 @@ impl Reception {
     ) -> Arc<Self> {
         // A key that is too short to sign in with still is what every request may carry.
         let admin_key = key.clone().and_then(|key| AdminKey::new(key).ok());
+        // Sessions of an earlier key are over.
+        if let (Ok(registry), Some(key)) = (&registry, &admin_key) {
+            registry.use_admin_key(key);
+        }
         Arc::new(Self {
             admissions: registry.as_ref().ok().cloned().map(Admissions::new),
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),

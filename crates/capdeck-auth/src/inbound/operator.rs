@@ -40,7 +40,18 @@ pub struct Operator {
 #[serde(deny_unknown_fields)]
 pub struct OperatorSubject {
     pub issuer: String,
-    pub subject: String,
+    pub account: OperatorAccount,
+}
+
+/// How an account is known.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OperatorAccount {
+    /// By what the provider calls it, which nobody else ever gets.
+    Subject(String),
+    /// By an address, until the first sign-in of whoever the provider verified it for. Addresses change hands, so that
+    /// sign-in puts the account itself in its place.
+    Email(String),
 }
 
 /// Who somebody at the dashboard is.
@@ -101,6 +112,21 @@ impl Operator {
     }
 }
 
+impl OperatorSubject {
+    /// Whether both mean the same account. Case does not matter in addresses.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.issuer == other.issuer
+            && match (&self.account, &other.account) {
+                (OperatorAccount::Subject(one), OperatorAccount::Subject(two)) => one == two,
+                (OperatorAccount::Email(one), OperatorAccount::Email(two)) => {
+                    one.eq_ignore_ascii_case(two)
+                }
+                (OperatorAccount::Subject(_), OperatorAccount::Email(_))
+                | (OperatorAccount::Email(_), OperatorAccount::Subject(_)) => false,
+            }
+    }
+}
+
 impl OperatorStanding {
     /// Whoever has the admin key.
     pub fn admin() -> Self {
@@ -133,10 +159,21 @@ impl State {
         except: &str,
     ) -> Result<(), RegistryError> {
         let Some(subject) = subject else { return Ok(()) };
-        if subject.issuer.is_empty() || subject.subject.is_empty() {
-            return Err(RegistryError::invalid("subject", "an issuer and a subject"));
+        let is_account = match &subject.account {
+            OperatorAccount::Subject(name) => !name.is_empty() && name.len() <= 255,
+            OperatorAccount::Email(address) => {
+                let parts = address.split_once('@');
+                parts.is_some_and(|(name, host)| !name.is_empty() && !host.is_empty())
+                    && text::name("email", address).is_ok()
+            }
+        };
+        if subject.issuer.is_empty() || !is_account {
+            let reason = "an issuer, and an account or an address there";
+            return Err(RegistryError::invalid("subject", reason));
         }
-        let is_taken = |one: &&Operator| one.id != except && one.subject.as_ref() == Some(subject);
+        let is_taken = |one: &&Operator| {
+            one.id != except && one.subject.as_ref().is_some_and(|bound| bound.is_same(subject))
+        };
         match self.operators.values().find(is_taken) {
             Some(other) => Err(RegistryError::Taken {
                 what: "operator with this account",
@@ -172,17 +209,6 @@ impl Registry {
         operator.key.as_ref().filter(|kept| kept.is(&hash))?;
         operator.last_used_at.note(self.now());
         Some(operator.standing())
-    }
-
-    /// The operator that is bound to an account at a provider of sign-ins.
-    pub fn operator_for_subject(&self, issuer: &str, subject: &str) -> Option<OperatorStanding> {
-        let state = self.state();
-        let is_bound = |one: &&Operator| {
-            one.subject
-                .as_ref()
-                .is_some_and(|bound| bound.issuer == issuer && bound.subject == subject)
-        };
-        state.operators.values().find(is_bound).map(Operator::standing)
     }
 
     /// Makes an operator.

@@ -5,9 +5,12 @@ use std::net::IpAddr;
 use jiff::Timestamp;
 
 use super::{
-    AdminKey, Caller, NewSession, OperatorStanding, Registry, RegistryError,
+    AdminKey, Caller, NewSession, Operator, OperatorAccount, OperatorStanding, OperatorSubject,
+    Registry, RegistryError,
     event::{Deed, Subject},
+    registry::Draft,
 };
+use crate::ProviderIdentity;
 
 impl Registry {
     /// Begins a session for whoever has this key. After some failures from one address, later ones have to wait longer and
@@ -43,23 +46,39 @@ impl Registry {
         }
     }
 
-    /// Begins a session for somebody whom a provider vouches for, if the account is bound to an operator.
-    pub async fn sign_in_subject(
+    /// Begins a session for somebody whom a provider vouches for, if an operator is bound to the account. One that is known
+    /// by an address only is bound to the account with this.
+    pub async fn sign_in_identity(
         &self,
         address: Option<IpAddr>,
-        issuer: &str,
-        subject: &str,
+        identity: &ProviderIdentity,
     ) -> Result<NewSession, RegistryError> {
-        match self.operator_for_subject(issuer, subject) {
-            Some(operator) => self.begin_session(address, operator).await,
-            None => {
-                let error =
-                    RegistryError::Forbidden { reason: "this account belongs to no operator" };
-                let deed = Deed::new("login.fail", &Caller::unknown(address), Subject::default());
-                self.record(deed, Some(&error)).await;
-                Err(error)
+        let deed = Deed::new("login.ok", &Caller::unknown(address), Subject::default());
+        let ProviderIdentity { issuer, subject, email, .. } = identity.clone();
+        let known_by = |account| OperatorSubject { issuer: issuer.clone(), account };
+        let account = known_by(OperatorAccount::Subject(subject));
+        let email = email.map(|email| known_by(OperatorAccount::Email(email)));
+        self.change(deed, move |draft| {
+            let found = draft.operator_of(&account).or_else(|| draft.operator_of(email.as_ref()?));
+            let Some(mut operator) = found else {
+                draft.deed.action = "login.fail";
+                return Err(RegistryError::Forbidden {
+                    reason: "this account belongs to no operator",
+                });
+            };
+            draft.deed.caller.id.clone_from(&operator.id);
+            if operator.subject.as_ref() != Some(&account) {
+                operator.subject = Some(account);
+                let subject = Subject::id(operator.id.clone());
+                let bound = Deed::new("operator.update", &draft.deed.caller, subject);
+                draft.consequences.push(bound);
+                draft.state.operators.put(operator.clone());
             }
-        }
+            let begun = draft.begin_session(operator.standing())?;
+            draft.deed.subject.id = Some(begun.session.id.clone());
+            Ok(begun)
+        })
+        .await
     }
 
     async fn begin_session(
@@ -93,5 +112,14 @@ impl Registry {
         let deed = Deed::new("login.fail", &Caller::unknown(address), Subject::default());
         self.record(deed, Some(&error)).await;
         error
+    }
+}
+
+impl Draft<'_> {
+    /// The operator who is bound to an account.
+    fn operator_of(&self, account: &OperatorSubject) -> Option<Operator> {
+        let is_bound =
+            |one: &&Operator| one.subject.as_ref().is_some_and(|bound| bound.is_same(account));
+        self.state.operators.values().find(is_bound).cloned()
     }
 }

@@ -3,10 +3,10 @@
 use std::{net::IpAddr, time::Duration};
 
 use capdeck_auth::{
-    Secret,
+    ProviderIdentity, Secret,
     inbound::{
-        AdminKey, NewOperator, NewSession, OperatorRole, OperatorSubject, OperatorUpdate,
-        RegistryError,
+        AdminKey, NewOperator, NewSession, OperatorAccount, OperatorRole, OperatorSubject,
+        OperatorUpdate, RegistryError,
     },
 };
 
@@ -126,37 +126,79 @@ async fn sign_ins_that_fail_have_to_wait_and_each_leaves_a_line() {
     assert_eq!(fixture.audit.take(), expected);
 }
 
+const ISSUER: &str = "https://sso.example";
+
+fn account(account: OperatorAccount) -> OperatorSubject {
+    OperatorSubject { issuer: ISSUER.to_owned(), account }
+}
+
+fn bound(name: &str, subject: OperatorSubject) -> NewOperator {
+    let subject = Some(subject);
+    NewOperator { name: name.to_owned(), role: OperatorRole::Member, subject, with_key: false }
+}
+
+fn identity(issuer: &str, subject: &str, email: Option<&str>) -> ProviderIdentity {
+    ProviderIdentity {
+        issuer: issuer.to_owned(),
+        subject: subject.to_owned(),
+        email: email.map(str::to_owned),
+        name: None,
+    }
+}
+
 #[tokio::test]
 async fn an_account_at_a_provider_is_one_operator_s() {
     let fixture = fixture();
     let registry = &fixture.registry;
-    let subject = |subject: &str| OperatorSubject {
-        issuer: "https://sso.example".to_owned(),
-        subject: subject.to_owned(),
+    let known = |name: &str, subject: &str| {
+        bound(name, account(OperatorAccount::Subject(subject.to_owned())))
     };
-    let new = |name: &str, bound: &str| NewOperator {
-        name: name.to_owned(),
-        role: OperatorRole::Member,
-        subject: Some(subject(bound)),
-        with_key: false,
-    };
-    let bob = registry.create_operator(&caller("admin"), new("Bob", "42")).await.unwrap();
+    let bob = registry.create_operator(&caller("admin"), known("Bob", "42")).await.unwrap();
     assert_eq!(bob.key, None);
     for (wrong, code) in [
-        (new("Bob", "43"), "taken"),
-        (new("Rob", "42"), "taken"),
-        (new("", "1"), "invalid_input"),
-        (new("Eve", ""), "invalid_input"),
+        (known("Bob", "43"), "taken"),
+        (known("Rob", "42"), "taken"),
+        (known("", "1"), "invalid_input"),
+        (known("Eve", ""), "invalid_input"),
     ] {
         let refused = registry.create_operator(&caller("admin"), wrong).await.unwrap_err();
         assert_eq!(refused.code(), code);
     }
-    let begun = registry.sign_in_subject(here(), "https://sso.example", "42").await.unwrap();
+    let begun = registry.sign_in_identity(here(), &identity(ISSUER, "42", None)).await.unwrap();
     assert_eq!(begun.session.operator.id, bob.operator.id);
-    for (issuer, who) in [("https://sso.example/", "42"), ("https://sso.example", "43")] {
-        let refused = registry.sign_in_subject(here(), issuer, who).await.unwrap_err();
-        assert_eq!(refused.code(), "forbidden");
+    fixture.audit.take();
+    for (issuer, who) in [("https://sso.example/", "42"), (ISSUER, "43")] {
+        let refused = registry.sign_in_identity(here(), &identity(issuer, who, None)).await;
+        assert_eq!(refused.unwrap_err().code(), "forbidden");
     }
+    assert_eq!(fixture.audit.take(), ["login.fail forbidden"; 2]);
+}
+
+#[tokio::test]
+async fn an_address_binds_the_first_account_that_comes_with_it_and_no_other() {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    let email = |address: &str| account(OperatorAccount::Email(address.to_owned()));
+    for wrong in ["", "ann", "@example.com", "ann@", "a\nb@example.com"] {
+        let refused = registry.create_operator(&caller("admin"), bound("Ann", email(wrong))).await;
+        assert_eq!(refused.unwrap_err().code(), "invalid_input", "{wrong}");
+    }
+    let new = bound("Ann", email("Ann@example.com"));
+    let ann = registry.create_operator(&caller("admin"), new).await.unwrap().operator.id;
+    let sign_in = async |issuer: &str, subject: &str, email| {
+        let begun = registry.sign_in_identity(here(), &identity(issuer, subject, email)).await;
+        begun.map(|begun| begun.session.operator.id).map_err(|error| error.code())
+    };
+    let address = Some("ann@example.com");
+    // An address that was not verified is none, and so is one of another provider.
+    assert_eq!(sign_in(ISSUER, "1", None).await, Err("forbidden"));
+    assert_eq!(sign_in("https://other.example", "1", address).await, Err("forbidden"));
+    fixture.audit.take();
+    assert_eq!(sign_in(ISSUER, "1", address).await.as_ref(), Ok(&ann));
+    assert_eq!(fixture.audit.take(), ["login.ok", "operator.update"]);
+    // Whoever gets the address later is somebody else; whoever was bound may change theirs.
+    assert_eq!(sign_in(ISSUER, "2", address).await, Err("forbidden"));
+    assert_eq!(sign_in(ISSUER, "1", Some("new@example.com")).await, Ok(ann));
 }
 
 #[tokio::test]

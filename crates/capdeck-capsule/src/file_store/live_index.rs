@@ -1,6 +1,7 @@
 //! The index of a capsule while it is used: made once from the files, then changed with every write.
 //!
-//! Making it takes a while, and nobody but searches waits for it. Writes that come meanwhile are put behind it.
+//! Nobody but searches waits for it: not while it is made, and not for a write to be taken in, which is done after its
+//! writer was answered. A search takes in first what is left.
 
 use std::{
     sync::{
@@ -16,20 +17,13 @@ use crate::{EntryMeta, EntryUri, search::Index};
 
 #[derive(Debug, Default)]
 pub(super) struct LiveIndex {
-    stage: RwLock<Stage>,
+    index: RwLock<Option<Index>>,
+    /// What changed and is not in the index yet, in order. `None` while nobody has begun to make one.
+    late: Mutex<Option<Vec<Late>>>,
     /// Held by whoever makes it.
     making: Mutex<()>,
     is_stopped: AtomicBool,
     beside: Mutex<Option<JoinHandle<()>>>,
-}
-
-#[derive(Debug, Default)]
-enum Stage {
-    #[default]
-    Missing,
-    /// Being made, with what changed since that was begun.
-    Making(Vec<Late>),
-    Ready(Index),
 }
 
 /// A change that the index does not have yet.
@@ -42,54 +36,88 @@ enum Late {
 impl LiveIndex {
     /// An entry is in a new version, which is on the disk by now.
     pub(super) fn put(&self, meta: &Arc<EntryMeta>, body: String) {
-        match &mut *self.stage.write() {
-            Stage::Missing => {}
-            Stage::Making(late) => late.push(Late::Put(Arc::clone(meta), body)),
-            Stage::Ready(index) => index.put(meta, &body),
+        if let Some(late) = self.late.lock().as_mut() {
+            late.push(Late::Put(Arc::clone(meta), body));
         }
     }
 
     /// An entry is gone.
     pub(super) fn remove(&self, uri: &EntryUri) {
-        match &mut *self.stage.write() {
-            Stage::Missing => {}
-            Stage::Making(late) => late.push(Late::Remove(uri.clone())),
-            Stage::Ready(index) => index.remove(uri),
+        if let Some(late) = self.late.lock().as_mut() {
+            late.push(Late::Remove(uri.clone()));
+        }
+    }
+
+    /// Takes in what changed, unless somebody does already.
+    pub(super) fn catch_up(&self) {
+        if self.is_behind()
+            && let Some(mut index) = self.index.try_write()
+            // One that is still being made takes it in when it stands.
+            && let Some(index) = index.as_mut()
+        {
+            self.take_in(index);
         }
     }
 
     /// Asks the index, which is made first if there is none.
     pub(super) fn ask<T>(&self, make: impl FnOnce() -> Index, ask: impl Fn(&Index) -> T) -> T {
-        if let Stage::Ready(index) = &*self.stage.read() {
-            return ask(index);
+        if let Some(answer) = self.ask_now(&ask) {
+            return answer;
         }
         let _making = self.making.lock();
-        if let Stage::Ready(index) = &*self.stage.read() {
-            return ask(index);
+        // Somebody else may have been quicker.
+        if let Some(answer) = self.ask_now(&ask) {
+            return answer;
         }
-        // From here on no write passes unseen; what was written before is on the disk.
-        *self.stage.write() = Stage::Making(Vec::new());
-        let index = make();
-        let mut stage = self.stage.write();
-        let index = caught_up(index, &mut stage);
-        let answer = ask(&index);
-        *stage = Stage::Ready(index);
-        answer
+        self.begin();
+        let made = make();
+        let mut place = self.index.write();
+        let index = place.insert(made);
+        self.take_in(index);
+        ask(index)
     }
 
     /// Makes it beside everything else, unless somebody does already. `make` gives up when it is told to stop.
     pub(super) fn make_beside(&self, make: impl FnOnce() -> Option<Index>) {
         let Some(_making) = self.making.try_lock() else { return };
-        if !matches!(&*self.stage.read(), Stage::Missing) {
+        if self.index.read().is_some() {
             return;
         }
-        *self.stage.write() = Stage::Making(Vec::new());
-        let index = make();
-        let mut stage = self.stage.write();
-        *stage = match index {
-            Some(index) => Stage::Ready(caught_up(index, &mut stage)),
-            None => Stage::Missing,
-        };
+        self.begin();
+        match make() {
+            Some(index) => self.take_in(self.index.write().insert(index)),
+            None => *self.late.lock() = None,
+        }
+    }
+
+    /// From here on no write passes unseen; what was written before is on the disk.
+    fn begin(&self) {
+        *self.late.lock() = Some(Vec::new());
+    }
+
+    /// The answer of an index that has everything which was written before.
+    fn ask_now<T>(&self, ask: impl Fn(&Index) -> T) -> Option<T> {
+        if self.is_behind()
+            && let Some(index) = self.index.write().as_mut()
+        {
+            self.take_in(index);
+        }
+        // Whoever takes something in has taken it out of the queue with the index in hand, and is waited for here.
+        self.index.read().as_ref().map(ask)
+    }
+
+    fn is_behind(&self) -> bool {
+        self.late.lock().as_ref().is_some_and(|late| !late.is_empty())
+    }
+
+    fn take_in(&self, index: &mut Index) {
+        let late = self.late.lock().as_mut().map(std::mem::take).unwrap_or_default();
+        for change in late {
+            match change {
+                Late::Put(meta, body) => index.put(&meta, &body),
+                Late::Remove(uri) => index.remove(&uri),
+            }
+        }
     }
 
     /// Keeps the thread that makes it, so that it can be waited for.
@@ -108,19 +136,6 @@ impl LiveIndex {
         // A panic there has been told already, and costs only the index.
         beside.map(JoinHandle::join);
     }
-}
-
-/// The index with everything that changed while it was made.
-fn caught_up(mut index: Index, stage: &mut Stage) -> Index {
-    if let Stage::Making(late) = std::mem::take(stage) {
-        for change in late {
-            match change {
-                Late::Put(meta, body) => index.put(&meta, &body),
-                Late::Remove(uri) => index.remove(&uri),
-            }
-        }
-    }
-    index
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod banner;
 mod registry;
+mod traces;
 
 use std::{io, time::Duration};
 
@@ -142,6 +143,7 @@ pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
             bound => bound,
         };
         let server = server.map_err(cannot_listen)?;
+        let exporter = traces::start(&host, &context.env.traces);
         if let Err(error) = host.watch() {
             tracing::warn!(%error);
         }
@@ -175,6 +177,9 @@ pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
             && let Err(error) = registry.settle().await
         {
             tracing::warn!(%error, "when credentials were last used is not written down");
+        }
+        if let Some(exporter) = exporter {
+            exporter.flush().await;
         }
         Ok::<(), Failure>(())
     })?;

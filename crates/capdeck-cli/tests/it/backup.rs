@@ -74,9 +74,12 @@ fn a_damaged_copy_is_told() {
     let (there, restored) = (TestDirs::new(), TestDirs::new());
     filled(&there).close();
     run("cp", &["-a", &format!("{}/.", text(&there.data())), text(&restored.data())]);
-    let version = restored.data().join("boxes/team/.capsol/history/docs/entry3/@2.md");
-    std::fs::write(&version, "something else").unwrap();
-    let verified = capdeck(&restored).args(["capsule", "verify"]).run();
-    assert_eq!(verified.code, Some(1), "{verified:?}");
-    assert!(verified.stdout.contains("@2.md") || verified.stderr.contains("@2.md"), "{verified:?}");
+    let logs = restored.data().join("boxes/team/.capsol/logs");
+    let day = logs.read_dir().unwrap().next().unwrap().unwrap().path();
+    let lines = std::fs::read_to_string(&day).unwrap();
+    std::fs::write(&day, lines.replacen("docs://entry3", "docs://entry4", 1)).unwrap();
+    for command in [&["audit", "verify", "team"][..], &["capsule", "verify"]] {
+        let verified = capdeck(&restored).args(command).run();
+        assert_eq!(verified.code, Some(1), "{command:?}: {verified:?}");
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_capsule::Author;
-use capdeck_catalog::{Discovery, Tool, sha256_hex};
+use capdeck_catalog::{Catalog, Discovery, Held, Tool, sha256_hex};
 use capdeck_definition::{Backend, CapabilityId, Definition, Layer, Shadowing, Source};
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
@@ -14,7 +14,9 @@ use super::{
     CapsuleCaller, CapsuleDesk, Reach,
     tools::{CapsuleTool, Mount, ToolCaller},
 };
-use crate::{Continuity, Principal, Session, ToolRequest, patience::answer_time, raw};
+use crate::{
+    Admission, Continuity, GrantTools, Principal, Session, ToolRequest, patience::answer_time, raw,
+};
 
 /// The capability's id. A capability of the person's own with this id stands before it.
 pub(crate) const CAPSULES: &str = "capsules";
@@ -42,14 +44,30 @@ pub(crate) fn definition(desk: Option<&Arc<dyn CapsuleDesk>>) -> Option<Arc<Defi
 
 /// Its tools, which are known without asking anyone.
 pub(crate) fn discovery() -> Discovery {
+    discovery_with(GrantTools::None)
+}
+
+fn discovery_with(grants: GrantTools) -> Discovery {
     let mount = Mount::default();
+    let offered = CapsuleTool::ALL.into_iter().filter(|tool| tool.is_offered(&mount, grants));
     let tool = |tool: CapsuleTool| {
-        let definition = tool.definition(&mount).to_string();
+        let definition = tool.definition(&mount, grants).to_string();
         Tool::new(serde_json::from_str(&definition).ok()?).map(Arc::new)
     };
-    Discovery {
-        tools: CapsuleTool::ALL.into_iter().filter_map(tool).collect(),
-        ..Discovery::default()
+    Discovery { tools: offered.filter_map(tool).collect(), ..Discovery::default() }
+}
+
+/// The catalog with the tools for asking and deciding about access, for those who have them.
+pub(crate) fn with_grant_tools(catalog: &Arc<Catalog>, grants: GrantTools) -> Arc<Catalog> {
+    let known = catalog.get(CAPSULES).filter(|one| one.definition.backend == Backend::Capsules);
+    match known {
+        Some(known) if grants != GrantTools::None => {
+            let theirs = Arc::new(discovery_with(grants));
+            let held = Held::clone(&known.held);
+            let id = known.definition.id.clone();
+            Arc::new(catalog.with_discoveries([(id, theirs, held)]))
+        }
+        _ => Arc::clone(catalog),
     }
 }
 
@@ -85,7 +103,11 @@ impl Session {
     ) -> Result<Box<RawValue>, CallError> {
         let gone = || CallError::new(ErrorCode::ServerNotFound, "this host has no capsules");
         let desk = self.host.capsules().ok_or_else(gone)?;
-        let tool = CapsuleTool::named(&request.tool).ok_or_else(gone)?;
+        let unknown = || {
+            let message = format!("`{CAPSULES}` has no tool `{}`", request.tool);
+            CallError::new(ErrorCode::ToolNotFound, message)
+        };
+        let tool = CapsuleTool::named(&request.tool).ok_or_else(unknown)?;
         if self.continuity == Continuity::Requests
             && tool == CapsuleTool::Capsules
             && mounts(request)
@@ -93,7 +115,13 @@ impl Session {
             return not_mountable();
         }
         let caller = self.capsule_caller();
-        let by = ToolCaller { desk: desk.as_ref(), caller: &caller, mount: &self.mount };
+        let grants = self.admission.as_ref().and_then(Admission::grant_desk);
+        let by = ToolCaller {
+            desk: desk.as_ref(),
+            caller: &caller,
+            mount: &self.mount,
+            grants: grants.as_deref(),
+        };
         in_time(context, tool.call(&by, request.arguments.as_deref())).await
     }
 }

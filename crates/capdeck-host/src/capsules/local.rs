@@ -116,7 +116,15 @@ impl LocalDesk {
         capsule: Option<&str>,
     ) -> Result<CapsuleSession, CapsuleFailure> {
         let admitted = self.admit(caller);
-        let (info, access) = admitted.choose(capsule)?;
+        let (info, access) = match (admitted.choose(capsule), capsule) {
+            (Ok(chosen), _) => chosen,
+            (Err(failure), Some(_)) if admitted.way != Way::Machine => {
+                // No capsule has a line of this; the registry has.
+                self.capsules.acting_for(admitted.author.clone()).note_out_of_reach();
+                return Err(failure);
+            }
+            (Err(failure), _) => return Err(failure),
+        };
         let (id, access) = (info.id.clone(), access.clone());
         self.hub.follow(&id, &self.capsules.store(&id).await?);
         let session = self.capsules.session(&id, admitted.author, access).await?;

@@ -6,6 +6,7 @@
 mod answer;
 mod capsules;
 mod definition;
+mod manage;
 mod memory;
 mod mount;
 mod read;
@@ -22,6 +23,7 @@ use self::{
     watched_desk::WatchedDesk,
 };
 use super::{CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation};
+use crate::{GrantDesk, GrantTools};
 
 /// One of the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,6 +34,8 @@ pub enum CapsuleTool {
     /// Not offered at the endpoint of one capsule.
     Capsules,
     Memory,
+    /// Only for those who may decide about the access of others.
+    Manage,
 }
 
 /// For whom a tool is called, and where it looks when a call does not say.
@@ -39,11 +43,13 @@ pub struct ToolCaller<'a> {
     pub desk: &'a dyn CapsuleDesk,
     pub caller: &'a CapsuleCaller,
     pub mount: &'a Mount,
+    /// Where the caller asks for more access, if anywhere.
+    pub grants: Option<&'a dyn GrantDesk>,
 }
 
 impl CapsuleTool {
-    pub const ALL: [Self; 5] =
-        [Self::Read, Self::Write, Self::Signal, Self::Capsules, Self::Memory];
+    pub const ALL: [Self; 6] =
+        [Self::Read, Self::Write, Self::Signal, Self::Capsules, Self::Memory, Self::Manage];
 
     /// The name it is listed and called by.
     pub fn name(self) -> &'static str {
@@ -53,6 +59,7 @@ impl CapsuleTool {
             Self::Signal => "capsol_signal",
             Self::Capsules => "capsol_capsules",
             Self::Memory => "capsol_memory",
+            Self::Manage => "capsol_manage",
         }
     }
 
@@ -61,14 +68,18 @@ impl CapsuleTool {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
-    /// Whether the tool is offered to callers with this mount.
-    pub fn is_offered(self, mount: &Mount) -> bool {
-        self != Self::Capsules || !mount.is_bound()
+    /// Whether the tool is offered to callers with this mount, who have these tools for asking.
+    pub fn is_offered(self, mount: &Mount, grants: GrantTools) -> bool {
+        match self {
+            Self::Capsules => !mount.is_bound(),
+            Self::Manage => grants == GrantTools::Manage && !mount.is_bound(),
+            Self::Read | Self::Write | Self::Signal | Self::Memory => true,
+        }
     }
 
-    /// The tool as it is listed to callers with this mount.
-    pub fn definition(self, mount: &Mount) -> Value {
-        definition::definition(self, mount.is_bound())
+    /// The tool as it is listed to such callers.
+    pub fn definition(self, mount: &Mount, grants: GrantTools) -> Value {
+        definition::definition(self, mount.is_bound(), grants)
     }
 
     /// Calls the tool. What fails is a result, too: its model reads it and corrects the call.
@@ -81,6 +92,7 @@ impl CapsuleTool {
             Self::Signal => signal::call(watched, arguments).await,
             Self::Capsules => capsules::call(watched, arguments).await,
             Self::Memory => memory::call(watched, arguments).await,
+            Self::Manage => manage::call(watched, arguments).await,
         };
         if outcome.is_err() && !desk.was_asked() {
             self.note_refusal(by, arguments).await;

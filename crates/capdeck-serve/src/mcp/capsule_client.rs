@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use capdeck_host::{
     Admission, Author, CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure,
-    CapsuleOperation, EntryNaming, EntryOffer, Host, Mount, Reach,
+    CapsuleOperation, EntryNaming, EntryOffer, GrantDesk, GrantTools, Host, Mount, Reach,
 };
 use capdeck_mcp::server::ClientHello;
 use serde_json::Value;
@@ -92,6 +92,16 @@ impl CapsuleClient {
             Some(admission) => CapsuleCaller { reach: granted(admission), ..caller },
             None => caller,
         }
+    }
+
+    /// Which tools for asking and deciding about access the client has.
+    pub(super) fn grant_tools(&self) -> GrantTools {
+        self.admission.as_ref().map(Admission::grant_tools).unwrap_or_default()
+    }
+
+    /// Where the client asks for more access.
+    pub(super) fn grant_desk(&self) -> Option<Arc<dyn GrantDesk>> {
+        self.admission.as_ref()?.grant_desk()
     }
 
     /// The same at the endpoint of one capsule.

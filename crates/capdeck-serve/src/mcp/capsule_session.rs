@@ -37,7 +37,6 @@ const LONGEST_ADDRESS: usize = 1_024;
 
 pub(super) struct CapsuleSession {
     client: Arc<CapsuleClient>,
-    tools: Box<RawValue>,
     watched: Arc<Watched>,
     streams: Arc<ClientStreams>,
     ended: CancellationToken,
@@ -48,11 +47,8 @@ impl CapsuleSession {
         client: CapsuleClient,
         streams: Arc<ClientStreams>,
     ) -> Result<Arc<dyn Session>, RpcError> {
-        let offered = CapsuleTool::ALL.into_iter().filter(|tool| tool.is_offered(&client.mount));
-        let tools: Vec<Value> = offered.map(|tool| tool.definition(&client.mount)).collect();
         let session = Self {
             client: Arc::new(client),
-            tools: raw(&tools)?,
             watched: Arc::default(),
             streams,
             ended: CancellationToken::new(),
@@ -69,14 +65,25 @@ impl CapsuleSession {
         Ok(Arc::new(session))
     }
 
+    /// The tools that the client has now.
+    fn tools(&self) -> Result<Box<RawValue>, RpcError> {
+        let (mount, grants) = (&self.client.mount, self.client.grant_tools());
+        let offered = CapsuleTool::ALL.into_iter().filter(|tool| tool.is_offered(mount, grants));
+        let tools: Vec<Value> = offered.map(|tool| tool.definition(mount, grants)).collect();
+        raw(&tools)
+    }
+
     async fn call_tool(&self, params: RawObject) -> Result<Box<RawValue>, RpcError> {
         let (name, request) = params::tool_call(params)?;
         let CapsuleClient { desk, mount, .. } = self.client.as_ref();
-        let tool = CapsuleTool::named(&name).filter(|tool| tool.is_offered(mount));
+        let tool = CapsuleTool::named(&name)
+            .filter(|tool| tool.is_offered(mount, self.client.grant_tools()));
         let tool =
             tool.ok_or_else(|| RpcError::invalid_params(format!("there is no tool `{name}`")))?;
         let caller = self.client.caller();
-        let by = ToolCaller { desk: desk.as_ref(), caller: &caller, mount };
+        let grants = self.client.grant_desk();
+        let by =
+            ToolCaller { desk: desk.as_ref(), caller: &caller, mount, grants: grants.as_deref() };
         Ok(tool.call(&by, request.arguments.as_deref()).await)
     }
 
@@ -90,7 +97,7 @@ impl CapsuleSession {
         let entries = self.client.entries();
         let text = |key: &str| params::text(&params, key);
         match (method, era) {
-            ("tools/list", _) => page("tools", &self.tools, Some(&params)),
+            ("tools/list", _) => page("tools", self.tools()?.as_ref(), Some(&params)),
             ("tools/call", _) => self.call_tool(params).await,
             ("resources/list", _) => {
                 self.watched.note_resources();

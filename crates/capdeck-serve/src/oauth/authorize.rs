@@ -248,9 +248,8 @@ async fn grant(
         }
     }
     let Some(principal) = holder else { return Ok(None) };
-    let authorization = match request.to_authorization(client) {
-        Ok(authorization) => authorization,
-        Err(_) => return Err(RegistryError::Forbidden { reason: "the client has changed" }),
+    let Ok(authorization) = request.to_authorization(client) else {
+        return Err(RegistryError::Forbidden { reason: "the client has changed" });
     };
     let new = NewCode { authorization, principal, scopes: choice.scopes };
     let code = registry.issue_code(caller, new).await?;

@@ -18,6 +18,7 @@ mod edges;
 mod event_stream;
 mod modern;
 mod modern_client;
+mod otlp;
 mod principals;
 mod rest;
 mod served;

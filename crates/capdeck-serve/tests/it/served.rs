@@ -250,7 +250,7 @@ impl Drop for Served {
     }
 }
 
-fn settings(dirs: &TestDirs) -> HostSettings {
+pub(crate) fn settings(dirs: &TestDirs) -> HostSettings {
     #[expect(clippy::disallowed_methods, reason = "children need the machine's PATH")]
     let path = std::env::var("PATH").unwrap();
     HostSettings {

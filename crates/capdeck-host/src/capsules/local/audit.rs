@@ -24,6 +24,7 @@ pub(super) async fn refused(session: &CapsuleSession, tool: &str) -> Answer {
         Some(CapsuleTool::Signal) => "signal",
         Some(CapsuleTool::Capsules) => "capsules",
         Some(CapsuleTool::Memory) => "memory",
+        Some(CapsuleTool::Manage) => "manage",
         None => return Err(CapsuleFailure::invalid(format!("there is no tool `{tool}`"))),
     };
     let reason = "the arguments do not fit".to_owned();

@@ -4,14 +4,19 @@ use capdeck_capsule::RegistryError;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
-use super::{Answer, ToolCaller, answer::capsule_line, needed, parse};
-use crate::capsules::{CapsuleFailure, CapsuleOperation};
+use super::{Answer, ToolCaller, answer::capsule_line, invalid, manage, needed, parse};
+use crate::{
+    GrantWish, Role,
+    capsules::{CapsuleFailure, CapsuleOperation},
+};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
     action: Action,
     capsule: Option<String>,
+    role: Option<Role>,
+    reason: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -21,13 +26,14 @@ enum Action {
     Mount,
     Unmount,
     Discover,
+    RequestAccess,
 }
 
 pub(super) async fn call(
     by: &ToolCaller<'_>,
     arguments: Option<&RawValue>,
 ) -> Result<Answer, CapsuleFailure> {
-    let Arguments { action, capsule } = parse(arguments)?;
+    let Arguments { action, capsule, role, reason } = parse(arguments)?;
     match action {
         Action::List => {
             let answer = ask(by, CapsuleOperation::ListCapsules { with_counts: true }).await?;
@@ -53,6 +59,13 @@ pub(super) async fn call(
             by.mount.set(Some(id.clone()));
             let text = format!("mounted {}", capsule_line(found));
             Ok(Answer { text, facts: json!({ "mounted": id, "capsules": [found] }) })
+        }
+        Action::RequestAccess => {
+            let desk = by.grants.ok_or_else(|| invalid("access is not asked for here"))?;
+            let capsule = needed(capsule, "capsule", "request_access")?;
+            let role = role.unwrap_or(Role::Reader);
+            let facts = desk.ask(GrantWish::RequestAccess { capsule, role, reason }).await?;
+            Ok(Answer { text: manage::text(&facts), facts })
         }
         Action::Unmount => {
             by.mount.set(None);

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::CapsuleTool;
+use crate::GrantTools;
 
 /// The definition of a tool as `tools/list` shows it; `is_bound` when the endpoint is about one capsule.
-pub(super) fn definition(tool: CapsuleTool, is_bound: bool) -> Value {
+pub(super) fn definition(tool: CapsuleTool, is_bound: bool, grants: GrantTools) -> Value {
     let (title, description, read_only) = match tool {
         CapsuleTool::Read => (
             "Read a capsule",
@@ -30,10 +31,16 @@ pub(super) fn definition(tool: CapsuleTool, is_bound: bool) -> Value {
         CapsuleTool::Memory => {
             ("Private memory", "Your own notes in a capsule, shown to no other agent.", false)
         }
+        CapsuleTool::Manage => (
+            "Access to capsules",
+            "Asks for access to a capsule for a client (`request_grant_for`), decides about requests as far as you may, makes and renames capsules, lists and ends connections.",
+            false,
+        ),
     };
-    let mut input = input(tool);
+    let mut input = input(tool, grants);
+    let names_capsule = matches!(tool, CapsuleTool::Capsules | CapsuleTool::Manage);
     if !is_bound
-        && tool != CapsuleTool::Capsules
+        && !names_capsule
         && let Some(properties) = input["properties"].as_object_mut()
     {
         let capsule = text("id or name; default: the mounted or only one");
@@ -46,7 +53,7 @@ pub(super) fn definition(tool: CapsuleTool, is_bound: bool) -> Value {
         "inputSchema": input,
         "outputSchema": output(tool),
         "annotations": {
-            "readOnlyHint": read_only,
+            "readOnlyHint": read_only && (tool != CapsuleTool::Capsules || grants == GrantTools::None),
             // Entries keep their history, and the memory is the caller's own.
             "destructiveHint": false,
             "idempotentHint": read_only,
@@ -55,7 +62,7 @@ pub(super) fn definition(tool: CapsuleTool, is_bound: bool) -> Value {
     })
 }
 
-fn input(tool: CapsuleTool) -> Value {
+fn input(tool: CapsuleTool, grants: GrantTools) -> Value {
     match tool {
         CapsuleTool::Read => object(
             &[],
@@ -114,11 +121,40 @@ fn input(tool: CapsuleTool) -> Value {
                 "limit": count(1, Some(100)),
             }),
         ),
-        CapsuleTool::Capsules => object(
+        CapsuleTool::Capsules if grants == GrantTools::None => object(
             &["action"],
             json!({
                 "action": { "enum": ["list", "mount", "unmount", "discover"] },
                 "capsule": text("id or name, to mount"),
+            }),
+        ),
+        CapsuleTool::Capsules => object(
+            &["action"],
+            json!({
+                "action": { "enum": ["list", "mount", "unmount", "discover", "request_access"] },
+                "capsule": text("id or name"),
+                "role": role(),
+                "reason": text("for whoever decides"),
+            }),
+        ),
+        CapsuleTool::Manage => object(
+            &["action"],
+            json!({
+                "action": { "enum": [
+                    "request_grant_for", "create_capsule", "update_capsule", "list_grant_requests",
+                    "approve_grant", "deny_grant", "list_connections", "revoke_connection",
+                ] },
+                "capsule": text("id or name"),
+                "client_id": text("for which client; default: yourself"),
+                "role": role(),
+                "scopes": strings(),
+                "uri_prefixes": strings(),
+                "denied_prefixes": strings(),
+                "request_id": string(),
+                "connection_id": string(),
+                "name": string(),
+                "description": string(),
+                "reason": text("or a note on the decision"),
             }),
         ),
         CapsuleTool::Memory => object(
@@ -159,6 +195,10 @@ fn output(tool: CapsuleTool) -> Value {
         CapsuleTool::Memory => json!({
             "key": string(), "value": string(), "items": entries(),
         }),
+        CapsuleTool::Manage => json!({
+            "request_id": string(), "status": string(), "requests": entries(),
+            "connections": entries(),
+        }),
     };
     json!({ "type": "object", "properties": properties })
 }
@@ -184,6 +224,10 @@ fn object(required: &[&str], properties: Value) -> Value {
         schema["required"] = json!(required);
     }
     schema
+}
+
+fn role() -> Value {
+    json!({ "enum": ["reader", "appender", "writer", "owner"] })
 }
 
 fn string() -> Value {

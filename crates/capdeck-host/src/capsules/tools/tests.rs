@@ -5,6 +5,7 @@ use capdeck_catalog::Tool;
 use serde_json::json;
 
 use super::*;
+use crate::GrantTools;
 use crate::capsules::LocalDesk;
 
 struct Setting {
@@ -33,7 +34,7 @@ impl Setting {
 
     /// Calls a tool. What it takes and gives must be what its definition says.
     async fn call(&self, tool: CapsuleTool, arguments: Value) -> Value {
-        let definition = tool.definition(&self.mount);
+        let definition = tool.definition(&self.mount, GrantTools::None);
         check(&definition["inputSchema"], &arguments).unwrap();
         let result = self.call_anyhow(tool, arguments).await;
         if result["isError"] != true {
@@ -43,7 +44,8 @@ impl Setting {
     }
 
     async fn call_anyhow(&self, tool: CapsuleTool, arguments: Value) -> Value {
-        let by = ToolCaller { desk: &self.desk, caller: &self.caller, mount: &self.mount };
+        let by =
+            ToolCaller { desk: &self.desk, caller: &self.caller, mount: &self.mount, grants: None };
         let arguments = serde_json::value::to_raw_value(&arguments).unwrap();
         serde_json::from_str(tool.call(&by, Some(&arguments)).await.get()).unwrap()
     }
@@ -74,10 +76,11 @@ fn text(result: &Value) -> &str {
 #[test]
 fn definitions_are_small_and_say_capsule_only_where_there_are_several() {
     let (free, bound) = (Mount::default(), Mount::bound("a", "A"));
-    let listed = |mount: &Mount| -> Vec<Value> {
-        let offered = CapsuleTool::ALL.into_iter().filter(|tool| tool.is_offered(mount));
-        offered.map(|tool| tool.definition(mount)).collect()
+    let listed_with = |mount: &Mount, grants: GrantTools| -> Vec<Value> {
+        let offered = CapsuleTool::ALL.into_iter().filter(|tool| tool.is_offered(mount, grants));
+        offered.map(|tool| tool.definition(mount, grants)).collect()
     };
+    let listed = |mount: &Mount| listed_with(mount, GrantTools::None);
     assert_eq!(listed(&free).len(), 5);
     assert!(json!(listed(&free)).to_string().len() < 7_000, "every client pays for each word");
     let names: Vec<_> = listed(&bound).iter().map(|tool| tool["name"].clone()).collect();
@@ -88,9 +91,16 @@ fn definitions_are_small_and_say_capsule_only_where_there_are_several() {
     assert!(!json!(listed(&bound)).to_string().contains("\"capsule\""));
     for tool in CapsuleTool::ALL {
         assert_eq!(CapsuleTool::named(tool.name()), Some(tool));
-        assert!(tool.definition(&free)["inputSchema"]["properties"]["capsule"].is_object());
+        let definition = tool.definition(&free, GrantTools::Manage);
+        assert!(definition["inputSchema"]["properties"]["capsule"].is_object());
     }
-    assert_eq!(CapsuleTool::named("capsol_manage"), None);
+    // Who cannot ask is not told how to.
+    let said = |grants| json!(listed_with(&free, grants)).to_string();
+    assert!(!said(GrantTools::None).contains("request_access"));
+    assert!(said(GrantTools::Request).contains("request_access"));
+    assert!(!said(GrantTools::Request).contains("capsol_manage"));
+    assert!(said(GrantTools::Manage).contains("capsol_manage"));
+    assert_eq!(listed_with(&bound, GrantTools::Manage).len(), 4);
 }
 
 #[tokio::test]

@@ -1,29 +1,52 @@
 //! Grants that a test gives and takes back.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use async_trait::async_trait;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Admission, AdmissionSource, ClientProfile, Continuity, DeckGrant, Granted, Host, NoListener,
-    Principal, Scope, Session, SessionSettings, TaskForm, ViewPolicy,
+    Admission, AdmissionSource, CapsuleFailure, ClientProfile, Continuity, DeckGrant, GrantDesk,
+    GrantWish, Granted, Host, NoListener, Principal, Scope, Session, SessionSettings, TaskForm,
+    ViewPolicy,
 };
 use parking_lot::Mutex;
+use serde_json::{Value, json};
 
-/// What one principal was granted.
-#[derive(Debug)]
-pub(crate) struct Book(Mutex<Option<Arc<Granted>>>);
+/// What one principal was granted, and what it asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    granted: Mutex<Option<Arc<Granted>>>,
+    /// Whether there is somebody to ask.
+    asks: AtomicBool,
+    wishes: Mutex<Vec<GrantWish>>,
+}
 
 #[derive(Debug)]
 struct Page(Arc<Book>);
 
 impl Book {
     pub(crate) fn of(granted: Granted) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Some(Arc::new(granted)))))
+        Arc::new(Self { granted: Mutex::new(Some(Arc::new(granted))), ..Self::default() })
     }
 
     /// From now on this, or nothing at all.
     pub(crate) fn set(&self, granted: Option<Granted>) {
-        *self.0.lock() = granted.map(Arc::new);
+        *self.granted.lock() = granted.map(Arc::new);
+    }
+
+    /// The same with somebody to ask for more.
+    pub(crate) fn asking(self: Arc<Self>) -> Arc<Self> {
+        self.asks.store(true, Ordering::Relaxed);
+        self
+    }
+
+    /// Everything that was wished for.
+    pub(crate) fn wishes(&self) -> Vec<GrantWish> {
+        self.wishes.lock().clone()
     }
 
     pub(crate) fn admission(self: &Arc<Self>) -> Admission {
@@ -33,7 +56,7 @@ impl Book {
 
 impl AdmissionSource for Page {
     fn granted(&self) -> Option<Arc<Granted>> {
-        self.0.0.lock().clone()
+        self.0.granted.lock().clone()
     }
 
     fn principal(&self) -> &str {
@@ -42,6 +65,23 @@ impl AdmissionSource for Page {
 
     fn credential(&self) -> &str {
         "crd_1"
+    }
+
+    fn grant_desk(&self) -> Option<Arc<dyn GrantDesk>> {
+        self.0.asks.load(Ordering::Relaxed).then(|| self.0.clone() as Arc<dyn GrantDesk>)
+    }
+}
+
+#[async_trait]
+impl GrantDesk for Book {
+    async fn ask(&self, wish: GrantWish) -> Result<Value, CapsuleFailure> {
+        if let GrantWish::RequestAccess { capsule, .. } = &wish
+            && capsule == "secret"
+        {
+            return Err(CapsuleFailure::new("not_found", "there is no capsule `secret`"));
+        }
+        self.wishes.lock().push(wish);
+        Ok(json!({ "request_id": "grq_1", "status": "pending" }))
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Access, Author, CapsuleCaller, CapsuleDesk, CapsuleOperation, ErrorCode, Granted,
-    GrantedCapsule, Host, LocalDesk, Role, Session, StoreOptions,
+    Access, Author, CapsuleCaller, CapsuleDesk, CapsuleOperation, ErrorCode, GrantWish, Granted,
+    GrantedCapsule, Host, LocalDesk, NarrowedGrant, Role, Session, StoreOptions, WantedGrant,
 };
 use serde_json::{Value, json};
 
@@ -127,5 +127,104 @@ async fn calls_of_capsules_need_no_calls_of_the_deck() {
     assert_eq!(tool(&session, "capsol_write", entry).await["version"], 1);
     let refused = call(&session, "sayer", "say", json!({})).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::Denied);
+    host.close().await;
+}
+
+#[tokio::test]
+async fn item_21_access_is_asked_for_where_somebody_decides() {
+    let (host, _deck) = opened(&["One"]).await;
+    let silent = Book::of(capsules(&[on("one", Role::Reader)]));
+    let session = guest(&host, &silent, Exposure::Direct);
+    let ask = |capsule: &str| json!({ "action": "request_access", "capsule": capsule, "role": "writer", "reason": "to help" });
+    let refused = call(&session, "capsules", "capsol_capsules", ask("two")).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::RequestInvalid);
+    let book = Book::of(capsules(&[on("one", Role::Reader)])).asking();
+    let session = guest(&host, &book, Exposure::Direct);
+    let asked = tool(&session, "capsol_capsules", ask("two")).await;
+    assert_eq!(asked["status"], "pending", "{asked}");
+    let refused = tool(&session, "capsol_capsules", ask("secret")).await;
+    assert_eq!(refused["error"]["code"], "not_found");
+    let (capsule, reason) = ("two".to_owned(), Some("to help".to_owned()));
+    assert_eq!(book.wishes(), [GrantWish::RequestAccess { capsule, role: Role::Writer, reason }]);
+    assert!(!listed(&session).await.contains(&"capsules__capsol_manage".to_owned()));
+    let manage = json!({ "action": "list_grant_requests" });
+    let hidden = call(&session, "capsules", "capsol_manage", manage).await.unwrap_err();
+    let unknown = call(&session, "capsules", "capsol_manago", json!({})).await.unwrap_err();
+    assert_eq!(hidden.code, unknown.code);
+    host.close().await;
+}
+
+#[tokio::test]
+async fn item_20_managing_is_for_those_who_may() {
+    let (host, _deck) = opened(&["One"]).await;
+    let managing = Granted { may_manage: true, ..capsules(&[on("one", Role::Owner)]) };
+    let book = Book::of(managing.clone()).asking();
+    let session = guest(&host, &book, Exposure::Direct);
+    assert!(listed(&session).await.contains(&"capsules__capsol_manage".to_owned()));
+    let texts = |text: &str| vec![text.to_owned()];
+    tool(
+        &session,
+        "capsol_manage",
+        json!({
+            "action": "request_grant_for", "capsule": "one", "client_id": "cli_2", "role": "writer",
+            "uri_prefixes": ["docs://"], "denied_prefixes": ["docs://secret"],
+        }),
+    )
+    .await;
+    let approve = json!({ "action": "approve_grant", "request_id": "grq_1", "role": "reader", "reason": "fine" });
+    tool(&session, "capsol_manage", approve).await;
+    tool(
+        &session,
+        "capsol_manage",
+        json!({ "action": "revoke_connection", "connection_id": "crd_2" }),
+    )
+    .await;
+    let terms = WantedGrant {
+        capsule: "one".to_owned(),
+        role: Role::Writer,
+        scopes: Vec::new(),
+        uri_prefixes: texts("docs://"),
+        denied_prefixes: texts("docs://secret"),
+    };
+    let narrowed = NarrowedGrant { role: Some(Role::Reader), ..NarrowedGrant::default() };
+    assert_eq!(
+        book.wishes(),
+        [
+            GrantWish::RequestGrantFor { client_id: Some("cli_2".to_owned()), terms, reason: None },
+            GrantWish::ApproveGrant {
+                request: "grq_1".to_owned(),
+                terms: narrowed,
+                note: Some("fine".to_owned()),
+            },
+            GrantWish::RevokeConnection { connection: "crd_2".to_owned() },
+        ]
+    );
+    let lacking = tool(&session, "capsol_manage", json!({ "action": "deny_grant" })).await;
+    assert_eq!(lacking["error"]["message"], "`deny_grant` needs `request_id`");
+    // Once the right is taken back, so is the tool.
+    book.set(Some(Granted { may_manage: false, ..managing }));
+    let gone =
+        call(&session, "capsules", "capsol_manage", json!({ "action": "list_connections" })).await;
+    assert_eq!(gone.unwrap_err().code, ErrorCode::ToolNotFound);
+    host.close().await;
+}
+
+#[tokio::test]
+async fn item_22_naming_a_capsule_out_of_reach_is_recorded() {
+    let (host, _deck) = opened(&["One", "Two"]).await;
+    let book = Book::of(capsules(&[on("one", Role::Reader)]));
+    let session = guest(&host, &book, Exposure::Direct);
+    let hidden = tool(&session, "capsol_read", json!({ "capsule": "two" })).await;
+    assert_eq!(hidden["error"]["code"], "not_found");
+    let desk = host.capsules().unwrap();
+    let query = CapsuleOperation::RegistryAuditQuery(Default::default());
+    let caller = CapsuleCaller::local(Author::client("test"));
+    let audit = desk.ask(caller.request(None, query)).await.unwrap();
+    let lines = audit["lines"].as_array().unwrap().iter();
+    let refused: Vec<&Value> = lines.filter(|line| line["action"] == "capsule.open").collect();
+    assert_eq!(refused.len(), 1, "{audit}");
+    assert_eq!(refused[0]["outcome"], "denied");
+    assert!(!refused[0].to_string().contains("two"));
+    assert!(refused[0].to_string().contains("prn_1"), "{audit}");
     host.close().await;
 }

@@ -63,7 +63,7 @@ struct ListAudit {
 #[serde(untagged)]
 enum Line {
     Registry(Box<AuditLine>),
-    Deck(TrailLine),
+    Deck(Box<TrailLine>),
 }
 
 async fn list(call: Call, query: ListAudit, _: NoBody) -> Result<Reply<Page<Line>>, ApiError> {
@@ -128,5 +128,5 @@ async fn of_deck(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiError> 
     let read = tokio::task::spawn_blocking(move || host.trail(&filter, MOST_LINES)).await;
     let read = read.map_err(|error| ApiError::internal("the audit was not read", &error))?;
     let read = read.map_err(|error| ApiError::internal("the audit cannot be read", &error))?;
-    Ok(read.into_iter().map(Line::Deck).collect())
+    Ok(read.into_iter().map(|line| Line::Deck(Box::new(line))).collect())
 }

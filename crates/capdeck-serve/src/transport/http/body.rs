@@ -32,7 +32,7 @@ pub(crate) async fn read_body(
     match read {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
-            let detail = if most % (1024 * 1024) == 0 {
+            let detail = if most.is_multiple_of(1024 * 1024) {
                 format!("the message is larger than {} MiB\n", most / (1024 * 1024))
             } else {
                 format!("the message is larger than {} KiB\n", most / 1024)

@@ -103,7 +103,7 @@ mod tests {
         let forged = [("x-forwarded-for", "127.0.0.1, 192.0.2.7, 10.9.9.9")];
         assert_eq!(seen("10.1.2.3", &forged).0, "192.0.2.7");
         assert_eq!(seen("10.1.2.3", &[("x-forwarded-for", "nonsense")]).0, "10.1.2.3");
-        assert_eq!(seen("10.1.2.3", &[("x-forwarded-proto", "https, http")]).1, false);
+        assert!(!seen("10.1.2.3", &[("x-forwarded-proto", "https, http")]).1);
     }
 
     #[test]

@@ -147,6 +147,7 @@ fn needed_for_capsule(tool: CapsuleTool, arguments: Option<&Arguments>) -> Scope
             Some("replace" | "patch") => Scope::CapsuleWrite,
             _ => Scope::CapsuleAppend,
         },
+        CapsuleTool::Manage => Scope::RegistryManage,
     }
 }
 
@@ -174,6 +175,7 @@ mod tests {
             (call("call_tool", r#"{"name":"mail__send","data":{}}"#), Some(Scope::DeckCall)),
             (call("code_mode", "{}"), Some(Scope::DeckCall)),
             (call("capsol_read", "{}"), Some(Scope::CapsuleRead)),
+            (call("capsol_manage", "{}"), Some(Scope::RegistryManage)),
             (call("capsules__capsol_write", &write("create")), Some(Scope::CapsuleAppend)),
             (call("capsol_write", &write("patch")), Some(Scope::CapsuleWrite)),
             (

@@ -1,0 +1,47 @@
+//! Sends JSON somewhere that the person named, and waits for no more than whether it arrived.
+
+use std::time::Duration;
+
+use reqwest::header::CONTENT_TYPE;
+
+use super::client;
+use crate::{CallError, ErrorCode};
+
+/// How long a receiver may take.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// A client for one receiver.
+#[derive(Debug, Clone)]
+pub struct JsonSender {
+    http: reqwest::Client,
+    url: String,
+    headers: Vec<(String, String)>,
+}
+
+impl JsonSender {
+    /// Sends to this address, with these headers beside those of the body.
+    pub fn new(
+        url: String,
+        headers: Vec<(String, String)>,
+        client_version: &str,
+    ) -> Result<Self, CallError> {
+        Ok(Self { http: client::build(client_version)?, url, headers })
+    }
+
+    /// Sends one body. An answer that is no success is an error.
+    pub async fn send(&self, body: String) -> Result<(), CallError> {
+        let mut request =
+            self.http.post(&self.url).timeout(DEADLINE).header(CONTENT_TYPE, "application/json");
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        let unavailable = |reason: String| CallError::new(ErrorCode::ServerUnavailable, reason);
+        // Neither the address nor the headers are shown: both may hold a key.
+        let answer = request.body(body).send().await;
+        let answer = answer.map_err(|error| unavailable(error.without_url().to_string()))?;
+        match answer.status() {
+            status if status.is_success() => Ok(()),
+            status => Err(unavailable(format!("HTTP {status}"))),
+        }
+    }
+}

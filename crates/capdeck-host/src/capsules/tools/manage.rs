@@ -1,0 +1,112 @@
+//! `capsol_manage`: who gets access to which capsule, for clients that may ask and decide.
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{Answer, ToolCaller, needed, parse};
+use crate::{
+    GrantWish, NarrowedGrant, Role, WantedGrant,
+    capsules::{CapsuleFailure, tools::invalid},
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    action: Action,
+    capsule: Option<String>,
+    client_id: Option<String>,
+    role: Option<Role>,
+    scopes: Option<Vec<String>>,
+    uri_prefixes: Option<Vec<String>>,
+    denied_prefixes: Option<Vec<String>>,
+    request_id: Option<String>,
+    connection_id: Option<String>,
+    name: Option<String>,
+    description: Option<String>,
+    reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    RequestGrantFor,
+    CreateCapsule,
+    UpdateCapsule,
+    ListGrantRequests,
+    ApproveGrant,
+    DenyGrant,
+    RevokeConnection,
+    ListConnections,
+}
+
+pub(super) async fn call(
+    by: &ToolCaller<'_>,
+    arguments: Option<&RawValue>,
+) -> Result<Answer, CapsuleFailure> {
+    let desk = by.grants.ok_or_else(|| invalid("grants are not decided here"))?;
+    let wish = wish(parse(arguments)?)?;
+    let facts = desk.ask(wish).await?;
+    Ok(Answer { text: text(&facts), facts })
+}
+
+fn wish(arguments: Arguments) -> Result<GrantWish, CapsuleFailure> {
+    let Arguments {
+        action,
+        capsule,
+        client_id,
+        role,
+        scopes,
+        uri_prefixes,
+        denied_prefixes,
+        request_id,
+        connection_id,
+        name,
+        description,
+        reason,
+    } = arguments;
+    Ok(match action {
+        Action::RequestGrantFor => {
+            let terms = WantedGrant {
+                capsule: needed(capsule, "capsule", "request_grant_for")?,
+                role: role.unwrap_or(Role::Reader),
+                scopes: scopes.unwrap_or_default(),
+                uri_prefixes: uri_prefixes.unwrap_or_default(),
+                denied_prefixes: denied_prefixes.unwrap_or_default(),
+            };
+            GrantWish::RequestGrantFor { client_id, terms, reason }
+        }
+        Action::CreateCapsule => {
+            GrantWish::CreateCapsule { name: needed(name, "name", "create_capsule")?, description }
+        }
+        Action::UpdateCapsule => {
+            let capsule = needed(capsule, "capsule", "update_capsule")?;
+            GrantWish::UpdateCapsule { capsule, name, description }
+        }
+        Action::ListGrantRequests => GrantWish::ListGrantRequests,
+        Action::ApproveGrant => {
+            let request = needed(request_id, "request_id", "approve_grant")?;
+            let terms = NarrowedGrant { role, scopes, uri_prefixes, denied_prefixes };
+            GrantWish::ApproveGrant { request, terms, note: reason }
+        }
+        Action::DenyGrant => {
+            let request = needed(request_id, "request_id", "deny_grant")?;
+            GrantWish::DenyGrant { request, note: reason }
+        }
+        Action::RevokeConnection => {
+            let connection = needed(connection_id, "connection_id", "revoke_connection")?;
+            GrantWish::RevokeConnection { connection }
+        }
+        Action::ListConnections => GrantWish::ListConnections,
+    })
+}
+
+/// The facts as lines: one for each item of a list, else one for all of them.
+pub(super) fn text(facts: &Value) -> String {
+    let lists = facts.as_object().into_iter().flat_map(|facts| facts.values());
+    let mut lists = lists.filter_map(Value::as_array).peekable();
+    if lists.peek().is_none() {
+        return format!("{facts}\n");
+    }
+    let lines: String = lists.flatten().map(|item| format!("- {item}\n")).collect();
+    if lines.is_empty() { "there is none\n".to_owned() } else { lines }
+}

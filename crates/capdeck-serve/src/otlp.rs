@@ -1,0 +1,127 @@
+//! Spans of calls to a collector: OTLP over HTTP, as JSON.
+
+mod message;
+
+use std::{sync::Arc, time::Duration};
+
+use capdeck_host::{CallError, JsonSender, Span, SpanSink};
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
+
+/// Spans that wait to be sent. More are dropped: a collector that is away must not cost memory.
+const MOST_WAITING: usize = 4_096;
+
+/// Spans sent at once.
+const MOST_SENT: usize = 512;
+
+/// How long a span waits for others to be sent with.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Where spans are sent, and in whose name.
+#[derive(Debug, Clone)]
+pub struct OtlpSettings {
+    /// The collector's address, below which `/v1/traces` is.
+    pub endpoint: String,
+    /// Headers of every request, such as a key.
+    pub headers: Vec<(String, String)>,
+    /// What the host is called in traces.
+    pub service: String,
+    /// The host's version.
+    pub version: String,
+}
+
+/// Sends spans in the background, as long as the runtime it was made in lives.
+#[derive(Debug)]
+pub struct OtlpExporter {
+    spans: mpsc::Sender<Item>,
+    /// How many were dropped since the last one that was sent.
+    dropped: Mutex<u64>,
+}
+
+#[derive(Debug)]
+enum Item {
+    Span(Box<Span>),
+    Flush(oneshot::Sender<()>),
+}
+
+impl OtlpExporter {
+    /// Begins to send.
+    pub fn start(settings: OtlpSettings) -> Result<Arc<Self>, CallError> {
+        let url = format!("{}/v1/traces", settings.endpoint.trim_end_matches('/'));
+        let sender = JsonSender::new(url, settings.headers.clone(), &settings.version)?;
+        let (spans, waiting) = mpsc::channel(MOST_WAITING);
+        tokio::spawn(send_all(waiting, sender, settings));
+        Ok(Arc::new(Self { spans, dropped: Mutex::new(0) }))
+    }
+
+    /// Waits until everything that was recorded before is sent, or could not be.
+    pub async fn flush(&self) {
+        let (done, is_done) = oneshot::channel();
+        if self.spans.send(Item::Flush(done)).await.is_ok() {
+            let _gone = is_done.await;
+        }
+    }
+}
+
+impl SpanSink for OtlpExporter {
+    fn record(&self, span: Span) {
+        if self.spans.try_send(Item::Span(Box::new(span))).is_ok() {
+            return;
+        }
+        let mut dropped = self.dropped.lock();
+        *dropped += 1;
+        if dropped.is_power_of_two() {
+            tracing::warn!(dropped = *dropped, "spans are dropped: the collector is too slow");
+        }
+    }
+}
+
+/// What is sent at once, and who waits for it.
+#[derive(Default)]
+struct Batch {
+    spans: Vec<Span>,
+    flushes: Vec<oneshot::Sender<()>>,
+}
+
+impl Batch {
+    fn take(&mut self, item: Item) {
+        match item {
+            Item::Span(span) => self.spans.push(*span),
+            Item::Flush(done) => self.flushes.push(done),
+        }
+    }
+
+    fn may_grow(&self) -> bool {
+        self.spans.len() < MOST_SENT && self.flushes.is_empty()
+    }
+}
+
+async fn send_all(mut waiting: mpsc::Receiver<Item>, sender: JsonSender, settings: OtlpSettings) {
+    let mut is_away = false;
+    while let Some(first) = waiting.recv().await {
+        let mut batch = Batch::default();
+        batch.take(first);
+        let end = tokio::time::Instant::now() + PAUSE;
+        while batch.may_grow() {
+            match tokio::time::timeout_at(end, waiting.recv()).await {
+                Ok(Some(item)) => batch.take(item),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        if !batch.spans.is_empty() {
+            let body = message::of(&batch.spans, &settings);
+            match sender.send(body).await {
+                Ok(()) => is_away = false,
+                // Said once: whoever is away is asked again with the next batch.
+                Err(error) if !is_away => {
+                    is_away = true;
+                    tracing::warn!(%error, "spans could not be sent to the collector");
+                }
+                Err(_) => {}
+            }
+        }
+        for done in batch.flushes {
+            let _nobody_waits = done.send(());
+        }
+    }
+}
