@@ -56,13 +56,13 @@ fn call(api: &mut Api) {
 #[test]
 fn calls_and_entries_are_told_and_can_be_caught_up_on() {
     let mut api = Api::of(Setting::of(&FakePlan::default()));
+    api.capsule("team");
     let mut watcher = Watcher::new(&api, "");
     watcher.next(": watching");
     call(&mut api);
     let event = watcher.event();
     assert_eq!((&event["source"], &event["tool"]), (&json!("deck"), &json!("echo")));
     let seen = event["seq"].as_u64().unwrap();
-    api.capsule("team");
     api.entry("team", "docs/a", "x").is(201);
     loop {
         let event = watcher.event();
@@ -84,10 +84,10 @@ fn nobody_sees_what_is_not_theirs() {
     let mut api = Api::of(setting).with_token(KEY);
     let ann = api.json("POST", "/v1/operators", json!({"name": "Ann", "role": "member"})).is(201);
     let key = ann["key"].as_str().unwrap().to_owned();
+    api.capsule("secret");
     let mut watcher = Watcher::new(&api, &format!("Authorization: Bearer {key}\r\n"));
     watcher.next(": watching");
     call(&mut api);
-    api.capsule("secret");
     api.entry("secret", "docs/a", "x").is(201);
     api.sign_in(&key);
     api.json("POST", "/v1/capsules", json!({"name": "hers"})).is(201);
