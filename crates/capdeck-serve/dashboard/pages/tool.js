@@ -49,11 +49,11 @@ function TryIt({ capability, tool }) {
   const [raw, setRaw] = useState(false);
   const [answer, setAnswer] = useState(/** @type {null | { result?: any, error?: any, took: number }} */ (null));
   const [busy, setBusy] = useState(false);
-  const call = async () => {
+  const call = async (approved = false) => {
     setBusy(true);
     const started = performance.now();
     try {
-      const result = await post(address`/v1/deck/capabilities/${capability}/tools/${tool.name}/call`, { arguments: values });
+      const result = await post(address`/v1/deck/capabilities/${capability}/tools/${tool.name}/call`, { arguments: values, ...(approved && { approved }) });
       setAnswer({ result, took: performance.now() - started });
     } catch (error) {
       setAnswer({ error, took: performance.now() - started });
@@ -75,25 +75,14 @@ function TryIt({ capability, tool }) {
         <div class="row"><button class="button main" type="submit" disabled=${busy}>${busy ? 'Calling…' : 'Call'}</button><span class="small soft">The call passes the policy and is written down, like an agent's.</span></div>
       </form>
     </section>
-    <div aria-live="polite" class="stack">${answer && html`<${Answer} answer=${answer} retry=${call} />`}</div>`;
+    <div aria-live="polite" class="stack">${answer && html`<${Answer} answer=${answer} approve=${() => call(true)} />`}</div>`;
 }
 
-/** @param {{ answer: any, retry: () => Promise<void> }} props */
-function Answer({ answer, retry }) {
-  const [approving, setApproving] = useState(false);
-  const waits = answer.error?.code === 'approval_required' && answer.error.data?.approvalId;
-  const approve = async () => {
-    setApproving(true);
-    try {
-      await post(address`/v1/deck/approvals/${answer.error.data.approvalId}/approve`);
-      await retry();
-    } finally {
-      setApproving(false);
-    }
-  };
-  if (waits) {
+/** @param {{ answer: any, approve: () => Promise<void> }} props */
+function Answer({ answer, approve }) {
+  if (answer.error?.code === 'approval_required') {
     return html`<div class="notice warn"><div class="stack tight grow"><strong>A person must approve this call</strong><span>${answer.error.message}</span>
-      <div><button class="button main" type="button" disabled=${approving} onClick=${approve}>Approve and call again</button></div></div></div>`;
+      <div><button class="button main" type="button" onClick=${approve}>Approve and call again</button></div></div></div>`;
   }
   if (answer.error) return html`<${Failed} error=${answer.error} />`;
   return html`<section class="card" aria-labelledby="answer"><div class="row spread"><h2 id="answer">Answer</h2><span class="small soft number">${elapsed(Math.round(answer.took))}</span></div><${ResultView} result=${answer.result} /></section>`;
