@@ -93,12 +93,16 @@ impl fmt::Debug for OfCredential {
 }
 
 fn translate(access: &GrantedAccess) -> Granted {
-    // The host knows one answer to whether tools may be called. Where a grant says yes, those that say no are left out.
+    // The host knows one answer to whether tools may be called. Where a grant says yes, those that say no are left out;
+    // what they deny stays denied.
     let may_call = access.deck().any(|grant| grant.may_call);
-    let deck = access.deck().filter(|grant| grant.may_call == may_call).map(|grant| DeckGrant {
+    let (kept, left_out): (Vec<_>, Vec<_>) =
+        access.deck().partition(|grant| grant.may_call == may_call);
+    let denied = || left_out.iter().flat_map(|grant| grant.denied_tools).cloned();
+    let deck = kept.iter().map(|grant| DeckGrant {
         capabilities: grant.capabilities.to_vec(),
         tools: grant.tools.to_vec(),
-        denied_tools: grant.denied_tools.to_vec(),
+        denied_tools: grant.denied_tools.iter().cloned().chain(denied()).collect(),
         modes: grant.modes.to_vec(),
     });
     Granted {

@@ -124,7 +124,10 @@ async fn in_tar(source: &Path, gathered: &mut Gathered) -> Result<Files, StoreEr
     let members = tokio::task::spawn_blocking(work)
         .await
         .unwrap_or_else(|error| Err(io::Error::other(error)))
-        .map_err(failed)?;
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => StoreError::invalid("archive", error.to_string()),
+            _ => failed(error),
+        })?;
     let file = Arc::new(source.to_owned());
     let mut files = Files::new();
     for member in members {

@@ -373,7 +373,8 @@ fn a_data_folder_that_cannot_be_used_is_told() {
     write(&dirs, "docs://a", "kept", &[]).success();
     fs::write(root(&dirs).join("knowledge/notes"), "in the way").unwrap();
     let failed = write(&dirs, "notes://n", "x", &["--json"]);
-    assert_eq!((failed.code, &failed.json()["error"]["code"]), (Some(1), &json!("IO_FAILED")));
+    assert_eq!((failed.code, &failed.json()["error"]["code"]), (Some(1), &json!("UNSAFE_PATH")));
+    assert!(failed.stdout.contains("knowledge/notes"), "{failed:?}");
     fs::remove_file(root(&dirs).join("knowledge/notes")).unwrap();
     assert_eq!(json(&dirs, &["capsule", "read", "team", "docs://a"])["body"], "kept");
 }

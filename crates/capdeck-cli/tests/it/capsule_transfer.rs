@@ -170,7 +170,7 @@ fn sources_that_cannot_be_taken_are_told() {
         (&["folder"][..], 2, "say what is in it with --scheme"),
         (&["notes.md"], 2, "--uri docs://readme"),
         (&["missing.tar"], 1, "missing.tar"),
-        (&["bad.tar"], 1, "it is no tar archive, or damaged"),
+        (&["bad.tar"], 2, "it is no tar archive, or damaged"),
         (&["folder", "--scheme", "nothing"], 1, "no scheme `nothing://`"),
         (&["notes.md", "--uri", "docs://../x"], 2, "is no entry address"),
         (&["folder", "--uri", "docs://x"], 2, "not an ordinary file"),

@@ -144,6 +144,12 @@ impl Check {
         if validator.is_valid(value) {
             return Ok(());
         }
+        // Where nothing at all is taken, the validator does not say what it found.
+        if let (Some(members), None) = (value.as_object(), self.schema.get("properties"))
+            && let Some(first) = members.keys().next()
+        {
+            return Err(ApiError::invalid(format!("{what} does not fit: `{first}` is not known")));
+        }
         let problems: Vec<String> = validator
             .iter_errors(value)
             .take(MOST_PROBLEMS)
