@@ -79,7 +79,7 @@ pub struct Written {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promotion_reason: Option<PromotionReason>,
     /// The answer is that of an earlier request with the same key.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
 }
 

@@ -36,7 +36,7 @@ pub struct Approval {
     pub capability: String,
     pub tool: String,
     /// The arguments with secrets taken out; empty for a standing approval, which is about any.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub arguments: String,
     /// What the client calls itself that asked.
     pub client: String,

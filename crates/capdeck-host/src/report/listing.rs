@@ -30,7 +30,7 @@ pub struct ListItem {
     /// What listing every tool would cost an agent at most; `None` while the tools are not known.
     pub tokens: Option<usize>,
     /// How many parts of its description could not be imported.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub import_problems: usize,
     /// The faults that are injected on purpose, so that nobody forgets them.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -26,7 +26,7 @@ pub struct PinItem {
     #[schemars(with = "Option<String>")]
     pub held: Option<HeldReason>,
     /// Text in its definition that people do not see.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<Value>")]
     pub hidden_text: Vec<HiddenText>,
 }

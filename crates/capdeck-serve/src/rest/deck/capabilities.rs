@@ -65,7 +65,7 @@ struct Listed {
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<Source>,
     /// What it stands in front of. For the host's owner and admins.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     shadows: Vec<Source>,
     /// What listing every tool would cost an agent at most; null while the tools are not known.
     tokens: Option<usize>,

@@ -68,10 +68,10 @@ struct Found {
     /// How many there are on all pages.
     total: usize,
     /// Entries of capsules that fit.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     entries: Vec<Open>,
     /// Capabilities that could not be searched.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unavailable: Vec<Unavailable>,
 }
 
