@@ -67,7 +67,9 @@ function writeDeck(folder) {
   fs.writeFileSync(path.join(folder, 'reports.md'), REPORTS);
   fs.writeFileSync(path.join(folder, 'broken.md'), '---\nname: Broken\n---\n');
   const hostile = { name: HOSTILE[0], description: HOSTILE.join(' '), command: process.execPath, args: [path.join(here, 'hostile-server.mjs')] };
-  fs.writeFileSync(path.join(folder, 'config.json'), JSON.stringify({ mcpServers: { hostile } }, null, 2));
+  // The test turns pages faster than any person; limits have tests of their own.
+  const serve = { limits: { api: { perMinute: 100_000, burst: 10_000 } } };
+  fs.writeFileSync(path.join(folder, 'config.json'), JSON.stringify({ mcpServers: { hostile }, serve }, null, 2));
 }
 
 /** @param {{ auth?: 'local' | 'required' }} [options] */
