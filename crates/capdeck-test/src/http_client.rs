@@ -94,7 +94,9 @@ impl HttpClient {
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
             add("Host", &self.authority);
         }
-        add("Accept", "application/json, text/event-stream");
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept")) {
+            add("Accept", "application/json, text/event-stream");
+        }
         add("Content-Length", &body.len().to_string());
         if let Some(session) = &self.session {
             add("Mcp-Session-Id", session);

@@ -13,8 +13,9 @@ pub(super) fn measure(stage: &Stage) -> PaintWeight {
     let mut open: Vec<String> = vec!["/".to_owned()];
     let mut seen: BTreeSet<String> = open.iter().cloned().collect();
     while let Some(path) = open.pop() {
-        let packed = client.send("GET", &path, &[("Accept-Encoding", "gzip")], b"");
-        let plain = client.send("GET", &path, &[], b"");
+        let browser = ("Accept", "text/html,*/*;q=0.8");
+        let packed = client.send("GET", &path, &[browser, ("Accept-Encoding", "gzip")], b"");
+        let plain = client.send("GET", &path, &[browser], b"");
         assert_eq!((packed.status, plain.status), (200, 200), "{path}");
         let length = |reply: &crate::HttpReply| -> usize {
             reply.header("content-length").and_then(|text| text.parse().ok()).expect("a length")
