@@ -90,6 +90,8 @@ suite_connect() {
 suite_dashboard() {
   install_node || return
   locked fetch_npm dashboard || { skip "npm could not install tests/dashboard/package.json (see $DEPS/npm-dashboard.log)"; return; }
+  # The provider of sign-ins is the one that the suite about APIs has.
+  locked fetch_npm apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
   install_chromium || return
   build_capdeck || return 1
   "$NODE" tests/dashboard/run.mjs

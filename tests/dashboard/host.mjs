@@ -61,26 +61,26 @@ cliTools:
 `;
 
 /** Writes the deck. The third capability is a server whose every text is hostile. */
-function writeDeck(folder) {
+function writeDeck(folder, more) {
   fs.mkdirSync(folder, { recursive: true });
   fs.writeFileSync(path.join(folder, 'files.md'), FILES);
   fs.writeFileSync(path.join(folder, 'reports.md'), REPORTS);
   fs.writeFileSync(path.join(folder, 'broken.md'), '---\nname: Broken\n---\n');
   const hostile = { name: HOSTILE[0], description: HOSTILE.join(' '), command: process.execPath, args: [path.join(here, 'hostile-server.mjs')] };
   // The test turns pages faster than any person; limits have tests of their own.
-  const serve = { limits: { api: { perMinute: 100_000, burst: 10_000 } } };
+  const serve = { limits: { auth: { perMinute: 100_000, burst: 10_000 }, api: { perMinute: 100_000, burst: 10_000 } }, ...more };
   fs.writeFileSync(path.join(folder, 'config.json'), JSON.stringify({ mcpServers: { hostile }, serve }, null, 2));
 }
 
-/** @param {{ auth?: 'local' | 'required' }} [options] */
-export async function startHost({ auth = 'required' } = {}) {
+/** @param {{ auth?: 'local' | 'required', serve?: object, env?: Record<string, string> }} [options] `serve` of the config, and further variables */
+export async function startHost({ auth = 'required', serve = {}, env: more = {} } = {}) {
   const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'capdeck-dashboard-')));
   fs.mkdirSync(path.join(root, 'project'));
-  writeDeck(path.join(root, 'config'));
+  writeDeck(path.join(root, 'config'), serve);
   const env = {
     PATH: '/usr/bin:/bin', HOME: root, NO_COLOR: '1', CAPDECK_CONFIG_DIR: path.join(root, 'config'), CAPDECK_STATE_DIR: path.join(root, 'state'),
     CAPDECK_CACHE_DIR: path.join(root, 'cache'), CAPDECK_DATA_DIR: path.join(root, 'data'), CAPDECK_LOG: process.env.CAPDECK_LOG ?? 'error',
-    ...(auth === 'required' ? { CAPDECK_ADMIN_KEY: ADMIN_KEY } : {}),
+    ...(auth === 'required' ? { CAPDECK_ADMIN_KEY: ADMIN_KEY } : {}), ...more,
   };
   const child = spawn(path.resolve(process.env.CAPDECK), ['up', '--port', '0', '--json'], { env, cwd: path.join(root, 'project'), stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = new Promise((resolve) => child.once('exit', resolve));
@@ -95,7 +95,7 @@ export async function startHost({ auth = 'required' } = {}) {
     await ended;
     fs.rmSync(root, { recursive: true, force: true });
   };
-  return { url, stop, ask: (method, address, options) => ask(url, auth === 'required' ? ADMIN_KEY : null, method, address, options) };
+  return { url, key: ADMIN_KEY, stop, ask: (method, address, options) => ask(url, auth === 'required' ? ADMIN_KEY : null, method, address, options) };
 }
 
 /** A request beside the browser, as another client would make it. */

@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict';
 
 import { CHECKS } from './checks.mjs';
+import { ELSEWHERE, withProvider } from './elsewhere.mjs';
 import { startHost } from './host.mjs';
 import { MODULE_CHECKS } from './modules.mjs';
 import { SCENARIOS } from './scenarios.mjs';
@@ -56,6 +57,10 @@ try {
   context.storage = await opened.context.storageState();
   for (const [name, work] of CHECKS) if (!only || name.includes(only)) await check(name, work, context);
   await check('this machine needs no key', localHost, { browser });
+  await withProvider(async (beside) => {
+    const elsewhere = { browser, kept: {}, ...beside };
+    for (const [name, work] of ELSEWHERE) await check(name, work, elsewhere);
+  });
   if (process.env.CAPDECK_UPDATE_DOCS) await takeScreenshots(context);
 } finally {
   await browser.close();

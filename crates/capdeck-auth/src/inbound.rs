@@ -25,6 +25,7 @@ mod grant;
 mod last_used;
 mod listing;
 mod name_pattern;
+mod newcomers;
 mod operator;
 mod options;
 mod owner;
@@ -67,6 +68,7 @@ pub use self::{
     grant::Grant,
     last_used::LastUsed,
     listing::{CredentialQuery, GrantQuery, RequestQuery},
+    newcomers::Newcomers,
     operator::{
         ADMIN_OPERATOR, LOCAL_OPERATOR, NewOperator, Operator, OperatorAccount, OperatorStanding,
         OperatorSubject, OperatorUpdate, OperatorWithKey,
@@ -83,5 +85,6 @@ pub use self::{
     role::{OperatorRole, Role},
     scope::{Scope, Scopes, UnknownScope},
     session::{NewSession, OperatorSession},
+    sign_in::Blame,
     target::GrantTarget,
 };

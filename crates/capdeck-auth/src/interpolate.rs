@@ -19,8 +19,17 @@ use crate::{Environment, Holder, ProjectVariables, Secret, Vault, VaultMiss, is_
 #[derive(Debug, Clone, Copy)]
 pub struct Lookup<'a> {
     environment: &'a Environment,
-    vault: Option<(&'a Vault, &'a Holder)>,
+    vault: Option<(&'a Vault, Asker<'a>)>,
     project: Option<&'a ProjectVariables>,
+}
+
+/// Who asks the vault.
+#[derive(Debug, Clone, Copy)]
+enum Asker<'a> {
+    /// A definition, which gets what it was granted.
+    Holder(&'a Holder),
+    /// The person's own settings of the host.
+    Owner,
 }
 
 /// A value whose references have all been replaced.
@@ -111,7 +120,12 @@ impl Unresolved {
 impl<'a> Lookup<'a> {
     /// The environment, and what the vault grants to this holder.
     pub fn new(environment: &'a Environment, vault: &'a Vault, holder: &'a Holder) -> Self {
-        Self { environment, vault: Some((vault, holder)), project: None }
+        Self { environment, vault: Some((vault, Asker::Holder(holder))), project: None }
+    }
+
+    /// The environment and the whole vault, for the person's own settings of the host.
+    pub fn of_owner(environment: &'a Environment, vault: &'a Vault) -> Self {
+        Self { environment, vault: Some((vault, Asker::Owner)), project: None }
     }
 
     /// The environment alone.
@@ -289,7 +303,8 @@ impl<'a> Walk<'a> {
 
     fn vault_entry(&self, reference: &str) -> Result<Secret, VaultMiss> {
         match self.lookup.vault {
-            Some((vault, holder)) => vault.resolve(holder, reference),
+            Some((vault, Asker::Holder(holder))) => vault.resolve(holder, reference),
+            Some((vault, Asker::Owner)) => vault.resolve_own(reference),
             None => Err(VaultMiss::no_vault(reference)),
         }
     }

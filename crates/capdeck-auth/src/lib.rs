@@ -34,8 +34,9 @@ pub use outbound::{
     OutboundError, Reach, SystemNames, TRANSPORT_HEADERS, is_transport_header,
     oauth::{
         Begun, Challenge, DeviceLogin, Login, LoginKind, LoginWay, OAuthError, OAuthSettings,
-        ProviderAnswer, ProviderIdentity, ProviderPage, ProviderSettings, ProviderSignIn, Refusal,
-        Revocation, SignIn, SignInState, SignInStatus, SignedOut, TokenStore,
+        ProviderAnswer, ProviderIdentity, ProviderPage, ProviderReturn, ProviderSettings,
+        ProviderSignIn, ProviderVisit, Refusal, Revocation, SignIn, SignInState, SignInStatus,
+        SignedOut, TokenStore,
     },
 };
 pub use project_variables::ProjectVariables;

@@ -172,6 +172,14 @@ impl Vault {
         }
     }
 
+    /// What the person's own settings of the host get for a reference. They need no grant: nobody else writes them.
+    pub(crate) fn resolve_own(&self, reference: &str) -> Result<Secret, VaultMiss> {
+        self.value(reference).map_err(|error| match error {
+            VaultError::Missing { name } => VaultMiss::no_value(&name),
+            error => VaultMiss::unusable(reference, &error),
+        })
+    }
+
     /// Where sign-ins are kept.
     pub(crate) fn sign_ins(&self) -> SealedFolder {
         SealedFolder::new(self.keys.clone(), self.state.join("auth"), "sign-in")

@@ -89,7 +89,9 @@ pub use policy::{About, Annotation, Effect, Policy, PolicyRule};
 pub use project::{Project, find_project};
 pub use rules::FORBIDDEN_HEADERS;
 pub use schema::{capability_file_schema, caplet_schema, cmp_schema, config_schema};
-pub use serve_config::{AuthMode, BucketConfig, LimitConfig, RedirectConfig, ServeConfig};
+pub use serve_config::{
+    AuthMode, BucketConfig, LimitConfig, OidcConfig, OtlpConfig, RedirectConfig, ServeConfig,
+};
 pub use setup::{Setup, SetupStep};
 pub use shape::config_file::NamespaceAliases;
 pub use skill_file::{BadSkill, skill_frontmatter};

@@ -1,6 +1,6 @@
 //! The forms a text may have to match, as the schemas publish them and as they are checked.
 //!
-//! There are five, so each is checked by hand: compiling regular expressions would cost more than reading a deck.
+//! There are few, so each is checked by hand: compiling regular expressions would cost more than reading a deck.
 
 /// The rule of [`crate::CapabilityId`], for the names in a map of capabilities or actions.
 pub(crate) const ID: &str = "^[a-zA-Z0-9_-]{1,64}$";
@@ -13,6 +13,14 @@ pub(crate) const DATABASE_SCHEMA: &str = "^[a-z_][a-z0-9_]{0,62}$";
 /// An origin: scheme, host and port.
 pub(crate) const ORIGIN: &str = "^https?://(?![^/?#]*@)[^/?#]+/?$";
 
+/// How a provider of sign-ins calls itself: an address over HTTPS, or on this machine, without a query.
+pub(crate) const ISSUER: &str =
+    r"^(https://[^/?#@\s]+|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?)(/[^?#\s]*)?$";
+/// What stands behind the `@` of an address.
+pub(crate) const DOMAIN: &str = r"^[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+$";
+/// Where a server is.
+pub(crate) const WEB_ADDRESS: &str = r"^https?://[^/?#@\s]+(/[^?#\s]*)?$";
+
 /// A published pattern with its check and its words.
 pub(crate) struct Pattern {
     pub(crate) expression: &'static str,
@@ -22,7 +30,7 @@ pub(crate) struct Pattern {
     pub(crate) fix: &'static str,
 }
 
-const ALL: [Pattern; 5] = [
+const ALL: [Pattern; 8] = [
     Pattern {
         expression: ID,
         matches: is_id,
@@ -52,6 +60,24 @@ const ALL: [Pattern; 5] = [
         matches: is_origin,
         problem: "must be an origin",
         fix: "use a form like `https://host.example`",
+    },
+    Pattern {
+        expression: ISSUER,
+        matches: is_issuer,
+        problem: "is not the address of a provider",
+        fix: "use a form like `https://sso.example`, as the provider calls itself; `http` is for this machine alone",
+    },
+    Pattern {
+        expression: DOMAIN,
+        matches: is_domain,
+        problem: "is not a domain",
+        fix: "write what stands behind the `@`, such as `example.com`",
+    },
+    Pattern {
+        expression: WEB_ADDRESS,
+        matches: |text| is_address_of(text, &["https://", "http://"]),
+        problem: "is not the address of a server",
+        fix: "use a form like `http://127.0.0.1:4318`",
     },
 ];
 
@@ -94,6 +120,37 @@ fn is_origin(text: &str) -> bool {
     host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#', '@']))
 }
 
+fn is_issuer(text: &str) -> bool {
+    if is_address_of(text, &["https://"]) {
+        return true;
+    }
+    let rest = text.strip_prefix("http://").unwrap_or_default();
+    let host = rest.split('/').next().unwrap_or_default();
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_here = ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| {
+        let port = host.strip_prefix(name).map(|rest| (rest, rest.strip_prefix(':')));
+        port.is_some_and(|(rest, port)| rest.is_empty() || port.is_some_and(is_port))
+    });
+    is_here && is_address_of(text, &["http://"])
+}
+
+fn is_domain(text: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    text.contains('.') && text.split('.').all(is_part)
+}
+
+/// Whether a text is an address with one of these schemes, with a host and without a query.
+fn is_address_of(text: &str, schemes: &[&str]) -> bool {
+    let rest = schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
+    let is_odd = |letter: char| letter.is_whitespace() || matches!(letter, '?' | '#');
+    rest.is_some_and(|rest| {
+        let host = rest.split('/').next().unwrap_or_default();
+        !host.is_empty() && !host.contains('@') && !rest.contains(is_odd)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::ALL;
@@ -129,6 +186,25 @@ mod tests {
             "https://a#x",
             "ftp://a",
             "HTTPS://a",
+            "https://sso.example/tenant/",
+            "https://sso.example/a?b",
+            "https://sso.example/a b",
+            "https://sso.example/a@b",
+            "http://sso.example",
+            "http://localhost",
+            "http://localhost:",
+            "http://localhost:80/a",
+            "http://localhost:80a",
+            "http://localhost.evil.example",
+            "http://127.0.0.1:4318",
+            "http://127.0.0.1.evil.example",
+            "http://[::1]:1/",
+            "http://[::1]x",
+            "example.com",
+            "a.b-c.d",
+            "a..b",
+            ".a",
+            "a@example.com",
         ];
         let cuts = [31, 32, 33, 62, 63, 64, 65].map(|length| long.get(..length).unwrap());
         for pattern in &ALL {

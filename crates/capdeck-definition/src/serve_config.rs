@@ -1,9 +1,11 @@
 //! Defaults of the HTTP host: where it listens, who is let in and how much each may ask for.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::shape::serve_fields::ServeFields;
+use crate::{pattern, shape::serve_fields::ServeFields};
 
 /// Defaults of the HTTP host. What is `None` is left to the host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +29,10 @@ pub struct ServeConfig {
     pub redirects: RedirectConfig,
     /// How long the token of a client that signed in lives.
     pub token_lifetime_seconds: Option<u64>,
+    /// Where operators may sign in with an account of theirs.
+    pub oidc: Option<OidcConfig>,
+    /// Where spans of calls go.
+    pub otlp: Option<OtlpConfig>,
 }
 
 /// Who needs a token.
@@ -84,6 +90,48 @@ pub struct RedirectConfig {
     pub schemes: Vec<String>,
 }
 
+/// A provider of OpenID Connect, where operators may sign in instead of with a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OidcConfig {
+    /// How the provider calls itself, letter by letter: its address without `/.well-known/…`.
+    #[schemars(regex(pattern = pattern::ISSUER))]
+    pub issuer: String,
+    /// How this host is known there.
+    #[schemars(length(min = 1))]
+    pub client_id: String,
+    /// What proves it, if the provider gave one: a reference such as `$vault:OIDC_SECRET` or `$env:OIDC_SECRET`.
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    pub client_secret: Option<String>,
+    /// What the provider is called on the button; its host name when left out.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 60))]
+    pub label: Option<String>,
+    /// Domains such as `example.com`: whoever has a verified address there becomes a member with the first sign-in. Without
+    /// any, only those are let in whom an admin made operators.
+    #[serde(default)]
+    #[schemars(inner(regex(pattern = pattern::DOMAIN)))]
+    pub new_members: Vec<String>,
+}
+
+/// A collector of spans, as OTLP over HTTP.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OtlpConfig {
+    /// The collector's address, below which `/v1/traces` is, such as `http://127.0.0.1:4318`.
+    #[serde(default)]
+    #[schemars(regex(pattern = pattern::WEB_ADDRESS))]
+    pub endpoint: Option<String>,
+    /// Sent with every request, such as a key; values may be references.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// What this host is called in traces.
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    pub service: Option<String>,
+}
+
 impl ServeConfig {
     /// Lays what one file says over what is known so far.
     pub(crate) fn apply(&mut self, file: &ServeFields) {
@@ -106,6 +154,8 @@ impl ServeConfig {
         if let Some(redirects) = &file.redirects {
             self.redirects.clone_from(redirects);
         }
+        self.oidc = file.oidc.clone().or(self.oidc.take());
+        self.otlp = file.otlp.clone().or(self.otlp.take());
         self.token_lifetime_seconds = file.token_lifetime_seconds.or(self.token_lifetime_seconds);
     }
 }

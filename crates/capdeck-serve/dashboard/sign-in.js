@@ -1,6 +1,7 @@
 // @ts-check
 // The door.
 
+import { get, withQuery } from './api.js';
 import { Mark } from './icons.js';
 import { signIn } from './session.js';
 import { ThemeToggle } from './theme.js';
@@ -10,8 +11,11 @@ export function SignIn() {
   const [key, setKey] = useState('');
   const [wrong, setWrong] = useState('');
   const [busy, setBusy] = useState(false);
+  const [provider, setProvider] = useState(/** @type {null | { label: string }} */ (null));
   useEffect(() => {
     document.title = 'Sign in · Capdeck';
+    // Without an answer there is still the key.
+    get('/api/sign-in').then((ways) => setProvider(ways.provider), () => {});
   }, []);
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -37,5 +41,6 @@ export function SignIn() {
       </div>
       <button class="button main" type="submit" disabled=${busy || key.trim() === ''}>${busy ? 'Signing in…' : 'Sign in'}</button>
     </form>
+    ${provider && html`<div class="stack"><p class="or">or</p><a class="button" href=${withQuery('/api/oidc/begin', { then: `/${location.hash}` })}>Sign in with ${provider.label}</a></div>`}
   </main>`;
 }

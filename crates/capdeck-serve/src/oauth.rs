@@ -24,7 +24,12 @@ use axum::{
     routing::{get, post},
 };
 
-pub(crate) use self::{form::Form, resource::Resource, seal::FormSeal};
+pub(crate) use self::{
+    form::{Form, Repeated},
+    html::{escape, page},
+    resource::Resource,
+    seal::FormSeal,
+};
 use crate::reception::Reception;
 
 /// Documents that need no token and cost nothing.

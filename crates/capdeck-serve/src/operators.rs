@@ -1,4 +1,5 @@
-//! Operators sign in and out, and ask who they are: `/api/login`, `/api/logout`, `/api/me`.
+//! Operators sign in and out, and ask who they are: `/api/login`, `/api/logout`, `/api/me`. How they can sign in is at
+//! `/api/sign-in`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,6 +27,11 @@ pub(crate) fn open_routes() -> Router<Arc<Reception>> {
     Router::new().route("/api/login", post(login))
 }
 
+/// What somebody may know who is not let in yet. It costs nothing.
+pub(crate) fn documents() -> Router<Arc<Reception>> {
+    Router::new().route("/api/sign-in", get(ways_to_sign_in))
+}
+
 /// Routes for those who are.
 pub(crate) fn routes() -> Router<Arc<Reception>> {
     Router::new().route("/api/me", get(me)).route("/api/logout", post(logout))
@@ -35,6 +41,12 @@ pub(crate) fn routes() -> Router<Arc<Reception>> {
 #[serde(deny_unknown_fields)]
 struct Login {
     key: String,
+}
+
+/// With a key, always; with an account at the provider, where there is one.
+async fn ways_to_sign_in(State(reception): State<Arc<Reception>>) -> Response {
+    let provider = reception.provider().map(|provider| json!({ "label": provider.label() }));
+    ([(header::CACHE_CONTROL, "no-store")], Json(json!({ "provider": provider }))).into_response()
 }
 
 async fn login(State(reception): State<Arc<Reception>>, request: Request) -> Response {

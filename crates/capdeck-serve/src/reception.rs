@@ -3,18 +3,15 @@
 
 use std::sync::Arc;
 
-use capdeck_auth::{
-    Secret,
-    inbound::{AdminKey, OperatorStanding, Registry},
-};
+use capdeck_auth::inbound::{AdminKey, OperatorStanding, Registry};
 use capdeck_host::Host;
 use http::{HeaderMap, header};
-use subtle::ConstantTimeEq as _;
 
 use crate::{
     actor::Actor,
     admission::Admissions,
     oauth::FormSeal,
+    oidc::{OidcSettings, Provider},
     transport::http::{AuthMode, ClientAddress},
 };
 
@@ -41,8 +38,8 @@ pub(crate) struct Reception {
     pub(crate) registry: Result<Registry, NoRegistry>,
     pub(crate) admissions: Option<Admissions>,
     pub(crate) seal: FormSeal,
-    key: Option<Secret>,
-    admin_key: Option<AdminKey>,
+    key: Option<AdminKey>,
+    provider: Option<Provider>,
     public_url: Option<String>,
 }
 
@@ -50,25 +47,24 @@ impl Reception {
     pub(crate) fn new(
         host: Host,
         mode: AuthMode,
-        key: Option<Secret>,
+        key: Option<AdminKey>,
         public_url: Option<&str>,
         registry: Result<Registry, NoRegistry>,
+        oidc: Option<OidcSettings>,
     ) -> Arc<Self> {
-        // A key that is too short to sign in with still is what every request may carry.
-        let admin_key = key.clone().and_then(|key| AdminKey::new(key).ok());
         // Sessions of an earlier key are over.
-        if let (Ok(registry), Some(key)) = (&registry, &admin_key) {
+        if let (Ok(registry), Some(key)) = (&registry, &key) {
             registry.use_admin_key(key);
         }
         Arc::new(Self {
             admissions: registry.as_ref().ok().cloned().map(Admissions::new),
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
+            provider: oidc.map(|oidc| Provider::new(oidc, host.guarded_clients().clone())),
             seal: FormSeal::new(),
             host,
             mode,
             registry,
             key,
-            admin_key,
         })
     }
 
@@ -79,13 +75,17 @@ impl Reception {
 
     /// What operators sign in with who have no key of their own.
     pub(crate) fn admin_key(&self) -> Option<&AdminKey> {
-        self.admin_key.as_ref()
+        self.key.as_ref()
+    }
+
+    /// Where operators may sign in with an account of theirs, if anywhere.
+    pub(crate) fn provider(&self) -> Option<&Provider> {
+        self.provider.as_ref()
     }
 
     /// Whether this is the key of the host's owner. Compares in the same time whatever the value is.
     pub(crate) fn is_key(&self, token: &str) -> bool {
-        let same = |key: &Secret| token.as_bytes().ct_eq(key.expose().as_bytes()).into();
-        self.key.as_ref().is_some_and(same)
+        self.key.as_ref().is_some_and(|key| key.is(token))
     }
 
     /// Where this host is, as its clients know it: what was configured, else as the client reached it. The name was checked

@@ -7,6 +7,7 @@ use super::{
     Caller, LastUsed, OperatorRole, Registry, RegistryError,
     collection::Record,
     event::{Deed, Subject},
+    registry::Draft,
     state::State,
     text,
     token::{TokenHash, TokenKind, new_id},
@@ -184,6 +185,38 @@ impl State {
     }
 }
 
+impl Draft<'_> {
+    /// Makes an operator.
+    pub(super) fn add_operator(
+        &mut self,
+        new: NewOperator,
+    ) -> Result<OperatorWithKey, RegistryError> {
+        let limit = self.options.limits.operators;
+        if self.state.operators.len() >= limit {
+            return Err(RegistryError::Full { what: "operators", limit });
+        }
+        let name = text::name("name", &new.name)?;
+        if self.state.operators.values().any(|other| other.name == name) {
+            return Err(RegistryError::Taken { what: "operator", name });
+        }
+        self.state.check_subject(new.subject.as_ref(), "")?;
+        let mut operator = Operator {
+            id: new_id("opr_")?,
+            name,
+            role: new.role,
+            subject: new.subject,
+            created_at: self.now,
+            last_used_at: LastUsed::default(),
+            key_hint: None,
+            key: None,
+        };
+        let key = if new.with_key { Some(operator.make_key()?) } else { None };
+        self.deed.subject.id = Some(operator.id.clone());
+        self.state.operators.put(operator.clone());
+        Ok(OperatorWithKey { operator, key })
+    }
+}
+
 impl Registry {
     /// Every operator, by name.
     pub fn operators(&self) -> Vec<Operator> {
@@ -218,35 +251,11 @@ impl Registry {
         new: NewOperator,
     ) -> Result<OperatorWithKey, RegistryError> {
         let deed = Deed::new("operator.create", caller, Subject::default());
-        self.change(deed, move |draft| {
-            let limit = draft.options.limits.operators;
-            if draft.state.operators.len() >= limit {
-                return Err(RegistryError::Full { what: "operators", limit });
-            }
-            let name = text::name("name", &new.name)?;
-            if draft.state.operators.values().any(|other| other.name == name) {
-                return Err(RegistryError::Taken { what: "operator", name });
-            }
-            draft.state.check_subject(new.subject.as_ref(), "")?;
-            let mut operator = Operator {
-                id: new_id("opr_")?,
-                name,
-                role: new.role,
-                subject: new.subject,
-                created_at: draft.now,
-                last_used_at: LastUsed::default(),
-                key_hint: None,
-                key: None,
-            };
-            let key = if new.with_key { Some(operator.make_key()?) } else { None };
-            draft.deed.subject.id = Some(operator.id.clone());
-            draft.state.operators.put(operator.clone());
-            Ok(OperatorWithKey { operator, key })
-        })
-        .await
+        self.change(deed, move |draft| draft.add_operator(new)).await
     }
 
-    /// Changes an operator. It is in force with their next request, in sessions that are open, too.
+    /// Changes an operator. It is in force with their next request, in sessions that are open, too. With another account,
+    /// or none, their sessions end.
     pub async fn update_operator(
         &self,
         caller: &Caller,
@@ -267,6 +276,9 @@ impl Registry {
             }
             if let Some(subject) = update.subject {
                 draft.state.check_subject(subject.as_ref(), &id)?;
+                if operator.subject != subject {
+                    draft.state.sessions.keep(|session| session.operator != id);
+                }
                 operator.subject = subject;
             }
             operator.role = update.role.unwrap_or(operator.role);

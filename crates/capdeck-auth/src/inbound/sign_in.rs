@@ -5,12 +5,21 @@ use std::net::IpAddr;
 use jiff::Timestamp;
 
 use super::{
-    AdminKey, Caller, NewSession, Operator, OperatorAccount, OperatorStanding, OperatorSubject,
-    Registry, RegistryError,
+    AdminKey, Caller, NewSession, Newcomers, Operator, OperatorAccount, OperatorStanding,
+    OperatorSubject, Registry, RegistryError,
     event::{Deed, Subject},
     registry::Draft,
 };
 use crate::ProviderIdentity;
+
+/// Whether a sign-in that came to nothing is held against where it came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blame {
+    /// It was begun there, and what came back was refused. Later ones have to wait.
+    Sender,
+    /// Any page can send a browser here, and a provider may be away: whoever came has done nothing.
+    Nobody,
+}
 
 impl Registry {
     /// Begins a session for whoever has this key. After some failures from one address, later ones have to wait longer and
@@ -46,39 +55,46 @@ impl Registry {
         }
     }
 
-    /// Begins a session for somebody whom a provider vouches for, if an operator is bound to the account. One that is known
-    /// by an address only is bound to the account with this.
+    /// Begins a session for somebody whom a provider vouches for, if an operator is bound to the account, or newcomers like
+    /// this are let in. An operator who is known by an address only is bound to the account with this.
     pub async fn sign_in_identity(
         &self,
         address: Option<IpAddr>,
-        identity: &ProviderIdentity,
+        identity: ProviderIdentity,
+        newcomers: &Newcomers,
     ) -> Result<NewSession, RegistryError> {
+        self.check_sign_in(address).await?;
         let deed = Deed::new("login.ok", &Caller::unknown(address), Subject::default());
-        let ProviderIdentity { issuer, subject, email, .. } = identity.clone();
-        let known_by = |account| OperatorSubject { issuer: issuer.clone(), account };
-        let account = known_by(OperatorAccount::Subject(subject));
-        let email = email.map(|email| known_by(OperatorAccount::Email(email)));
-        self.change(deed, move |draft| {
-            let found = draft.operator_of(&account).or_else(|| draft.operator_of(email.as_ref()?));
-            let Some(mut operator) = found else {
-                draft.deed.action = "login.fail";
-                return Err(RegistryError::Forbidden {
-                    reason: "this account belongs to no operator",
-                });
-            };
-            draft.deed.caller.id.clone_from(&operator.id);
-            if operator.subject.as_ref() != Some(&account) {
-                operator.subject = Some(account);
-                let subject = Subject::id(operator.id.clone());
-                let bound = Deed::new("operator.update", &draft.deed.caller, subject);
-                draft.consequences.push(bound);
-                draft.state.operators.put(operator.clone());
+        let is_welcome = newcomers.include(&identity);
+        let begun = self.change(deed, move |draft| draft.sign_in(&identity, is_welcome)).await;
+        match &begun {
+            Ok(_) => self.0.volatile.failures.forget(address),
+            Err(RegistryError::Forbidden { .. }) => {
+                self.0.volatile.failures.note(address, self.now());
             }
-            let begun = draft.begin_session(operator.standing())?;
-            draft.deed.subject.id = Some(begun.session.id.clone());
-            Ok(begun)
-        })
-        .await
+            Err(_) => {}
+        }
+        begun
+    }
+
+    /// Refuses somebody who has to wait after failures, for sign-ins that take more than one request.
+    pub async fn check_sign_in(&self, address: Option<IpAddr>) -> Result<(), RegistryError> {
+        let now = self.now();
+        match self.0.volatile.failures.check(address, now) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.refuse_sign_in(address, error, now).await),
+        }
+    }
+
+    /// Records a sign-in that came to nothing before anybody was known.
+    pub async fn record_failed_sign_in(&self, address: Option<IpAddr>, blame: Blame) {
+        let error =
+            RegistryError::Forbidden { reason: "the sign-in at the provider came to nothing" };
+        if blame == Blame::Sender {
+            self.0.volatile.failures.note(address, self.now());
+        }
+        let deed = Deed::new("login.fail", &Caller::unknown(address), Subject::default());
+        self.record(deed, Some(&error)).await;
     }
 
     async fn begin_session(
@@ -116,6 +132,47 @@ impl Registry {
 }
 
 impl Draft<'_> {
+    /// Begins a session for whoever has this account.
+    fn sign_in(
+        &mut self,
+        identity: &ProviderIdentity,
+        is_welcome: bool,
+    ) -> Result<NewSession, RegistryError> {
+        let known_by = |account| OperatorSubject { issuer: identity.issuer.clone(), account };
+        let account = known_by(OperatorAccount::Subject(identity.subject.clone()));
+        let email = identity.email.clone().map(|email| known_by(OperatorAccount::Email(email)));
+        let found = self.operator_of(&account).or_else(|| self.operator_of(email.as_ref()?));
+        let operator = match found {
+            Some(operator) if operator.subject.as_ref() == Some(&account) => operator,
+            Some(mut operator) => {
+                operator.subject = Some(account);
+                self.state.operators.put(operator.clone());
+                self.follow_up("operator.update", &operator.id);
+                operator
+            }
+            None if is_welcome => {
+                let operator = self.welcome(identity)?;
+                self.follow_up("operator.create", &operator.id);
+                operator
+            }
+            None => {
+                self.deed.action = "login.fail";
+                let reason = "this account belongs to no operator";
+                return Err(RegistryError::Forbidden { reason });
+            }
+        };
+        self.deed.caller.id.clone_from(&operator.id);
+        let begun = self.begin_session(operator.standing())?;
+        self.deed.subject.id = Some(begun.session.id.clone());
+        Ok(begun)
+    }
+
+    /// A further line: what a sign-in did to the operator, in their own name.
+    fn follow_up(&mut self, action: &'static str, operator: &str) {
+        let caller = Caller::new(operator, self.deed.caller.address);
+        self.consequences.push(Deed::new(action, &caller, Subject::id(operator)));
+    }
+
     /// The operator who is bound to an account.
     fn operator_of(&self, account: &OperatorSubject) -> Option<Operator> {
         let is_bound =

@@ -196,6 +196,15 @@ fn vault_entries_are_put_in_for_whom_they_are_granted_to_and_always_secret() {
         resolved.substitutions.iter().map(|one| (one.name.as_str(), one.sensitive)).collect();
     assert_eq!(told, [("STORED", true), ("my-key", true), ("ORG", false)]);
 
+    // The person's own settings need no grant.
+    let own = Lookup::of_owner(&environment, &vault);
+    assert_eq!(resolve_text("$vault:STORED", own).expect("it is there").text, value);
+    let gone = resolve_text("$vault:GONE", own).expect_err("it is not there");
+    assert_eq!(
+        (gone[0].code(), gone[0].hint().as_str()),
+        ("missing", "run: capdeck vault set GONE")
+    );
+
     let other = Holder { path: "/project/github.md".to_owned(), ..holder.clone() };
     let missed =
         resolve_text("$vault:STORED $vault:gone", Lookup::new(&environment, &vault, &other))

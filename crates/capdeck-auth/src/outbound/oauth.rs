@@ -15,6 +15,7 @@ mod json_keys;
 mod login;
 mod pkce;
 mod plan;
+mod profile;
 mod provider_sign_in;
 mod record;
 mod redirect;
@@ -37,7 +38,8 @@ pub use device::DeviceLogin;
 pub use error::OAuthError;
 pub use login::Login;
 pub use provider_sign_in::{
-    ProviderAnswer, ProviderIdentity, ProviderPage, ProviderSettings, ProviderSignIn,
+    ProviderAnswer, ProviderIdentity, ProviderPage, ProviderReturn, ProviderSettings,
+    ProviderSignIn, ProviderVisit,
 };
 pub use settings::{LoginKind, OAuthSettings};
 pub use sign_in::{Refusal, SignIn};

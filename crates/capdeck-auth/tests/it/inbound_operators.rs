@@ -5,8 +5,8 @@ use std::{net::IpAddr, time::Duration};
 use capdeck_auth::{
     ProviderIdentity, Secret,
     inbound::{
-        AdminKey, NewOperator, NewSession, OperatorAccount, OperatorRole, OperatorSubject,
-        OperatorUpdate, RegistryError,
+        AdminKey, Blame, NewOperator, NewSession, Newcomers, OperatorAccount, OperatorRole,
+        OperatorSubject, OperatorUpdate, RegistryError,
     },
 };
 
@@ -146,6 +146,11 @@ fn identity(issuer: &str, subject: &str, email: Option<&str>) -> ProviderIdentit
     }
 }
 
+/// Somebody comes from a provider, where nobody becomes an operator by that.
+async fn enter(fixture: &Fixture, identity: ProviderIdentity) -> Result<NewSession, RegistryError> {
+    fixture.registry.sign_in_identity(here(), identity, &Newcomers::default()).await
+}
+
 #[tokio::test]
 async fn an_account_at_a_provider_is_one_operator_s() {
     let fixture = fixture();
@@ -164,11 +169,11 @@ async fn an_account_at_a_provider_is_one_operator_s() {
         let refused = registry.create_operator(&caller("admin"), wrong).await.unwrap_err();
         assert_eq!(refused.code(), code);
     }
-    let begun = registry.sign_in_identity(here(), &identity(ISSUER, "42", None)).await.unwrap();
+    let begun = enter(&fixture, identity(ISSUER, "42", None)).await.unwrap();
     assert_eq!(begun.session.operator.id, bob.operator.id);
     fixture.audit.take();
     for (issuer, who) in [("https://sso.example/", "42"), (ISSUER, "43")] {
-        let refused = registry.sign_in_identity(here(), &identity(issuer, who, None)).await;
+        let refused = enter(&fixture, identity(issuer, who, None)).await;
         assert_eq!(refused.unwrap_err().code(), "forbidden");
     }
     assert_eq!(fixture.audit.take(), ["login.fail forbidden"; 2]);
@@ -186,7 +191,7 @@ async fn an_address_binds_the_first_account_that_comes_with_it_and_no_other() {
     let new = bound("Ann", email("Ann@example.com"));
     let ann = registry.create_operator(&caller("admin"), new).await.unwrap().operator.id;
     let sign_in = async |issuer: &str, subject: &str, email| {
-        let begun = registry.sign_in_identity(here(), &identity(issuer, subject, email)).await;
+        let begun = enter(&fixture, identity(issuer, subject, email)).await;
         begun.map(|begun| begun.session.operator.id).map_err(|error| error.code())
     };
     let address = Some("ann@example.com");
@@ -199,6 +204,71 @@ async fn an_address_binds_the_first_account_that_comes_with_it_and_no_other() {
     // Whoever gets the address later is somebody else; whoever was bound may change theirs.
     assert_eq!(sign_in(ISSUER, "2", address).await, Err("forbidden"));
     assert_eq!(sign_in(ISSUER, "1", Some("new@example.com")).await, Ok(ann));
+}
+
+#[tokio::test]
+async fn newcomers_of_a_domain_become_members_once() {
+    let fixture = fixture();
+    let newcomers = Newcomers { domains: vec!["example.com".to_owned()] };
+    let come = async |subject: &str, email: Option<&str>| {
+        let identity =
+            ProviderIdentity { name: Some("Ann".to_owned()), ..identity(ISSUER, subject, email) };
+        let begun = fixture.registry.sign_in_identity(here(), identity, &newcomers).await;
+        begun.map(|begun| begun.session.operator).map_err(|error| error.code())
+    };
+    let ann = come("1", Some("ann@example.com")).await.unwrap();
+    assert_eq!((ann.name.as_str(), ann.role), ("Ann", OperatorRole::Member));
+    assert_eq!(fixture.audit.take(), ["login.ok", "operator.create"]);
+    assert_eq!(come("1", None).await.unwrap(), ann);
+    let other = come("2", Some("ann.too@example.com")).await.unwrap();
+    assert_eq!(other.name, "ann.too@example.com", "a name belongs to one person");
+    fixture.audit.take();
+    for email in [None, Some("ann@elsewhere.example"), Some("eve@evil-example.com")] {
+        assert_eq!(come("3", email).await, Err("forbidden"));
+    }
+    assert_eq!(fixture.audit.take(), ["login.fail forbidden"; 3]);
+    assert_eq!(fixture.registry.operators().len(), 2);
+}
+
+#[tokio::test]
+async fn strangers_from_a_provider_have_to_wait_too() {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    registry.record_failed_sign_in(here(), Blame::Nobody).await;
+    for _ in 0..4 {
+        let refused = enter(&fixture, identity(ISSUER, "9", None)).await.unwrap_err();
+        assert_eq!(refused.code(), "forbidden");
+    }
+    assert_eq!(registry.check_sign_in(here()).await, Ok(()));
+    registry.record_failed_sign_in(here(), Blame::Sender).await;
+    let waiting = enter(&fixture, identity(ISSUER, "9", None)).await.unwrap_err();
+    assert_eq!(waiting, RegistryError::TooSoon { seconds: 1 });
+    assert_eq!(registry.check_sign_in(here()).await.unwrap_err().code(), "too_soon");
+    let mut expected = vec!["login.fail forbidden"; 6];
+    expected.extend(["login.fail too_soon"; 2]);
+    assert_eq!(fixture.audit.take(), expected);
+}
+
+#[tokio::test]
+async fn a_session_ends_when_its_operator_gets_another_account() {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    let subject = |name: &str| account(OperatorAccount::Subject(name.to_owned()));
+    let made = registry.create_operator(&caller("admin"), bound("Bob", subject("42"))).await;
+    let id = made.unwrap().operator.id;
+    let change = async |subject: Option<OperatorSubject>| {
+        let update = OperatorUpdate { subject: Some(subject), ..OperatorUpdate::default() };
+        registry.update_operator(&caller("admin"), &id, update).await.unwrap();
+    };
+    let begun = enter(&fixture, identity(ISSUER, "42", None)).await.unwrap();
+    change(Some(subject("42"))).await;
+    assert!(registry.session(begun.token.expose()).is_some(), "nothing has changed");
+    change(None).await;
+    assert!(registry.session(begun.token.expose()).is_none());
+    assert_eq!(
+        enter(&fixture, identity(ISSUER, "42", None)).await.unwrap_err().code(),
+        "forbidden"
+    );
 }
 
 #[tokio::test]

@@ -1,8 +1,10 @@
 //! People sign in at the dashboard with an account of a provider.
 
+use std::time::Duration;
+
 use capdeck_auth::{
-    OAuthError, ProviderAnswer, ProviderIdentity, ProviderPage, ProviderSettings, ProviderSignIn,
-    Secret,
+    OAuthError, ProviderAnswer, ProviderIdentity, ProviderPage, ProviderReturn, ProviderSettings,
+    ProviderSignIn, ProviderVisit, Secret,
 };
 use serde_json::{Value, json};
 
@@ -11,16 +13,16 @@ use crate::{
     support::{METADATA, Mock, guarded_clients},
 };
 
+const OPENID: &str = "/.well-known/openid-configuration";
 const BACK: &str = "https://deck.example/api/oidc/callback";
 
 fn provider(mock: &Mock, secret: Option<&str>) -> ProviderSignIn {
-    let settings = ProviderSettings {
-        issuer: mock.url.clone(),
-        client_id: "client-1".to_owned(),
-        client_secret: secret.map(Secret::new),
-        redirect_uri: BACK.to_owned(),
-    };
+    let settings = ProviderSettings::new(&mock.url, "client-1", secret.map(Secret::new));
     ProviderSignIn::new(settings, guarded_clients())
+}
+
+fn visit() -> ProviderVisit {
+    ProviderVisit { redirect_uri: BACK.to_owned(), then: "/#/capsules".to_owned() }
 }
 
 fn query(page: &ProviderPage, name: &str) -> Option<String> {
@@ -49,7 +51,10 @@ fn identify(mock: &Mock, signer: &Signer, page: &ProviderPage, more: &Value) {
 
 async fn start() -> (Mock, Signer) {
     let signer = Signer::edwards();
-    (issuer(&[signer.public("k-1")]).await, signer)
+    let mock = issuer(&[signer.public("k-1")]).await;
+    let (_, metadata) = mock.answers.lock().remove(METADATA).unwrap();
+    mock.says(OPENID, metadata);
+    (mock, signer)
 }
 
 #[tokio::test]
@@ -57,13 +62,14 @@ async fn a_person_comes_back_as_who_the_provider_says() {
     let (mock, signer) = start().await;
     let provider = provider(&mock, Some("canary-secret"));
     provider.check().await.unwrap();
-    let page = provider.begin().await.unwrap();
+    let page = provider.begin(visit()).await.unwrap();
     assert_eq!(query(&page, "state").as_ref(), Some(&page.state));
     assert_eq!(query(&page, "redirect_uri").as_deref(), Some(BACK));
     assert_eq!(query(&page, "code_challenge_method").as_deref(), Some("S256"));
     let said = json!({"email": "ann@example.com", "email_verified": true, "name": "Ann"});
     identify(&mock, &signer, &page, &said);
-    let identity = provider.finish(answer(&mock, &page)).await.unwrap();
+    let ProviderReturn { identity, then } = provider.finish(answer(&mock, &page)).await.unwrap();
+    assert_eq!(then, "/#/capsules");
     let text = |text: &str| Some(text.to_owned());
     let expected = ProviderIdentity {
         issuer: mock.url.clone(),
@@ -84,9 +90,9 @@ async fn an_address_that_nobody_verified_is_no_address() {
     let (mock, signer) = start().await;
     for said in [json!({"email": "a@b.c"}), json!({"email": "a@b.c", "email_verified": false})] {
         let provider = provider(&mock, None);
-        let page = provider.begin().await.unwrap();
+        let page = provider.begin(visit()).await.unwrap();
         identify(&mock, &signer, &page, &said);
-        assert_eq!(provider.finish(answer(&mock, &page)).await.unwrap().email, None);
+        assert_eq!(provider.finish(answer(&mock, &page)).await.unwrap().identity.email, None);
     }
 }
 
@@ -94,7 +100,7 @@ async fn an_address_that_nobody_verified_is_no_address() {
 async fn security_03_a_state_is_known_once_and_an_answer_comes_from_the_provider() {
     let (mock, signer) = start().await;
     let provider = provider(&mock, None);
-    let page = provider.begin().await.unwrap();
+    let page = provider.begin(visit()).await.unwrap();
     identify(&mock, &signer, &page, &json!({}));
     let good = answer(&mock, &page);
     let never = ProviderAnswer { state: "another".to_owned(), ..good.clone() };
@@ -104,18 +110,18 @@ async fn security_03_a_state_is_known_once_and_an_answer_comes_from_the_provider
 
     // The mock promises to say who it is.
     for issuer in [None, Some("https://evil.example".to_owned()), Some(format!("{}/", mock.url))] {
-        let page = provider.begin().await.unwrap();
+        let page = provider.begin(visit()).await.unwrap();
         let error = Some("access_denied".to_owned());
         let wrong = ProviderAnswer { issuer, error, ..answer(&mock, &page) };
         let refused = provider.finish(wrong).await.unwrap_err();
         assert_eq!(refused, OAuthError::WrongResponder { issuer: mock.url.clone() });
     }
-    let page = provider.begin().await.unwrap();
+    let page = provider.begin(visit()).await.unwrap();
     let refused =
         ProviderAnswer { error: Some("access_denied".to_owned()), ..answer(&mock, &page) };
     let refused = provider.finish(refused).await.unwrap_err();
     assert_eq!(refused.to_string(), "the sign-in was refused (`access_denied`)");
-    let page = provider.begin().await.unwrap();
+    let page = provider.begin(visit()).await.unwrap();
     let empty = ProviderAnswer { code: None, ..answer(&mock, &page) };
     assert_eq!(provider.finish(empty).await, Err(OAuthError::NoCode));
 }
@@ -125,12 +131,12 @@ async fn an_identity_of_somebody_else_s_sign_in_is_refused() {
     let (mock, signer) = start().await;
     let provider = provider(&mock, None);
     for said in [json!({"nonce": "another"}), json!({"aud": "client-2"}), json!({"exp": 1})] {
-        let page = provider.begin().await.unwrap();
+        let page = provider.begin(visit()).await.unwrap();
         identify(&mock, &signer, &page, &said);
         let refused = provider.finish(answer(&mock, &page)).await.unwrap_err();
         assert!(matches!(refused, OAuthError::IdToken { .. }), "{refused}");
     }
-    let page = provider.begin().await.unwrap();
+    let page = provider.begin(visit()).await.unwrap();
     identify(&mock, &Signer::edwards(), &page, &json!({}));
     let forged = provider.finish(answer(&mock, &page)).await.unwrap_err();
     assert_eq!(forged, OAuthError::IdToken { reason: "its signature is not its issuer's" });
@@ -139,7 +145,71 @@ async fn an_identity_of_somebody_else_s_sign_in_is_refused() {
 #[tokio::test]
 async fn a_provider_that_calls_itself_otherwise_is_not_used() {
     let (mock, _signer) = start().await;
-    mock.changes(METADATA, "issuer", json!("https://evil.example"));
+    mock.changes(OPENID, "issuer", json!("https://evil.example"));
     let refused = provider(&mock, None).check().await.unwrap_err();
     assert!(matches!(refused, OAuthError::IssuerMismatch { .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn an_address_that_is_not_in_the_token_is_asked_for() {
+    let (mock, signer) = start().await;
+    mock.changes(OPENID, "userinfo_endpoint", json!(format!("{}/me", mock.url)));
+    mock.says("/me", json!({"sub": "ann", "email": "ann@example.com", "email_verified": true}));
+    let provider = provider(&mock, None);
+    let page = provider.begin(visit()).await.unwrap();
+    identify(&mock, &signer, &page, &json!({"name": "Ann"}));
+    let found = provider.finish(answer(&mock, &page)).await.unwrap().identity;
+    assert_eq!(found.email.as_deref(), Some("ann@example.com"));
+    assert_eq!(found.name.as_deref(), Some("Ann"));
+    let asked = mock.asked("/me").pop().unwrap();
+    assert_eq!(asked.authorization.as_deref(), Some("Bearer canary-access-1"));
+
+    // What is said about another person is not about this one.
+    mock.changes("/me", "sub", json!("bob"));
+    let page = provider.begin(visit()).await.unwrap();
+    identify(&mock, &signer, &page, &json!({}));
+    let refused = provider.finish(answer(&mock, &page)).await.unwrap_err();
+    assert!(matches!(refused, OAuthError::BadAnswer { .. }), "{refused}");
+
+    // Without an answer there is no address.
+    mock.fails("/me", 403, json!({}));
+    let page = provider.begin(visit()).await.unwrap();
+    identify(&mock, &signer, &page, &json!({}));
+    assert_eq!(provider.finish(answer(&mock, &page)).await.unwrap().identity.email, None);
+}
+
+#[tokio::test]
+async fn security_08_a_provider_without_s256_is_not_used() {
+    let (mock, _signer) = start().await;
+    mock.changes(OPENID, "code_challenge_methods_supported", json!(["plain"]));
+    let refused = provider(&mock, None).begin(visit()).await.unwrap_err();
+    assert!(matches!(refused, OAuthError::NoPkce { .. }), "{refused}");
+    mock.changes(OPENID, "code_challenge_methods_supported", json!(null));
+    provider(&mock, None).begin(visit()).await.unwrap();
+}
+
+#[tokio::test]
+async fn security_10_a_provider_leads_nowhere_else() {
+    let (mock, _signer) = start().await;
+    for place in
+        ["http://169.254.169.254/a", "javascript:alert(1)", "http://sso.example/a", "file:///a"]
+    {
+        mock.changes(OPENID, "authorization_endpoint", json!(place));
+        let refused = provider(&mock, None).begin(visit()).await.unwrap_err();
+        assert!(matches!(refused, OAuthError::ForbiddenUrl { .. }), "{place}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn security_03_a_state_that_is_too_old_is_worth_nothing() {
+    let (mock, signer) = start().await;
+    let settings = ProviderSettings::new(&mock.url, "client-1", None);
+    assert_eq!(settings.patience, Duration::from_secs(600));
+    let settings = ProviderSettings { patience: Duration::ZERO, ..settings };
+    let provider = ProviderSignIn::new(settings, guarded_clients());
+    let page = provider.begin(visit()).await.unwrap();
+    identify(&mock, &signer, &page, &json!({}));
+    let late = provider.finish(answer(&mock, &page)).await.unwrap_err();
+    assert!(matches!(late, OAuthError::TimedOut { .. }), "{late}");
+    assert!(mock.asked("/token").is_empty(), "nothing is redeemed");
 }

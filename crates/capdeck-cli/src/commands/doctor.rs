@@ -1,6 +1,7 @@
 //! `capdeck doctor`: the whole set-up at a glance, with what to do about it.
 
 mod examine;
+mod serving;
 
 use serde::Serialize;
 use serde_json::json;
@@ -50,6 +51,7 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context<'_>) -> Result<ExitStatus
     findings.extend(examine::deck(&settings, &host));
     findings.extend(examine::capabilities(&settings, &host));
     findings.extend(examine::decisions(&settings, &host));
+    findings.extend(serving::examine(&settings, env, serve));
     findings.push(examine::port(
         address.as_deref().unwrap_or(DEFAULT_HOST),
         port.unwrap_or(DEFAULT_PORT),

@@ -1,20 +1,19 @@
 //! `capdeck up`: the deck over HTTP.
 
+mod admin_key;
 mod banner;
+pub(crate) mod provider;
 mod registry;
-mod traces;
+pub(crate) mod traces;
 
 use std::{io, time::Duration};
 
-use capdeck_auth::{
-    Secret,
-    inbound::{Network, Registry},
-};
+use capdeck_auth::inbound::{AdminKey, Network, Registry};
 use capdeck_definition::{BucketConfig, Exposure, ServeConfig};
 use capdeck_host::{Host, ViewPolicy};
 use capdeck_serve::{
-    AuthMode, BindError, HttpLimits, HttpServer, HttpSettings, NoRegistry, Rate, RateLimits,
-    ShellSocket,
+    AuthMode, BindError, HttpLimits, HttpServer, HttpSettings, NoRegistry, OidcSettings, Rate,
+    RateLimits, ShellSocket,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -67,7 +66,8 @@ pub(crate) struct UpSettings {
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) auth: Option<AuthMode>,
-    pub(crate) key: Option<Secret>,
+    pub(crate) key: Option<AdminKey>,
+    pub(crate) oidc: Option<OidcSettings>,
     pub(crate) public_url: Option<String>,
     pub(crate) exposure: Option<Exposure>,
     pub(crate) limits: HttpLimits,
@@ -83,6 +83,7 @@ impl UpSettings {
         args: &UpArgs,
         env: &EnvVars,
         file: &ServeConfig,
+        places: &Settings,
     ) -> Result<Self, Failure> {
         let UpArgs { host, port, exposure, auth, open: _ } = args;
         let from_env = env.port.as_deref().map(parse_port).transpose()?;
@@ -91,7 +92,8 @@ impl UpSettings {
             host: host.cloned().unwrap_or_else(|| DEFAULT_HOST.to_owned()),
             port: port.or(from_env).or(file.port).unwrap_or(DEFAULT_PORT),
             auth: auth.map(AuthMode::from).or(file.auth.map(as_mode)),
-            key: env.admin_key.clone(),
+            key: admin_key::given(env)?,
+            oidc: provider::provider(file, places)?,
             public_url: env.public_url.clone(),
             exposure: exposure.map(Exposure::from),
             limits: limits(file),
@@ -111,6 +113,7 @@ impl UpSettings {
             port: self.port,
             auth: self.auth,
             key: self.key.clone(),
+            oidc: self.oidc.clone(),
             public_url: self.public_url.clone(),
             registry,
             trusted_proxies: self.trusted_proxies.clone(),
@@ -126,7 +129,7 @@ pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
     let places = context.settings()?;
     let host = places.open_lasting_host()?;
     let config = host.deck().config.serve.clone();
-    let mut settings = UpSettings::resolve(args, &context.env, &config)?;
+    let mut settings = UpSettings::resolve(args, &context.env, &config, &places)?;
     // Calls wait for servers, not for this process: one thread answers thousands a second, and waking others for each
     // message would cost more than the messages. What takes long runs on the blocking pool.
     single_thread()?.block_on(async {
@@ -137,13 +140,13 @@ pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
         let server = match bind(&settings).await {
             // Everyone needs a token, and there is none yet: the host makes its own key.
             Err(BindError::KeyRequired { .. }) => {
-                settings.key = Some(registry::own_key(&places, context)?);
+                settings.key = Some(admin_key::own(&places, context)?);
                 bind(&settings).await
             }
             bound => bound,
         };
         let server = server.map_err(cannot_listen)?;
-        let exporter = traces::start(&host, &context.env.traces);
+        let exporter = traces::start(&host, &context.env.traces, config.otlp.as_ref(), &places);
         if let Err(error) = host.watch() {
             tracing::warn!(%error);
         }
@@ -290,14 +293,16 @@ fn cannot_listen(error: BindError) -> Failure {
         }
         BindError::LocalOffLoopback { host } => Failure::setup(
             "AUTH_NOT_LOCAL",
-            format!("{host} can be reached from other machines, so `local` is not enough to be let in"),
+            format!(
+                "{host} can be reached from other machines, so `local` is not enough to be let in"
+            ),
         )
         .hint("leave out --auth and `serve.auth`, or listen on 127.0.0.1"),
         BindError::KeyRequired { host } => Failure::setup(
             "KEY_REQUIRED",
             format!("{host} can be reached from other machines, so clients need a key"),
         )
-        .hint("set CAPDECK_ADMIN_KEY to a long random text, such as the output of: openssl rand -hex 32"),
+        .hint(admin_key::HINT),
     }
 }
 

@@ -152,14 +152,14 @@ fn changes_and_restarts_of_the_host_are_followed() {
 #[test]
 fn the_key_is_needed_and_never_shown() {
     let (there, here) = (remote_deck("forbid"), local_deck());
-    let host = capdeck(&there).env("CAPDECK_ADMIN_KEY", "canary-key-1").up(&[]);
+    let host = capdeck(&there).env("CAPDECK_ADMIN_KEY", "canary-key-1-of-sixteen").up(&[]);
     let without = run(&here, &["attach", &host.url, "--dry-run"]);
     assert_eq!(without.code, Some(3), "{}", without.stderr);
     assert!(without.stderr.contains("wants a key"), "{}", without.stderr);
-    let wrong = capdeck(&here).env("CAPDECK_ATTACH_KEY", "canary-key-2");
+    let wrong = capdeck(&here).env("CAPDECK_ATTACH_KEY", "canary-key-2-of-sixteen");
     let wrong = wrong.args(["attach", &host.url, "--dry-run", "-vv"]).run();
     assert_eq!(wrong.code, Some(3), "{}", wrong.stderr);
-    let key = here.write("key", "canary-key-1\n");
+    let key = here.write("key", "canary-key-1-of-sixteen\n");
     let words =
         ["attach", &host.url, "--dry-run", "--json", "-vv", "--key-file", key.to_str().unwrap()];
     let right = run(&here, &words).success();

@@ -48,6 +48,7 @@ mod sh_edges;
 mod shared_capsules;
 mod stale;
 mod terminal;
+mod traces;
 mod trust;
 mod up;
 mod usage;

@@ -31,10 +31,10 @@ Stdout is data, stderr is for people. Every command that prints data takes `--js
 | `CAPSOL_SCHEMES` | schemes that every capsule has besides the built-in ones: names between commas, or a JSON array |
 | `CAPDECK_HOST`, `CAPDECK_PORT` | where `up` listens; flags win, then these, then the user's config |
 | `CAPDECK_PUBLIC_URL` (or `CAPSOL_PUBLIC_URL`) | the address `up` is reached at from outside |
-| `CAPDECK_ADMIN_KEY` (or `CAPSOL_ADMIN_KEY`) | the key of the owner of `up`; made once where one is needed and none is given |
+| `CAPDECK_ADMIN_KEY` (or `CAPSOL_ADMIN_KEY`) | the key of the owner of `up`, 16 bytes or more; made once where one is needed and none is given |
 | `CAPDECK_PRINT_ADMIN_KEY` (or `CAPSOL_PRINT_ADMIN_KEY`) | `1` shows a key that was just made even without a terminal |
 | `CAPSOL_TOKEN_TTL_SECONDS` | how long the token of a client that signed in lives |
-| `OTEL_EXPORTER_OTLP_ENDPOINT` | a collector that spans of calls to `up` are sent to, as OTLP over HTTP; with `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_SERVICE_NAME` |
+| `OTEL_EXPORTER_OTLP_ENDPOINT` | a collector that spans of calls to `up` are sent to, as OTLP over HTTP; with `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_SERVICE_NAME`; before `serve.otlp` of the config |
 | `CAPDECK_ATTACH_KEY` | the key of the host that `attach` connects to |
 | `CAPDECK_KEY_FILE` | the file with the key of the vault; default `vault/key` below the state folder |
 | `CAPDECK_LOG` | a log filter such as `info` or `capdeck_host=debug`; the log goes to stderr |

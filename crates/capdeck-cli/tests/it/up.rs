@@ -144,10 +144,54 @@ fn other_machines_need_a_key() {
     let code = &refused.json()["error"]["code"];
     assert_eq!((refused.code, code), (Some(2), &json!("AUTH_NOT_LOCAL")));
 
-    let host = capdeck(&dirs).env("CAPDECK_ADMIN_KEY", "canary-key").up(&["--host", "0.0.0.0"]);
+    let host =
+        capdeck(&dirs).env("CAPDECK_ADMIN_KEY", "canary-key-of-sixteen").up(&["--host", "0.0.0.0"]);
     let mut client = host.client("/mcp");
     let reply = client.post(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     assert_eq!(reply.status, 401);
+}
+
+#[test]
+fn a_key_that_nobody_could_sign_in_with_is_refused_at_the_start() {
+    let dirs = TestDirs::new();
+    for wrong in ["canary-key", "canary key with spaces"] {
+        let refused = capdeck(&dirs).env("CAPDECK_ADMIN_KEY", wrong);
+        let refused = refused.args(["up", "--port", "0", "--json"]).run();
+        let error = &refused.json()["error"];
+        assert_eq!((refused.code, &error["code"]), (Some(2), &json!("BAD_ADMIN_KEY")));
+        assert!(error["hint"].as_str().unwrap().contains("openssl rand"), "{error}");
+        assert!(!refused.stderr.contains("canary") && !error.to_string().contains("canary"));
+        let doctor = capdeck(&dirs).env("CAPDECK_ADMIN_KEY", wrong);
+        let doctor = doctor.args(["doctor", "--json"]).run();
+        assert_eq!(doctor.code, Some(1));
+        assert!(doctor.stdout.contains("CAPDECK_ADMIN_KEY cannot be used"), "{}", doctor.stdout);
+    }
+}
+
+#[test]
+fn the_secret_of_a_provider_is_looked_up_before_anybody_signs_in() {
+    let dirs = TestDirs::new();
+    let oidc = json!({
+        "issuer": "http://127.0.0.1:9/tenant", "clientId": "capdeck", "clientSecret": "$vault:OIDC_SECRET",
+    });
+    dirs.write_config(&json!({"serve": {"oidc": oidc}}));
+    let refused = run(&dirs, &["up", "--port", "0", "--json"]);
+    let error = &refused.json()["error"];
+    assert_eq!((refused.code, &error["code"]), (Some(2), &json!("NO_CLIENT_SECRET")));
+    assert_eq!(error["hint"], "run: capdeck vault set OIDC_SECRET");
+    let doctor = run(&dirs, &["doctor", "--json"]);
+    assert!(
+        doctor.stdout.contains("`serve.oidc.clientSecret` cannot be used"),
+        "{}",
+        doctor.stdout
+    );
+
+    capdeck(&dirs).args(["vault", "set", "OIDC_SECRET"]).stdin("canary-secret\n").run().success();
+    let doctor = run(&dirs, &["doctor", "--json"]);
+    assert!(doctor.stdout.contains("operators may sign in at http://127.0.0.1:9/tenant"));
+    let host = capdeck(&dirs).up(&[]);
+    let ways = host.client("/api/sign-in").send("GET", "/api/sign-in", &[], b"");
+    assert_eq!(ways.body, r#"{"provider":{"label":"127.0.0.1"}}"#);
 }
 
 #[test]

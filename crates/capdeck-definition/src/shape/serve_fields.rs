@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{AuthMode, LimitConfig, RedirectConfig, pattern};
+use crate::{AuthMode, LimitConfig, OidcConfig, OtlpConfig, RedirectConfig, pattern};
 
 /// `serve`: defaults of the HTTP host.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,6 +41,12 @@ pub(crate) struct ServeFields {
     #[serde(default)]
     #[schemars(range(min = 60))]
     pub(crate) token_lifetime_seconds: Option<u64>,
+    /// Where operators may sign in with an account of theirs, besides with a key.
+    #[serde(default)]
+    pub(crate) oidc: Option<OidcConfig>,
+    /// Where spans of calls go; the environment's `OTEL_…` come first.
+    #[serde(default)]
+    pub(crate) otlp: Option<OtlpConfig>,
     #[serde(default)]
     #[schemars(length(min = 1))]
     remote_state_path: Option<String>,

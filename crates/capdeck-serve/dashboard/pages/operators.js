@@ -9,6 +9,7 @@ import { PageHead } from '../page-head.js';
 import { useList } from '../resource.js';
 import { Empty, Failed, LoadList, Time } from '../states.js';
 import { html, useState } from '../view.js';
+import { AccountDialog, AddressField, useProvider, waysIn } from './operator-account.js';
 
 const ROLES = /** @type {[string, string][]} */ ([['member', 'creates capsules, decides about their own'], ['approver', 'decides every request'], ['admin', 'everything: operators, policy, settings']]);
 
@@ -16,6 +17,8 @@ export default function Operators() {
   const list = useList('/v1/operators');
   const [adding, setAdding] = useState(false);
   const [shown, setShown] = useState(/** @type {null | { name: string, key: string }} */ (null));
+  const [binding, setBinding] = useState(/** @type {any} */ (null));
+  const provider = useProvider();
   const [, act] = useAct();
   const setRole = async (/** @type {any} */ operator, /** @type {string} */ role) => {
     await act(() => patch(address`/v1/operators/${operator.id}`, { role }), `${operator.name} is ${role} now`);
@@ -33,22 +36,27 @@ export default function Operators() {
   const add = html`<button class="button main" type="button" onClick=${() => setAdding(true)}>Add an operator</button>`;
   return html`<${PageHead} title="Operators" lede="People who sign in here, and what they may decide.">${(list.items ?? []).length > 0 && add}<//>
     <${LoadList} of=${list} empty=${html`<${Empty} icon="operators" title="Only the admin key" action=${add}>Give each person a key of their own: what they decide is then written down under their name.<//>`}>
-      ${(/** @type {any[]} */ items) => html`<div class="table-frame" tabindex="0" role="group" aria-label="Operators"><table><thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">Last here</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-        <tbody>${items.map((operator) => html`<tr key=${operator.id}><th scope="row" class="anywhere">${operator.name}<br /><span class="small soft"><code>${operator.id}</code></span></th><td><select aria-label=${`Role of ${operator.name}`} value=${operator.role} onChange=${(/** @type {any} */ event) => setRole(operator, event.target.value)}>${ROLES.map(([role]) => html`<option value=${role}>${role}</option>`)}</select></td><td><${Time} at=${operator.last_used_at} /></td><td class="end"><span class="row end"><button class="button small" type="button" onClick=${() => renew(operator)}>New key</button><button class="button small danger" type="button" onClick=${() => takeAway(operator)}>Remove</button></span></td></tr>`)}</tbody></table></div>`}
+      ${(/** @type {any[]} */ items) => html`<div class="table-frame" tabindex="0" role="group" aria-label="Operators"><table><thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">Signs in with</th><th scope="col">Last here</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+        <tbody>${items.map((operator) => html`<tr key=${operator.id}><th scope="row" class="anywhere">${operator.name}<br /><span class="small soft"><code>${operator.id}</code></span></th><td><select aria-label=${`Role of ${operator.name}`} value=${operator.role} onChange=${(/** @type {any} */ event) => setRole(operator, event.target.value)}>${ROLES.map(([role]) => html`<option value=${role}>${role}</option>`)}</select></td><td class="anywhere">${waysIn(operator)}</td><td><${Time} at=${operator.last_used_at} /></td><td class="end"><span class="row end">${provider && html`<button class="button small" type="button" onClick=${() => setBinding(operator)}>Account</button>`}<button class="button small" type="button" onClick=${() => renew(operator)}>New key</button><button class="button small danger" type="button" onClick=${() => takeAway(operator)}>Remove</button></span></td></tr>`)}</tbody></table></div>`}
     <//>
     ${shown && html`<${KeyDialog} name=${shown.name} secret=${shown.key} onClose=${() => setShown(null)} />`}
-    ${adding && html`<${AddOperator} onClose=${() => { setAdding(false); list.reload(); }} />`}`;
+    ${binding && provider && html`<${AccountDialog} operator=${binding} provider=${provider} onClose=${() => { setBinding(null); list.reload(); }} />`}
+    ${adding && html`<${AddOperator} provider=${provider} onClose=${() => { setAdding(false); list.reload(); }} />`}`;
 }
 
-/** @param {{ onClose: () => void }} props */
-function AddOperator({ onClose }) {
-  const [fields, setFields] = useState({ name: '', role: 'member' });
+/** @param {{ provider: import('./operator-account.js').Provider | null, onClose: () => void }} props */
+function AddOperator({ provider, onClose }) {
+  const [fields, setFields] = useState({ name: '', role: 'member', email: '' });
   const [error, setError] = useState(/** @type {any} */ (null));
   const [made, setMade] = useState(/** @type {any} */ (null));
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
+    const email = fields.email.trim();
     try {
-      setMade(await post('/v1/operators', { name: fields.name.trim(), role: fields.role }));
+      const made = await post('/v1/operators', { name: fields.name.trim(), role: fields.role, ...(email && { subject: { account: { email } } }) });
+      // Whoever signs in at the provider has no key to be shown.
+      if (made.key) setMade(made);
+      else onClose();
     } catch (problem) {
       setError(problem);
     }
@@ -58,6 +66,7 @@ function AddOperator({ onClose }) {
     ${error && html`<${Failed} error=${error} />`}
     <div class="field"><label for="operator-name">Name</label><input id="operator-name" required autofocus autocomplete="off" value=${fields.name} onInput=${(/** @type {any} */ event) => setFields((old) => ({ ...old, name: event.target.value }))} /></div>
     <fieldset class="stack tight"><legend>Role</legend>${ROLES.map(([role, about]) => html`<label class="check"><input type="radio" name="operator-role" value=${role} checked=${fields.role === role} onChange=${() => setFields((old) => ({ ...old, role }))} /><span><strong>${role}</strong> <span class="soft">${about}</span></span></label>`)}</fieldset>
+    ${provider && html`<${AddressField} provider=${provider} value=${fields.email} onInput=${(/** @type {string} */ email) => setFields((old) => ({ ...old, email }))} /><p class="small soft">Without one, they get a key.</p>`}
     <div class="row end"><button class="button" type="button" onClick=${onClose}>Cancel</button><button class="button main" type="submit">Add</button></div>
   </form><//>`;
 }

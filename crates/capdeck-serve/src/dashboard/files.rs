@@ -69,6 +69,7 @@ const FILES: &[(&str, &[u8])] = include_files![
     "pages/entry.js",
     "pages/help.js",
     "pages/library.js",
+    "pages/operator-account.js",
     "pages/operators.js",
     "pages/overview.js",
     "pages/pins.js",

@@ -13,6 +13,7 @@ use super::{
     html::{escape, hidden, page, refusal},
 };
 use crate::{
+    oidc::begin_address,
     operators::{begin_session, remember},
     reception::Reception,
     transport::http::{ClientAddress, read_form},
@@ -36,6 +37,13 @@ pub(super) fn ask(reception: &Reception, path: &str, problem: Option<&str>) -> R
          <p class=\"quiet\">The admin key of this host, or the key that an admin gave you.</p>\n</section>\n\
          <div class=\"actions\"><button type=\"submit\">Sign in</button></div>\n</form>\n",
     );
+    if let Some(provider) = reception.provider() {
+        // A link and not a form: the policy of the page keeps forms here, wherever the provider sends people on to.
+        let (address, label) = (escape(&begin_address(path)), escape(provider.label()));
+        body.push_str(&format!(
+            "<div class=\"actions\"><a class=\"button\" href=\"{address}\">Sign in with {label}</a></div>\n"
+        ));
+    }
     let status = if problem.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
     page(status, "Sign in", &body, None)
 }

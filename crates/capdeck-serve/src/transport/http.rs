@@ -28,10 +28,7 @@ use axum::{
     routing::{any, get},
 };
 use bytes::Bytes;
-use capdeck_auth::{
-    Secret,
-    inbound::{Network, Registry},
-};
+use capdeck_auth::inbound::{AdminKey, Network, Registry};
 use capdeck_host::{Admission, Host, ViewPolicy};
 use capdeck_mcp::server::Principal;
 use http::StatusCode;
@@ -53,7 +50,9 @@ pub(crate) use self::{
 use crate::{
     dashboard, enrollment,
     mcp::reach,
-    oauth, operators,
+    oauth,
+    oidc::{self, OidcSettings},
+    operators,
     reception::{NoRegistry, Reception},
     rest::{self, Rest},
 };
@@ -70,7 +69,9 @@ pub struct HttpSettings {
     /// Who needs a token. Without a choice, everyone does where there is a key or other machines can reach the host.
     pub auth: Option<AuthMode>,
     /// The key of the host's owner. Required where everyone needs a token.
-    pub key: Option<Secret>,
+    pub key: Option<AdminKey>,
+    /// Where operators may sign in with an account somewhere else.
+    pub oidc: Option<OidcSettings>,
     /// Further names this host is reached by, such as the public one.
     pub allowed_hosts: Vec<String>,
     /// Where clients reach this host, when that is not where it listens.
@@ -94,6 +95,7 @@ impl HttpSettings {
             port,
             auth: None,
             key: None,
+            oidc: None,
             allowed_hosts: Vec::new(),
             public_url: None,
             registry: Err(NoRegistry::not_asked_for()),
@@ -149,6 +151,7 @@ impl HttpServer {
             settings.key,
             settings.public_url.as_deref(),
             settings.registry,
+            settings.oidc,
         );
         let limiter = Limiter::new(Arc::clone(&reception), &settings.rates);
         let limits = settings.limits;
@@ -245,6 +248,7 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Router, rules: Rules) -> 
     let strangers = Router::new()
         .merge(oauth::routes())
         .merge(operators::open_routes())
+        .merge(oidc::routes())
         .merge(enrollment::routes())
         .with_state(reception.clone())
         .layer(middleware::from_fn_with_state(limiter.clone(), limits::limit_strangers));
@@ -259,7 +263,7 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Router, rules: Rules) -> 
         .layer(middleware::from_fn_with_state(reception.clone(), access::identify))
         // Liveness, the dashboard's page and what signing in needs to know say nothing about the deck, so they need no key.
         .merge(strangers)
-        .merge(oauth::documents().with_state(reception))
+        .merge(oauth::documents().merge(operators::documents()).with_state(reception))
         .merge(dashboard::routes())
         .route("/health", get(status::health))
         .layer(middleware::from_fn_with_state(names, access::check_names))

@@ -73,13 +73,18 @@ fn foreign_sites_are_refused_whatever_the_method() {
 
 #[test]
 fn a_key_is_asked_for_everywhere_but_for_health() {
-    let served = Setting::of(&FakePlan::default()).key("open-sesame").serve();
+    let served = Setting::of(&FakePlan::default()).key("open-sesame-and-more").serve();
     for (method, path) in PATHS.iter().filter(|(_, path)| *path != "/health") {
-        for wrong in [None, Some("Bearer wrong"), Some("Basic open-sesame"), Some("open-sesame")] {
+        for wrong in [
+            None,
+            Some("Bearer wrong"),
+            Some("Basic open-sesame-and-more"),
+            Some("open-sesame-and-more"),
+        ] {
             let headers: Vec<_> = wrong.iter().map(|value| ("Authorization", *value)).collect();
             assert_eq!(status(&served, method, path, &headers), 401, "{path} {wrong:?}");
         }
-        let headers = [("Authorization", "Bearer open-sesame")];
+        let headers = [("Authorization", "Bearer open-sesame-and-more")];
         assert_eq!(status(&served, method, path, &headers), ordinary(path), "{path}");
     }
     assert_eq!(status(&served, "GET", "/health", &[]), 200);
@@ -92,8 +97,8 @@ fn a_key_is_asked_for_everywhere_but_for_health() {
 fn off_loopback_needs_a_key() {
     let refused = Setting::new().address("0.0.0.0").try_serve().err().unwrap();
     assert_eq!(refused, "0.0.0.0 can be reached from other machines, so a key is required");
-    let served = Setting::new().address("0.0.0.0").key("open-sesame").serve();
-    let key = ("Authorization", "Bearer open-sesame");
+    let served = Setting::new().address("0.0.0.0").key("open-sesame-and-more").serve();
+    let key = ("Authorization", "Bearer open-sesame-and-more");
     // Off loopback the host has names it cannot know; the key decides.
     assert_eq!(status(&served, "GET", "/ready", &[key, ("Host", "my-machine.lan")]), 200);
     assert_eq!(status(&served, "GET", "/ready", &[key, ("Origin", "https://evil.example")]), 403);

@@ -29,10 +29,11 @@ fn each_endpoint_has_a_card_that_lists_no_tools() {
 fn what_has_no_endpoint_has_no_card() {
     let hidden = json!({"name": "Sayer", "description": "Says one word on request", "exposure": "none",
         "actions": {"say": {"command": "printf", "args": ["hi"]}}});
-    let served = Setting::new().entry("cliTools", "sayer", hidden).key("open-sesame").serve();
+    let served =
+        Setting::new().entry("cliTools", "sayer", hidden).key("open-sesame-and-more").serve();
     let get =
         |path: &str, key: &[(&str, &str)]| served.client(path).send("GET", path, key, b"").status;
-    let key = [("Authorization", "Bearer open-sesame")];
+    let key = [("Authorization", "Bearer open-sesame-and-more")];
     assert_eq!(get("/servers/nobody/mcp/server-card", &key), 404);
     assert_eq!(get("/servers/sayer/mcp/server-card", &key), 404);
     assert_eq!(get("/mcp/server-card", &key), 200);

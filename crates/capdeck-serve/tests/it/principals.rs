@@ -10,7 +10,7 @@ use crate::{
     tasks::{JOBS, jobs, with_tasks},
 };
 
-const KEY: &str = "open-sesame";
+const KEY: &str = "open-sesame-and-more";
 
 fn with_key(beside: &Beside, path: &'static str, capabilities: Value) -> ModernClient {
     ModernClient::over(beside.client(path), path, capabilities)

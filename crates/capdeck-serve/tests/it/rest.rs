@@ -6,5 +6,6 @@ mod deck;
 mod guide;
 mod registry;
 mod stage;
+mod subjects;
 mod table;
 mod transfer;

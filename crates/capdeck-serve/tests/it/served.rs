@@ -8,13 +8,13 @@ use std::{
 
 use capdeck_auth::{
     Environment, KeySettings, Secret, Vault,
-    inbound::{Registry, RegistryOptions},
+    inbound::{AdminKey, Registry, RegistryOptions},
 };
 use capdeck_definition::{Exposure, Owner, Root};
 use capdeck_host::{Host, HostSettings, ViewPolicy, WorkerCommand};
 use capdeck_serve::{
-    AuthMode, HttpLimits, HttpServer, HttpSettings, RateLimits, RegistryTrail, SharedDesk,
-    SharedDeskSettings, Standing,
+    AuthMode, HttpLimits, HttpServer, HttpSettings, OidcSettings, RateLimits, RegistryTrail,
+    SharedDesk, SharedDeskSettings, Standing,
 };
 use capdeck_test::{FakePlan, HttpClient, TestDirs, sandbox_worker};
 use serde_json::{Map, Value, json};
@@ -76,7 +76,7 @@ impl Setting {
     }
 
     pub(crate) fn key(mut self, key: &str) -> Self {
-        self.http.key = Some(Secret::new(key));
+        self.http.key = Some(admin_key(key));
         self
     }
 
@@ -114,6 +114,12 @@ impl Setting {
 
     pub(crate) fn public_url(mut self, url: &str) -> Self {
         self.http.public_url = Some(url.to_owned());
+        self
+    }
+
+    /// Operators sign in at a provider.
+    pub(crate) fn oidc(mut self, oidc: OidcSettings) -> Self {
+        self.http.oidc = Some(oidc);
         self
     }
 
@@ -162,7 +168,7 @@ impl Served {
     /// The same host at another address, where everyone with the key is one principal.
     pub(crate) fn beside(&self, key: &str) -> Beside {
         let settings = HttpSettings {
-            key: Some(Secret::new(key)),
+            key: Some(admin_key(key)),
             policy: self.policy.clone(),
             ..HttpSettings::new("127.0.0.1", 0)
         };
@@ -248,6 +254,10 @@ impl Drop for Served {
     fn drop(&mut self) {
         self.stop.cancel();
     }
+}
+
+fn admin_key(text: &str) -> AdminKey {
+    AdminKey::new(Secret::new(text)).unwrap()
 }
 
 pub(crate) fn settings(dirs: &TestDirs) -> HostSettings {

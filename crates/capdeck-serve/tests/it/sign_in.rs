@@ -2,9 +2,13 @@
 
 mod browser;
 mod documents;
+mod elsewhere;
 mod enrollments;
 mod flow;
 mod limits;
 mod operators;
+mod provider;
 mod refusals;
 mod tokens;
+
+pub(crate) use provider::Provider;

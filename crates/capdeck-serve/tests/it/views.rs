@@ -103,7 +103,10 @@ fn an_unknown_view_is_not_there() {
 
 #[test]
 fn a_view_needs_the_key_like_everything_else() {
-    let served = Setting::of(&FakePlan::default()).config("views", views()).key("sesame").serve();
+    let served = Setting::of(&FakePlan::default())
+        .config("views", views())
+        .key("open-sesame-and-more")
+        .serve();
     let card = format!("{PATH}/server-card");
     assert_eq!(served.client(&card).send("GET", &card, &[], b"").status, 401);
     assert_eq!(served.client(PATH).post("{}").status, 401);

@@ -58,19 +58,18 @@ impl Fetcher {
         url: &Url,
     ) -> Result<Option<T>, OAuthError> {
         self.check(what, url)?;
-        let request = self.http.get(url.clone()).header("accept", "application/json");
-        let Answer { status, body } = send(what, url, request).await?;
-        match status {
-            200 => {}
-            // Redirects are not followed, so what lies behind one is not there.
-            300..=499 => return Ok(None),
-            status => return Err(OAuthError::Status { what, origin: origin(url), status }),
-        }
-        // A page for people at a well-known place means that the document is not there.
-        if body.trim_ascii_start().first() != Some(&b'{') {
-            return Ok(None);
-        }
-        parse(what, url, &body).map(Some)
+        read_document(what, url, self.http.get(url.clone())).await
+    }
+
+    /// Gets a JSON document about whoever a token is for; `None` when there is none at that place.
+    pub(super) async fn document_for<T: DeserializeOwned>(
+        &self,
+        what: &'static str,
+        url: &Url,
+        token: &Secret,
+    ) -> Result<Option<T>, OAuthError> {
+        self.check(what, url)?;
+        read_document(what, url, self.http.get(url.clone()).bearer_auth(token.expose())).await
     }
 
     /// Posts a form, with HTTP Basic if there is a user. Any status is an answer.
@@ -110,6 +109,26 @@ impl Fetcher {
         let request = self.http.post(url.clone()).header("accept", "application/json").json(body);
         send(what, url, request).await
     }
+}
+
+async fn read_document<T: DeserializeOwned>(
+    what: &'static str,
+    url: &Url,
+    request: RequestBuilder,
+) -> Result<Option<T>, OAuthError> {
+    let request = request.header("accept", "application/json");
+    let Answer { status, body } = send(what, url, request).await?;
+    match status {
+        200 => {}
+        // Redirects are not followed, so what lies behind one is not there.
+        300..=499 => return Ok(None),
+        status => return Err(OAuthError::Status { what, origin: origin(url), status }),
+    }
+    // A page for people at a well-known place means that the document is not there.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Ok(None);
+    }
+    parse(what, url, &body).map(Some)
 }
 
 async fn send(

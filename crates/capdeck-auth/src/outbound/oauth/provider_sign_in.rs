@@ -6,9 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parking_lot::Mutex;
-use serde::Deserialize;
 use url::Url;
 
 use super::{
@@ -17,6 +15,7 @@ use super::{
     fetch::Fetcher,
     id_token::{Expected, verify},
     pkce::{Pkce, random},
+    profile::Profile,
     record::{Client, ClientMethod},
     server_metadata::{self, ServerMetadata},
     sign_in::now,
@@ -27,7 +26,7 @@ use crate::{GuardedClients, Secret};
 /// How long a person may take.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// How many people may be on their way at once.
-const MOST: usize = 1000;
+const MOST: usize = 2000;
 
 /// Where people have their accounts, and how this host is known there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +35,8 @@ pub struct ProviderSettings {
     pub issuer: String,
     pub client_id: String,
     pub client_secret: Option<Secret>,
-    /// Where the browser comes back to.
-    pub redirect_uri: String,
+    /// How long a person may take.
+    pub patience: Duration,
 }
 
 /// Sign-ins at one provider.
@@ -46,6 +45,15 @@ pub struct ProviderSignIn {
     settings: ProviderSettings,
     clients: GuardedClients,
     begun: Mutex<HashMap<String, Begun>>,
+}
+
+/// What is to happen after the provider's page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderVisit {
+    /// Where the browser comes back to. The provider knows it.
+    pub redirect_uri: String,
+    /// What the person wanted. It never leaves this process.
+    pub then: String,
 }
 
 /// A sign-in that was begun.
@@ -67,6 +75,14 @@ pub struct ProviderAnswer {
     pub error: Option<String>,
 }
 
+/// A sign-in that was finished.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderReturn {
+    pub identity: ProviderIdentity,
+    /// As it was given at the beginning.
+    pub then: String,
+}
+
 /// Who signed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderIdentity {
@@ -80,15 +96,20 @@ pub struct ProviderIdentity {
 struct Begun {
     nonce: String,
     pkce: Pkce,
+    visit: ProviderVisit,
     until: Instant,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Profile {
-    email: Option<String>,
-    email_verified: Option<bool>,
-    name: Option<String>,
+impl ProviderSettings {
+    /// A provider where people have ten minutes.
+    pub fn new(
+        issuer: impl Into<String>,
+        client_id: impl Into<String>,
+        client_secret: Option<Secret>,
+    ) -> Self {
+        let (issuer, client_id) = (issuer.into(), client_id.into());
+        Self { issuer, client_id, client_secret, patience: PATIENCE }
+    }
 }
 
 impl ProviderSignIn {
@@ -102,8 +123,18 @@ impl ProviderSignIn {
         self.find().await.map(drop)
     }
 
+    /// How the provider calls itself.
+    pub fn issuer(&self) -> &str {
+        &self.settings.issuer
+    }
+
+    /// How long a person may take.
+    pub fn patience(&self) -> Duration {
+        self.settings.patience
+    }
+
     /// Begins a sign-in.
-    pub async fn begin(&self) -> Result<ProviderPage, OAuthError> {
+    pub async fn begin(&self, visit: ProviderVisit) -> Result<ProviderPage, OAuthError> {
         let (fetcher, metadata) = self.find().await?;
         let endpoint = endpoint(metadata.authorization_endpoint.as_deref(), &self.settings.issuer)?;
         let mut url = fetcher.url("the authorization endpoint", endpoint)?;
@@ -111,7 +142,7 @@ impl ProviderSignIn {
         url.query_pairs_mut()
             .append_pair("response_type", "code")
             .append_pair("client_id", &self.settings.client_id)
-            .append_pair("redirect_uri", &self.settings.redirect_uri)
+            .append_pair("redirect_uri", &visit.redirect_uri)
             .append_pair("scope", "openid profile email")
             .append_pair("state", &state)
             .append_pair("nonce", &nonce)
@@ -124,15 +155,17 @@ impl ProviderSignIn {
             let reason = "too many sign-ins are on their way".to_owned();
             return Err(OAuthError::Client { reason });
         }
-        begun.insert(state.clone(), Begun { nonce, pkce, until: now + PATIENCE });
+        let until = now + self.settings.patience;
+        begun.insert(state.clone(), Begun { nonce, pkce, visit, until });
         Ok(ProviderPage { url, state })
     }
 
     /// Finishes a sign-in with what the browser brought back. Each can be finished once.
-    pub async fn finish(&self, answer: ProviderAnswer) -> Result<ProviderIdentity, OAuthError> {
+    pub async fn finish(&self, answer: ProviderAnswer) -> Result<ProviderReturn, OAuthError> {
         let begun = self.begun.lock().remove(&answer.state);
         let begun = begun.filter(|begun| Instant::now() < begun.until);
-        let begun = begun.ok_or(OAuthError::TimedOut { seconds: PATIENCE.as_secs() })?;
+        let seconds = self.settings.patience.as_secs();
+        let begun = begun.ok_or(OAuthError::TimedOut { seconds })?;
         let (fetcher, metadata) = self.find().await?;
         let issuer = &self.settings.issuer;
         let is_theirs = match &answer.issuer {
@@ -156,7 +189,7 @@ impl ProviderSignIn {
             scopes: &[],
             now: now(),
         };
-        let redirect_uri = &self.settings.redirect_uri;
+        let ProviderVisit { redirect_uri, then } = &begun.visit;
         let given = request.redeem(&fetcher, &code, &begun.pkce.verifier, redirect_uri).await?;
         let id_token = given.id_token.ok_or(OAuthError::IdToken { reason: "there is none" })?;
         let keys = metadata.jwks_uri.as_deref();
@@ -171,9 +204,16 @@ impl ProviderSignIn {
             now: now(),
         };
         let subject = verify(&fetcher, keys.as_ref(), &id_token, &expected).await?;
-        let Profile { email, email_verified, name } = profile(&id_token);
-        let email = email.filter(|_| email_verified == Some(true));
-        Ok(ProviderIdentity { issuer: issuer.clone(), subject, email, name })
+        let userinfo = metadata.userinfo_endpoint.as_deref();
+        let userinfo = userinfo.map(|at| fetcher.url("the user info", at)).transpose()?;
+        let mut profile = Profile::of_token(&id_token);
+        if let (true, Some(place)) = (profile.lacks_address(), &userinfo) {
+            let access_token = &given.tokens.access_token;
+            profile.complete(Profile::ask(&fetcher, place, access_token, &subject).await?);
+        }
+        let (email, name) = profile.into_parts();
+        let identity = ProviderIdentity { issuer: issuer.clone(), subject, email, name };
+        Ok(ProviderReturn { identity, then: then.clone() })
     }
 
     async fn find(&self) -> Result<(Fetcher, ServerMetadata), OAuthError> {
@@ -182,8 +222,13 @@ impl ProviderSignIn {
         let url = Url::parse(issuer)
             .map_err(|_| OAuthError::NotAUrl { what, text: issuer.chars().take(80).collect() })?;
         let fetcher = Fetcher::new(&self.clients, &url).await?;
-        let found = server_metadata::find(&fetcher, issuer, &[]).await?;
+        let place = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
+        let found = server_metadata::find(&fetcher, issuer, &[&place]).await?;
         let metadata = found.ok_or_else(|| OAuthError::NoMetadata { issuer: issuer.clone() })?;
+        // Many providers protect codes without saying so. One that says otherwise is believed.
+        if metadata.code_challenge_methods_supported.is_some() && !metadata.has_pkce() {
+            return Err(OAuthError::NoPkce { issuer: issuer.clone() });
+        }
         Ok((fetcher, metadata))
     }
 
@@ -216,10 +261,4 @@ impl std::fmt::Debug for Begun {
 
 fn endpoint<'a>(named: Option<&'a str>, issuer: &str) -> Result<&'a str, OAuthError> {
     named.ok_or_else(|| OAuthError::NoMetadata { issuer: issuer.to_owned() })
-}
-
-/// What a token that was checked says about the person. What cannot be read says nothing.
-fn profile(id_token: &str) -> Profile {
-    let claims = id_token.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
-    claims.and_then(|claims| serde_json::from_slice(&claims).ok()).unwrap_or_default()
 }

@@ -18,6 +18,7 @@ pub(super) struct ServerMetadata {
     pub(super) device_authorization_endpoint: Option<String>,
     pub(super) revocation_endpoint: Option<String>,
     pub(super) jwks_uri: Option<String>,
+    pub(super) userinfo_endpoint: Option<String>,
     pub(super) scopes_supported: Vec<String>,
     pub(super) grant_types_supported: Option<Vec<String>>,
     pub(super) code_challenge_methods_supported: Option<Vec<String>>,

@@ -3,14 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use capdeck_auth::inbound::{
-    AdminKey, AuditSink, Lifetimes, OpenRegistryError, RedirectPolicy, Registry, RegistryOptions,
+    AuditSink, Lifetimes, OpenRegistryError, RedirectPolicy, Registry, RegistryOptions,
 };
 use capdeck_definition::ServeConfig;
 use capdeck_host::Host;
 use capdeck_serve::{NoRegistry, RegistryTrail};
 use tokio::runtime::Handle;
 
-use crate::{context::Context, errors::Failure, settings::Settings};
+use crate::settings::Settings;
 
 /// Opens the registry. Nothing is made on disk by it. Without it the deck is served all the same.
 pub(super) fn open(
@@ -43,29 +43,4 @@ pub(super) fn open(
         };
         NoRegistry { reason, served_at }
     })
-}
-
-/// The key of a host that needs one and was given none: made once, kept in the state folder, shown once.
-pub(super) fn own_key(
-    places: &Settings,
-    context: &Context<'_>,
-) -> Result<capdeck_auth::Secret, Failure> {
-    let file = places.state_dir.join("admin.key");
-    let loaded = AdminKey::load_or_create(&file).map_err(|error| {
-        Failure::setup("NO_ADMIN_KEY", format!("there is no admin key: {error}")).hint(
-            "set CAPDECK_ADMIN_KEY to a long random text, such as the output of: openssl rand -hex 32",
-        )
-    })?;
-    let place = file.display();
-    let may_show = context.env.print_admin_key || context.printer.stderr_is_terminal();
-    match (loaded.is_new, may_show) {
-        (true, true) => {
-            let key = loaded.key.reveal();
-            context.printer.note(&format!(
-                "The admin key of this host, shown this once and kept in {place}:\n\n  {key}\n"
-            ));
-        }
-        _ => context.printer.note(&format!("The admin key of this host is in {place}")),
-    }
-    Ok(capdeck_auth::Secret::new(loaded.key.reveal()))
 }

@@ -1,9 +1,11 @@
 //! The people with the dashboard.
 
-use capdeck_auth::inbound::{self, NewOperator, OperatorUpdate, OperatorWithKey};
+use capdeck_auth::inbound::{
+    self, NewOperator, OperatorAccount, OperatorSubject, OperatorUpdate, OperatorWithKey,
+};
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::shapes::translated;
 use crate::rest::{
@@ -19,15 +21,19 @@ pub(super) fn operations() -> Vec<Operation> {
     vec![
         get("/v1/operators", "listOperators", "List the people with the dashboard").done_by(list),
         post("/v1/operators", "createOperator", "Let a person use the dashboard")
-            .about("The `key` is in this answer and nowhere else; the person signs in with it.")
+            .about(
+                "The `key` is in this answer and nowhere else; the person signs in with it. Somebody with a `subject` \
+                 signs in at the provider instead and gets a key only if one is asked for.",
+            )
             .success(&[201])
             .problems(&[507])
             .done_by(create),
         patch(
             "/v1/operators/{id}",
             "updateOperator",
-            "Rename a person, or change what they may do",
+            "Rename a person, or change what they may do or how they sign in",
         )
+        .about("With another `subject`, or `null` for none, every session of theirs ends.")
         .problems(&[409])
         .done_by(update),
         post("/v1/operators/{id}/key", "rotateOperatorKey", "Give a person a new key")
@@ -51,12 +57,42 @@ enum Role {
     Admin,
 }
 
+/// How an account is known.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Account {
+    /// By what the provider calls it.
+    Subject(#[schemars(length(min = 1, max = 255))] String),
+    /// By an address that the provider verified, until the first sign-in with it puts the account in its place.
+    Email(#[schemars(length(min = 3, max = 100))] String),
+}
+
+/// An account at a provider of sign-ins.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Subject {
+    /// How the provider calls itself.
+    issuer: String,
+    account: Account,
+}
+
+/// An account that somebody is to sign in with.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Binding {
+    /// How the provider calls itself; the one of this host when left out.
+    #[schemars(length(min = 1, max = 2048))]
+    issuer: Option<String>,
+    account: Account,
+}
+
 /// A person with the dashboard.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Operator {
     id: String,
     name: String,
     role: Role,
+    /// The account they sign in with, if they have one.
+    subject: Option<Subject>,
     created_at: Timestamp,
     last_used_at: Option<Timestamp>,
     /// The first letters of their key.
@@ -84,6 +120,10 @@ struct AddOperator {
     #[schemars(length(min = 1, max = 100))]
     name: String,
     role: Role,
+    /// The account they sign in with, instead of a key.
+    subject: Option<Binding>,
+    /// Whether to make a key. When left out, only for people without an account.
+    key: Option<bool>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -92,17 +132,53 @@ struct ChangeOperator {
     #[schemars(length(min = 1, max = 100))]
     name: Option<String>,
     role: Option<Role>,
+    /// The account they sign in with; `null` for none.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "Option<Binding>")]
+    subject: Option<Option<Binding>>,
+}
+
+/// Tells what is `null` from what is left out.
+fn present<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Option<Binding>>, D::Error> {
+    Option::deserialize(input).map(Some)
+}
+
+impl Binding {
+    /// The account, at the provider of this host unless another one is named.
+    fn resolve(self, call: &Call) -> Result<OperatorSubject, ApiError> {
+        let known = || call.rest.reception.provider().map(|provider| provider.issuer().to_owned());
+        let issuer = self.issuer.or_else(known).ok_or_else(|| {
+            ApiError::invalid(
+                "`subject.issuer` is missing, and this host has no provider of sign-ins",
+            )
+            .hint("name the issuer, or set `serve.oidc` and start the host again")
+        })?;
+        let account = match self.account {
+            Account::Subject(name) => OperatorAccount::Subject(name),
+            Account::Email(address) => OperatorAccount::Email(address),
+        };
+        Ok(OperatorSubject { issuer, account })
+    }
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
+fn shown_subject(subject: &OperatorSubject) -> Subject {
+    let account = match &subject.account {
+        OperatorAccount::Subject(name) => Account::Subject(name.clone()),
+        OperatorAccount::Email(address) => Account::Email(address.clone()),
+    };
+    Subject { issuer: subject.issuer.clone(), account }
+}
+
 fn shown(operator: &inbound::Operator) -> Result<Operator, ApiError> {
     Ok(Operator {
         id: operator.id.clone(),
         name: operator.name.clone(),
         role: translated(&operator.role)?,
+        subject: operator.subject.as_ref().map(shown_subject),
         created_at: operator.created_at,
         last_used_at: operator.last_used_at.get(),
         key_hint: operator.key_hint.clone(),
@@ -125,8 +201,14 @@ async fn create(
     _: NoQuery,
     body: Json<AddOperator>,
 ) -> Result<Reply<WithKey>, ApiError> {
-    let Json(AddOperator { name, role }) = body;
-    let new = NewOperator { name, role: translated(&role)?, subject: None, with_key: true };
+    let Json(AddOperator { name, role, subject, key }) = body;
+    let subject = subject.map(|binding| binding.resolve(&call)).transpose()?;
+    let new = NewOperator {
+        name,
+        role: translated(&role)?,
+        with_key: key.unwrap_or(subject.is_none()),
+        subject,
+    };
     let made = call.registry()?.create_operator(&call.registry_caller(), new).await?;
     Ok(Reply::created(with_key(&made)?))
 }
@@ -136,9 +218,13 @@ async fn update(
     _: NoQuery,
     body: Json<ChangeOperator>,
 ) -> Result<Reply<Operator>, ApiError> {
-    let Json(ChangeOperator { name, role }) = body;
+    let Json(ChangeOperator { name, role, subject }) = body;
     let role = role.as_ref().map(translated).transpose()?;
-    let update = OperatorUpdate { name, role, subject: None };
+    let subject = match subject {
+        None => None,
+        Some(binding) => Some(binding.map(|binding| binding.resolve(&call)).transpose()?),
+    };
+    let update = OperatorUpdate { name, role, subject };
     let (registry, caller) = (call.registry()?, call.registry_caller());
     let changed = registry.update_operator(&caller, call.place("id"), update).await?;
     Ok(Reply::new(shown(&changed)?))

@@ -81,7 +81,7 @@ fn spec_26_13_a_share_that_was_taken_back_fails_on_the_next_call() {
 #[test]
 fn a_wrong_token_is_refused_with_and_without_a_key() {
     let open = Stage::with(&["mine"]);
-    let keyed = Stage::of(Setting::new().key("open-sesame"), &["mine"]);
+    let keyed = Stage::of(Setting::new().key("open-sesame-and-more"), &["mine"]);
     for stage in [&open, &keyed] {
         let mut token = stage.share("mine", Role::Reader, &[], &[]);
         assert_eq!(hello(&mut stage.stranger("/mcp/mine", &token)).0, 200);
@@ -93,7 +93,7 @@ fn a_wrong_token_is_refused_with_and_without_a_key() {
     assert_eq!(hello(&mut open.served.client("/mcp/mine")).0, 200, "the owner needs no token");
     assert_eq!(hello(&mut keyed.served.client("/mcp/mine")).0, 401);
     let mut owner = keyed.served.client("/mcp/mine");
-    owner.headers.push(("Authorization".to_owned(), "Bearer open-sesame".to_owned()));
+    owner.headers.push(("Authorization".to_owned(), "Bearer open-sesame-and-more".to_owned()));
     assert_eq!(hello(&mut owner).0, 200);
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::served::{Served, Setting};
 
-pub(super) const KEY: &str = "open-sesame";
+pub(super) const KEY: &str = "open-sesame-and-more";
 
 pub(super) struct Api {
     pub(super) served: Served,

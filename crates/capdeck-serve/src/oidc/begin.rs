@@ -1,0 +1,67 @@
+//! `GET /api/oidc/begin`: sends a browser to the provider.
+
+use std::sync::Arc;
+
+use axum::{
+    Extension,
+    extract::{RawQuery, State},
+    response::{IntoResponse, Response},
+};
+use capdeck_auth::ProviderVisit;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+use super::{CALLBACK, destination::own_path, pages, state_cookie};
+use crate::{oauth::Form, reception::Reception, transport::http::ClientAddress};
+
+pub(super) async fn begin(
+    State(reception): State<Arc<Reception>>,
+    address: Option<Extension<ClientAddress>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let address = address.map(|address| address.0);
+    let Some(provider) = reception.provider() else {
+        let why = "This host knows no provider of sign-ins.";
+        return pages::not_here(StatusCode::NOT_FOUND, why);
+    };
+    let Some(registry) = reception.registry() else {
+        let why = "This process has no registry, so nobody can sign in here.";
+        return pages::not_here(StatusCode::SERVICE_UNAVAILABLE, why);
+    };
+    // A sign-in that another site begins is one that the person did not want.
+    if is_from_elsewhere(&headers) {
+        return pages::not_from_here();
+    }
+    if let Err(error) = registry.check_sign_in(address.map(|address| address.counted())).await {
+        return pages::not_let_in(&provider.label, None, &error);
+    }
+    let form = Form::parse(query.unwrap_or_default().as_bytes());
+    let then = form.named("then").and_then(own_path).unwrap_or_else(|| "/".to_owned());
+    let redirect_uri = format!("{}{CALLBACK}", reception.issuer(&headers, address));
+    let page = match provider.sign_in.begin(ProviderVisit { redirect_uri, then }).await {
+        Ok(page) => page,
+        Err(error) => {
+            tracing::warn!(%error, "a sign-in at the provider cannot be begun");
+            return pages::failed(&provider.label, &error);
+        }
+    };
+    let is_https = reception.is_https(address);
+    let cookie = state_cookie::remember(&page.state, provider.sign_in.patience(), is_https);
+    let (Some(cookie), Ok(place)) = (cookie, HeaderValue::from_str(page.url.as_str())) else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let no_store = HeaderValue::from_static("no-store");
+    let no_referrer = HeaderValue::from_static("no-referrer");
+    response.headers_mut().insert(header::LOCATION, place);
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    response.headers_mut().insert(header::CACHE_CONTROL, no_store);
+    response.headers_mut().insert(header::REFERRER_POLICY, no_referrer);
+    response
+}
+
+/// Whether the browser says that a page of another site leads here. Browsers that say nothing are older ones, or are on a
+/// connection where they do not say it.
+fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none")
+}

@@ -1,0 +1,119 @@
+//! `GET /api/oidc/callback`: takes a browser back from the provider.
+
+use std::sync::Arc;
+
+use axum::{
+    Extension,
+    extract::{RawQuery, State},
+    response::{IntoResponse, Response},
+};
+use capdeck_auth::{
+    OAuthError, ProviderAnswer, ProviderReturn, Secret,
+    inbound::{Blame, Registry},
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use subtle::ConstantTimeEq as _;
+
+use super::{Provider, pages, state_cookie};
+use crate::{
+    oauth::{Form, Repeated},
+    operators::remember,
+    reception::Reception,
+    transport::http::ClientAddress,
+};
+
+pub(super) async fn callback(
+    State(reception): State<Arc<Reception>>,
+    address: Option<Extension<ClientAddress>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let address = address.map(|address| address.0);
+    let (Some(provider), Some(registry)) = (reception.provider(), reception.registry()) else {
+        let why = "This host takes nobody back from a provider of sign-ins.";
+        return pages::not_here(StatusCode::NOT_FOUND, why);
+    };
+    let is_https = reception.is_https(address);
+    let form = Form::parse(query.unwrap_or_default().as_bytes());
+    let sent_away_with = state_cookie::state_of(&headers, is_https);
+    let mut response = match answer_of(&form, sent_away_with) {
+        Some(answer) => finish(&reception, provider, registry, address, answer).await,
+        None => {
+            let ip = address.map(|address| address.counted());
+            registry.record_failed_sign_in(ip, Blame::Nobody).await;
+            pages::begin_again()
+        }
+    };
+    // The address of this page holds a code that was good once.
+    for (name, value) in
+        [(header::CACHE_CONTROL, "no-store"), (header::REFERRER_POLICY, "no-referrer")]
+    {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    if let Some(cookie) = state_cookie::forget(is_https) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// What came back, if this is the browser that was sent away with it.
+fn answer_of(form: &Form, sent_away_with: Option<&str>) -> Option<ProviderAnswer> {
+    let read = || -> Result<_, Repeated> {
+        let state = form.one("state")?.unwrap_or_default();
+        let text = |name| form.one(name).map(|value| value.map(str::to_owned));
+        Ok(ProviderAnswer {
+            state: state.to_owned(),
+            code: form.one("code")?.map(Secret::new),
+            issuer: text("iss")?,
+            error: text("error")?,
+        })
+    };
+    let answer = read().ok()?;
+    let is_theirs = |own: &str| own.as_bytes().ct_eq(answer.state.as_bytes()).into();
+    sent_away_with.filter(|own| !own.is_empty()).is_some_and(is_theirs).then_some(answer)
+}
+
+async fn finish(
+    reception: &Reception,
+    provider: &Provider,
+    registry: &Registry,
+    address: Option<ClientAddress>,
+    answer: ProviderAnswer,
+) -> Response {
+    let ip = address.map(|address| address.counted());
+    if let Err(error) = registry.check_sign_in(ip).await {
+        return pages::not_let_in(&provider.label, None, &error);
+    }
+    let ProviderReturn { identity, then } = match provider.sign_in.finish(answer).await {
+        Ok(back) => back,
+        Err(error) => {
+            tracing::warn!(%error, "a sign-in at the provider came to nothing");
+            registry.record_failed_sign_in(ip, blame(&error)).await;
+            return pages::failed(&provider.label, &error);
+        }
+    };
+    let signed_in = registry.sign_in_identity(ip, identity.clone(), &provider.newcomers).await;
+    let begun = match signed_in {
+        Ok(begun) => begun,
+        Err(error) => return pages::not_let_in(&provider.label, Some(&identity), &error),
+    };
+    let Ok(then) = HeaderValue::from_str(&then) else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    response.headers_mut().insert(header::LOCATION, then);
+    let (token, session) = (begun.token.expose(), &begun.session);
+    remember(reception, response.headers_mut(), address, token, session);
+    response
+}
+
+/// Whether somebody tried something, or the provider is away, or a person simply changed their mind.
+fn blame(error: &OAuthError) -> Blame {
+    match error {
+        OAuthError::WrongResponder { .. }
+        | OAuthError::IdToken { .. }
+        | OAuthError::TokenRefused { .. }
+        | OAuthError::NoCode => Blame::Sender,
+        _ => Blame::Nobody,
+    }
+}

@@ -1,0 +1,54 @@
+//! Where a person goes on after signing in: to a page of this host, whatever an address asked for.
+
+use url::Url;
+
+/// The longest path. What a client asks for at the consent page travels in one.
+const LONGEST: usize = 4096;
+
+/// A path of this host; `None` for everything that a browser could take for another place.
+pub(super) fn own_path(wanted: &str) -> Option<String> {
+    // Browsers read a backslash as a slash and drop line ends, so neither may stand anywhere.
+    let is_plain = wanted.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if !is_plain || wanted.len() > LONGEST || !wanted.starts_with('/') {
+        return None;
+    }
+    let base = Url::parse("http://host.invalid").ok()?;
+    let resolved = base.join(wanted).ok()?;
+    // Made plain, as a browser does it, before it is looked at: `/.//other.example` is another place, too.
+    let path = resolved.as_str().strip_prefix(base.as_str().trim_end_matches('/'))?;
+    (path.starts_with('/') && !path.starts_with("//")).then(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn security_04_only_paths_of_this_host_are_gone_to() {
+        for good in
+            ["/", "/#/capsules/team", "/oauth/authorize?client_id=a&state=%2F%2Fx", "/a?b#c"]
+        {
+            assert_eq!(own_path(good).as_deref(), Some(good));
+        }
+        for bad in [
+            "",
+            "https://evil.example/",
+            "//evil.example/",
+            "///evil.example/",
+            "/\\evil.example",
+            "\\\\evil.example",
+            "/\t/evil.example",
+            "/\n/evil.example",
+            " //evil.example",
+            "javascript:alert(1)",
+            "evil.example",
+            "#/x",
+            "/ü",
+        ] {
+            assert_eq!(own_path(bad), None, "{bad:?}");
+        }
+        assert_eq!(own_path(&format!("/{}", "x".repeat(LONGEST))), None);
+        assert_eq!(own_path("/.//evil.example"), None);
+        assert_eq!(own_path("/a/..//evil.example"), None);
+    }
+}
