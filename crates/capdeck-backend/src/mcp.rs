@@ -4,6 +4,7 @@ mod bridge;
 mod clients;
 mod discover;
 mod failure;
+mod given;
 mod open;
 mod session;
 mod subscriptions;
@@ -20,14 +21,18 @@ use self::{failure::Operation, session::Session};
 use crate::{
     CallContext, CallError, ConnectOptions, Connection, ErrorCode, ToolCall,
     connect::Prepared,
+    outbound::credentials,
     sign_in::{self, CapabilitySignIn},
 };
 
 /// Opens a connection to an MCP server. Starting it and the handshake share one deadline.
 pub(crate) async fn connect(
-    prepared: Prepared<McpServer>,
+    mut prepared: Prepared<McpServer>,
     options: ConnectOptions,
 ) -> Result<Arc<dyn Connection>, CallError> {
+    if let Some(credentials) = prepared.block.auth.as_ref().map(credentials) {
+        prepared.also_secret(&credentials.secrets());
+    }
     let stop = options.cancel.child_token();
     let guard = stop.clone().drop_guard();
     let scrubber = prepared.log_scrubber.clone();

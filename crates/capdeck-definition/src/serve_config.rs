@@ -62,6 +62,10 @@ pub struct LimitConfig {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub concurrent: Option<u32>,
+    /// How many MCP sessions of one credential may be open at one endpoint.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub sessions: Option<u32>,
 }
 
 /// A rate, and how much of it may come at once.
@@ -149,6 +153,7 @@ impl ServeConfig {
                 api: limits.api.or(self.limits.api),
                 mcp: limits.mcp.or(self.limits.mcp),
                 concurrent: limits.concurrent.or(self.limits.concurrent),
+                sessions: limits.sessions.or(self.limits.sessions),
             };
         }
         if let Some(redirects) = &file.redirects {

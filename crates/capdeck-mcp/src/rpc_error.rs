@@ -33,6 +33,8 @@ impl RpcError {
     pub const REFUSED: i64 = -32000;
     /// The named session does not exist (any more).
     pub const SESSION_NOT_FOUND: i64 = -32001;
+    /// Whoever asks has as many sessions open as they may have.
+    pub const TOO_MANY_SESSIONS: i64 = -32005;
 
     /// True for the codes that the modern protocol keeps for itself.
     pub(crate) fn is_of_modern_protocol(code: i64) -> bool {
@@ -87,6 +89,14 @@ impl RpcError {
     pub fn missing_capability(message: impl Into<String>, required: &RawObject) -> Self {
         let facts = RawObject::from_iter([("requiredCapabilities".to_owned(), raw(required))]);
         Self::new(Self::MISSING_CAPABILITY, message).with_data(raw(&facts))
+    }
+
+    /// All sessions that whoever asks may have are at work.
+    pub(crate) fn too_many_sessions(most: usize) -> Self {
+        let message = format!(
+            "all {most} sessions that this sender may have open are in use; end one of them or wait for an answer"
+        );
+        Self::new(Self::TOO_MANY_SESSIONS, message)
     }
 
     /// Our own failure.

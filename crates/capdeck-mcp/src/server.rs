@@ -92,6 +92,11 @@ pub struct ClientHello {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Principal(pub Arc<str>);
 
+/// How many sessions whoever asks may have open at one endpoint, in each era, as earlier layers left it in a request's
+/// extensions. Beyond that their own session idle longest makes room for the next, and nobody else's does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLimit(pub usize);
+
 /// What surrounds one request.
 #[derive(Debug, Clone)]
 pub struct Exchange {

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::{
     actor::Actor,
     reception::Reception,
+    refusals::Place,
     transport::http::{
         AuthMode, ClientAddress, clear_session_cookie, problem, read_json, set_session_cookie,
     },
@@ -118,8 +119,11 @@ async fn me(
     State(reception): State<Arc<Reception>>,
     Extension(actor): Extension<Actor>,
     session: Option<Extension<Arc<OperatorSession>>>,
+    request: Request,
 ) -> Response {
     let Some(operator) = reception.operator(&actor) else {
+        let place = Place::of(request.method(), request.extensions());
+        reception.note_refusal(&actor, place, "forbidden").await;
         let detail = "this is for operators; a token of a client is of no use here";
         return problem(StatusCode::FORBIDDEN, "forbidden", detail);
     };

@@ -1,4 +1,4 @@
-//! Hands what a server sends on: to the caller while a call runs, to the listener otherwise.
+//! Hands what a server sends on, without the secrets it was given: to the caller while a call runs, to the listener otherwise.
 
 use std::sync::Arc;
 
@@ -7,18 +7,25 @@ use capdeck_catalog::RawObject;
 use capdeck_mcp::{RpcError, client::ClientHandler};
 use serde_json::value::RawValue;
 
+use super::given::Given;
 use crate::{CallError, Caller, ErrorKind, Listener};
 
 /// Everything that belongs to no call.
-pub(super) struct ToListener(pub(super) Arc<dyn Listener>);
+pub(super) struct ToListener {
+    pub(super) listener: Arc<dyn Listener>,
+    pub(super) given: Arc<Given>,
+}
 
 /// What belongs to one call.
-pub(super) struct ToCaller(pub(super) Arc<dyn Caller>);
+pub(super) struct ToCaller {
+    pub(super) caller: Arc<dyn Caller>,
+    pub(super) given: Arc<Given>,
+}
 
 #[async_trait]
 impl ClientHandler for ToListener {
     fn notification(&self, method: &str, params: Option<RawObject>) {
-        self.0.notified(method, params);
+        self.listener.notified(method, params.map(|params| self.given.scrub_params(params)));
     }
 
     async fn request(
@@ -26,14 +33,15 @@ impl ClientHandler for ToListener {
         method: &str,
         params: Option<RawObject>,
     ) -> Result<Box<RawValue>, RpcError> {
-        self.0.requested(method, params).await.map_err(to_rpc)
+        let params = params.map(|params| self.given.scrub_params(params));
+        self.listener.requested(method, params).await.map_err(to_rpc)
     }
 }
 
 #[async_trait]
 impl ClientHandler for ToCaller {
     fn notification(&self, method: &str, params: Option<RawObject>) {
-        self.0.notify(method, params);
+        self.caller.notify(method, params.map(|params| self.given.scrub_params(params)));
     }
 
     async fn request(
@@ -41,11 +49,12 @@ impl ClientHandler for ToCaller {
         method: &str,
         params: Option<RawObject>,
     ) -> Result<Box<RawValue>, RpcError> {
-        self.0.request(method, params).await.map_err(to_rpc)
+        let params = params.map(|params| self.given.scrub_params(params));
+        self.caller.request(method, params).await.map_err(to_rpc)
     }
 
     fn paused(&self) {
-        self.0.paused();
+        self.caller.paused();
     }
 }
 

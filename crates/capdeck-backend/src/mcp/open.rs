@@ -19,6 +19,7 @@ use url::Url;
 use super::{
     bridge::ToListener,
     failure::{Operation, call_error},
+    given::Given,
     session::{Session, SessionParts, StartError},
 };
 use crate::{
@@ -128,8 +129,7 @@ impl Opening {
         process: Option<Process>,
         era: EraChoice,
     ) -> Result<Arc<Session>, StartError> {
-        let Prepared { id, block, surroundings, log_scrubber, result_scrubber, .. } =
-            &self.prepared;
+        let Prepared { id, block, surroundings, log_scrubber, .. } = &self.prepared;
         let client = match &block.chaos {
             Some(chaos) => client.with_chaos(surroundings.faults.of(id, chaos)),
             None => client,
@@ -146,8 +146,7 @@ impl Opening {
             startup_timeout: Duration::from_millis(block.startup_timeout_ms),
             call_timeout: Duration::from_millis(block.call_timeout_ms),
             log_scrubber: log_scrubber.clone(),
-            result_scrubber: result_scrubber.clone(),
-            sign_in: self.sign_in.clone(),
+            given: self.given(),
         };
         // A token of its own, so that a first attempt which failed is tidied up before a second.
         let stop = self.stop.child_token();
@@ -181,7 +180,12 @@ impl Opening {
     }
 
     fn handler(&self) -> Arc<ToListener> {
-        Arc::new(ToListener(Arc::clone(&self.options.listener)))
+        let listener = Arc::clone(&self.options.listener);
+        Arc::new(ToListener { listener, given: self.given() })
+    }
+
+    fn given(&self) -> Arc<Given> {
+        Arc::new(Given::new(self.prepared.result_scrubber.clone(), self.sign_in.clone()))
     }
 
     fn remaining(&self) -> Duration {

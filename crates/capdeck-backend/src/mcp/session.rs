@@ -27,11 +27,11 @@ use super::{
     bridge::ToCaller,
     clients::Clients,
     failure::Operation,
+    given::Given,
     subscriptions::{SUBSCRIBE, Subscriptions, UNSUBSCRIBE},
 };
 use crate::{
     CallContext, CallError, ErrorCode, Listener, process::Process, process_log::ProcessLog,
-    sign_in::CapabilitySignIn,
 };
 
 /// However much progress a server reports, a call ends after this many of its timeouts.
@@ -57,8 +57,8 @@ pub(super) struct SessionParts {
     pub(super) startup_timeout: Duration,
     pub(super) call_timeout: Duration,
     pub(super) log_scrubber: Scrubber,
-    pub(super) result_scrubber: Scrubber,
-    pub(super) sign_in: Option<CapabilitySignIn>,
+    /// Taken out of everything that the server says.
+    pub(super) given: Arc<Given>,
 }
 
 /// A server that has been talked to.
@@ -161,14 +161,16 @@ impl Session {
         if caller.takes_input_required() {
             options.input_required = OnInputRequired::HandBack;
         }
-        options.events = Some(Arc::new(ToCaller(Arc::clone(&caller))));
+        let given = Arc::clone(&self.parts.given);
+        options.events =
+            Some(Arc::new(ToCaller { caller: Arc::clone(&caller), given: Arc::clone(&given) }));
         options.group = self.group(context);
         let wants_progress = caller.wants_progress();
         // Tools are asked for progress in any case: it shows that a long call is alive.
         if wants_progress || matches!(operation, Operation::Tool { .. }) {
             options.on_progress = Some(Arc::new(move |params| {
                 if wants_progress {
-                    caller.progress(params);
+                    caller.progress(given.scrub_params(params));
                 }
             }));
         }
@@ -273,7 +275,7 @@ impl Session {
         operation: Operation<'_>,
     ) -> Result<Box<RawValue>, CallError> {
         match self.send(method, params, options).await {
-            Ok(result) => Ok(self.scrub(result)),
+            Ok(result) => Ok(self.parts.given.scrub(result)),
             Err(error) => Err(self.explain(operation, error).await),
         }
     }

@@ -64,7 +64,7 @@ fn grant(capabilities: &[&str], tools: &[&str], denied: &[&str]) -> DeckGrant {
 }
 
 #[test]
-fn security_01_only_what_is_granted_exists() {
+fn security_18_only_what_is_granted_exists() {
     let whole = deck();
     let nothing = seen(&whole, &[]);
     assert_eq!(nothing.capabilities().len(), 0);
@@ -148,7 +148,7 @@ fn may_have(grants: &[DeckGrant], ids: &[&str], tool: &str) -> bool {
 
 proptest! {
     #[test]
-    fn security_02_what_is_seen_is_part_of_the_whole(grants in prop::collection::vec(any_grant(), 0..4)) {
+    fn security_18_what_is_seen_is_part_of_the_whole(grants in prop::collection::vec(any_grant(), 0..4)) {
         let whole = deck();
         let seen = seen(&whole, &grants);
         let (all, some) = (tools(&whole), tools(&seen));

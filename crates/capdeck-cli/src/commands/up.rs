@@ -239,6 +239,7 @@ fn rates(file: &ServeConfig) -> RateLimits {
         api: rate(file.limits.api, default.api),
         mcp: rate(file.limits.mcp, default.mcp),
         concurrent: file.limits.concurrent.unwrap_or(default.concurrent),
+        sessions: file.limits.sessions.unwrap_or(default.sessions),
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{capdeck, json, provider::Provider, run};
 
 /// A deck with an API that wants a sign-in.
-fn deck(provider: &Provider, more: &str) -> TestDirs {
+pub(crate) fn deck(provider: &Provider, more: &str) -> TestDirs {
     let dirs = TestDirs::new();
     write(&dirs, provider, more);
     dirs
@@ -33,7 +33,7 @@ fn call(dirs: &TestDirs) -> Finished {
 }
 
 /// A sign-in that waits for its person.
-struct Waiting {
+pub(crate) struct Waiting {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
     first: Value,
@@ -44,7 +44,7 @@ fn login(dirs: &TestDirs, words: &[&str]) -> Waiting {
     login_with(dirs, words, &[])
 }
 
-fn login_with(dirs: &TestDirs, words: &[&str], variables: &[(&str, &str)]) -> Waiting {
+pub(crate) fn login_with(dirs: &TestDirs, words: &[&str], variables: &[(&str, &str)]) -> Waiting {
     let mut command = Command::new(env!("CARGO_BIN_EXE_capdeck"));
     dirs.isolate(&mut command).args(["auth", "login", "items", "--json"]).args(words);
     command.envs(variables.iter().copied());
@@ -61,9 +61,14 @@ fn login_with(dirs: &TestDirs, words: &[&str], variables: &[(&str, &str)]) -> Wa
 }
 
 impl Waiting {
+    /// Where the person agrees.
+    pub(crate) fn address(&self) -> &str {
+        self.first["authorizationUrl"].as_str().unwrap()
+    }
+
     /// Where the browser would come back to, with the person's consent.
     fn way_back(&self) -> String {
-        let url = self.first["authorizationUrl"].as_str().unwrap();
+        let url = self.address();
         let part = |name: &str| {
             let start = url.split_once(&format!("{name}=")).unwrap().1;
             start.split('&').next().unwrap().replace("%3A", ":").replace("%2F", "/")
@@ -72,7 +77,7 @@ impl Waiting {
     }
 
     /// Comes back as a browser does.
-    fn visit(&self) {
+    pub(crate) fn visit(&self) {
         let back = self.way_back();
         let (authority, target) = back.strip_prefix("http://").unwrap().split_once('/').unwrap();
         let mut stream = TcpStream::connect(authority).unwrap();
@@ -82,7 +87,7 @@ impl Waiting {
         assert!(page.starts_with("HTTP/1.1 200"), "{page}");
     }
 
-    fn outcome(mut self) -> (Option<i32>, Value) {
+    pub(crate) fn outcome(mut self) -> (Option<i32>, Value) {
         let last = self.lines.map_while(Result::ok).collect::<Vec<_>>().join("\n");
         drop(self.stdin);
         (self.child.wait().unwrap().code(), serde_json::from_str(&last).unwrap_or(json!(last)))

@@ -41,6 +41,7 @@ mod refusals;
 mod run;
 mod runs;
 mod search;
+mod security;
 mod serve;
 mod setup;
 mod sh;

@@ -43,7 +43,7 @@ fn told<T: std::fmt::Debug>(outcome: &Result<T, CallError>, name: &str) -> Strin
 }
 
 #[tokio::test]
-async fn security_03_every_view_has_only_what_is_granted() {
+async fn security_18_every_view_has_only_what_is_granted() {
     let host = deck().open();
     let book = Book::of(granted(&["open"], &[], &["open/tool_00001"]));
     for exposure in EVERY {
@@ -66,7 +66,7 @@ async fn security_03_every_view_has_only_what_is_granted() {
 }
 
 #[tokio::test]
-async fn security_04_hidden_and_unknown_are_told_alike() {
+async fn security_18_hidden_and_unknown_are_told_alike() {
     let host = deck().open();
     let book = Book::of(granted(&["open"], &[], &["open/tool_00001"]));
     // Everything is known to the host before anybody asks.
@@ -119,7 +119,7 @@ async fn security_04_hidden_and_unknown_are_told_alike() {
 }
 
 #[tokio::test]
-async fn security_05_resources_and_prompts_go_with_the_whole_capability() {
+async fn security_18_resources_and_prompts_go_with_the_whole_capability() {
     let host = deck().open();
     let whole = Book::of(granted(&["open"], &[], &[]));
     let part = Book::of(granted(&["open"], &["open/tool_*"], &[]));
@@ -147,7 +147,7 @@ async fn security_05_resources_and_prompts_go_with_the_whole_capability() {
 }
 
 #[tokio::test]
-async fn security_06_looking_is_not_calling() {
+async fn security_18_looking_is_not_calling() {
     let host = deck().open();
     let book = Book::of(Granted { may_call: false, ..granted(&["open"], &[], &[]) });
     let session = guest(&host, &book, Exposure::Search);
@@ -187,7 +187,7 @@ async fn modes_decide_how_it_is_offered() {
 }
 
 #[tokio::test]
-async fn security_07_one_capability_alone_is_screened_as_well() {
+async fn security_18_one_capability_alone_is_screened_as_well() {
     let host = deck().open();
     let id = |id: &str| Scope::Transparent(CapabilityId::new(id).unwrap());
     let book = Book::of(granted(&["open"], &["open/tool_00000"], &[]));
@@ -215,7 +215,7 @@ async fn security_07_one_capability_alone_is_screened_as_well() {
 }
 
 #[tokio::test]
-async fn security_08_views_are_narrowed_and_unknown_when_empty() {
+async fn security_18_views_are_narrowed_and_unknown_when_empty() {
     let deck = deck().config(
         "views",
         json!({ "all": { "capabilities": ["*"] }, "rest": { "capabilities": ["hidden"] } }),
@@ -232,7 +232,7 @@ async fn security_08_views_are_narrowed_and_unknown_when_empty() {
 }
 
 #[tokio::test]
-async fn security_09_scripts_reach_only_what_is_granted() {
+async fn security_18_scripts_reach_only_what_is_granted() {
     let host = deck().open();
     let book = Book::of(granted(&["open"], &[], &["open/tool_00001"]));
     let session = guest(&host, &book, Exposure::CodeModeAndSearch);

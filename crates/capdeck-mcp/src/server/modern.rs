@@ -24,7 +24,9 @@ pub(super) use call::Call;
 pub(super) use sender::Sender;
 pub(super) use suspended::SuspensionLimits;
 
-use super::{Exchange, Load, Peer, Principal, Service, Session, header_check, outlet::Outlet};
+use super::{
+    Exchange, Load, Peer, Principal, Service, Session, SessionLimit, header_check, outlet::Outlet,
+};
 use crate::{
     RawObject, RequestId, Revision, RpcError, Sealer,
     raw::{self, object_member, raw},
@@ -164,8 +166,9 @@ impl Modern {
 
     /// The client that sends a request, busy with it.
     fn enter(&self, request: &ModernRequest) -> Result<Busy, RpcError> {
+        let limit = request.extensions.get::<SessionLimit>().copied();
         let (busy, evicted) =
-            self.clients.enter(&request.principal, &request.sender, self.max_clients)?;
+            self.clients.enter(&request.principal, &request.sender, self.max_clients, limit)?;
         if let Some(evicted) = evicted {
             tracing::info!("the client idle longest was ended to make room for another");
             tokio::spawn(async move { evicted.end().await });

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parking_lot::Mutex;
 
-use super::{Load, http_session::HttpSession};
+use super::{Load, SessionLimit, http_session::HttpSession};
 
 /// Sessions by id.
 #[derive(Default)]
@@ -13,31 +13,37 @@ pub(super) struct SessionTable {
     sessions: Mutex<HashMap<String, Arc<HttpSession>>>,
 }
 
-/// There is no room, and every session is at work.
+/// There is no room, and every session that could make some is at work.
 #[derive(Debug)]
-pub(super) struct Full;
+pub(super) enum Full {
+    Everybody,
+    /// The principal has as many sessions as it may have.
+    Principal(usize),
+}
 
 impl SessionTable {
     pub(super) fn get(&self, id: &str) -> Option<Arc<HttpSession>> {
         self.sessions.lock().get(id).cloned()
     }
 
-    /// Adds a session. Beyond the cap the one idle longest makes room and is given back to be ended.
+    /// Adds a session. Beyond the cap the one idle longest makes room and is given back to be ended; beyond the limit of its
+    /// principal, one of the same principal.
     pub(super) fn insert(
         &self,
         session: Arc<HttpSession>,
         cap: usize,
+        limit: Option<SessionLimit>,
     ) -> Result<Option<Arc<HttpSession>>, Full> {
         let mut sessions = self.sessions.lock();
-        let mut evicted = None;
-        if sessions.len() >= cap {
-            let idlest = sessions
-                .values()
-                .filter_map(|session| Some((session.idle_for()?, session.id.clone())))
-                .max()
-                .ok_or(Full)?;
-            evicted = sessions.remove(&idlest.1);
-        }
+        let own = || sessions.values().filter(|other| other.principal == session.principal);
+        let victim = match limit {
+            Some(SessionLimit(most)) if own().count() >= most => {
+                Some(idlest(own()).ok_or(Full::Principal(most))?)
+            }
+            _ if sessions.len() >= cap => Some(idlest(sessions.values()).ok_or(Full::Everybody)?),
+            _ => None,
+        };
+        let evicted = victim.and_then(|id| sessions.remove(&id));
         sessions.insert(session.id.clone(), session);
         Ok(evicted)
     }
@@ -71,6 +77,12 @@ impl SessionTable {
     pub(super) fn drain(&self) -> Vec<Arc<HttpSession>> {
         self.sessions.lock().drain().map(|(_, session)| session).collect()
     }
+}
+
+/// The session that nothing has happened in for longest; none while all of them are at work.
+fn idlest<'s>(sessions: impl Iterator<Item = &'s Arc<HttpSession>>) -> Option<String> {
+    let idle = sessions.filter_map(|session| Some((session.idle_for()?, &session.id)));
+    idle.max().map(|(_, id)| id.clone())
 }
 
 /// A session id nobody can guess, in visible ASCII.

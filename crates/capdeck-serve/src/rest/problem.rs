@@ -22,6 +22,8 @@ pub(crate) struct ApiError {
     hint: Option<String>,
     data: Option<Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// Refused here, and not by the registry or a capsule, which keep their own record of it.
+    is_refused_here: bool,
 }
 
 /// What a failed request is answered with.
@@ -50,13 +52,31 @@ pub(super) struct Problem {
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self { detail: detail.into(), ..Self::of(status, Cow::Borrowed(code)) }
+    }
+
+    fn of(status: StatusCode, code: Cow<'static, str>) -> Self {
         Self {
             status,
-            code: Cow::Borrowed(code),
-            detail: detail.into(),
+            code,
+            detail: String::new(),
             hint: None,
             data: None,
             headers: Vec::new(),
+            is_refused_here: false,
+        }
+    }
+
+    /// Whoever asks may not, by the interface's own rules. It is recorded before it is answered.
+    pub(super) fn refused(code: &'static str, detail: impl Into<String>) -> Self {
+        Self { is_refused_here: true, ..Self::new(StatusCode::FORBIDDEN, code, detail) }
+    }
+
+    /// The word to record it under, if that is left to do.
+    pub(super) fn unrecorded(&self) -> Option<&'static str> {
+        match &self.code {
+            Cow::Borrowed(code) if self.is_refused_here => Some(code),
+            _ => None,
         }
     }
 
@@ -67,7 +87,7 @@ impl ApiError {
 
     /// Nobody who was let in may do this, or not this one.
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
+        Self::refused("forbidden", detail)
     }
 
     /// There is no such thing, or it must not be known.
@@ -156,7 +176,7 @@ impl From<CapsuleFailure> for ApiError {
                 return Self::internal(what, &format_args!("{code}: {message}"));
             }
         };
-        Self { status, code: Cow::Owned(code), detail: message, hint, data, headers: Vec::new() }
+        Self { detail: message, hint, data, ..Self::of(status, Cow::Owned(code)) }
     }
 }
 
@@ -199,13 +219,7 @@ impl From<CallError> for ApiError {
             ErrorKind::Unsupported => StatusCode::UNPROCESSABLE_ENTITY,
             ErrorKind::Bug => return Self::internal("the call could not be made", &error),
         };
-        Self {
-            status,
-            code: Cow::Owned(error.code.as_str().to_ascii_lowercase()),
-            detail: error.message,
-            hint: error.hint,
-            data: error.data,
-            headers: Vec::new(),
-        }
+        let code = Cow::Owned(error.code.as_str().to_ascii_lowercase());
+        Self { detail: error.message, hint: error.hint, data: error.data, ..Self::of(status, code) }
     }
 }

@@ -24,7 +24,7 @@ use super::{
     operation::Operation,
     problem::{ApiError, REQUEST_ID},
 };
-use crate::{actor::Actor, transport::http::ClientAddress};
+use crate::{actor::Actor, refusals::Place, transport::http::ClientAddress};
 
 /// Text of a refusal that was made outside and is dressed here.
 const MOST_REFUSAL: usize = 4_096;
@@ -60,8 +60,11 @@ async fn serve(
 ) -> Response {
     let request_id = new_request_id();
     let is_head = request.method() == Method::HEAD;
-    let answered = answer(rest, indexes, places, request, &request_id).await;
-    let mut response = answered.unwrap_or_else(|error| error.answer(&request_id));
+    let refusal = Refusal::of(&rest, &request);
+    let mut response = match answer(rest, indexes, places, request, &request_id, &refusal).await {
+        Ok(response) => response,
+        Err(error) => refusal.answer(error, &request_id).await,
+    };
     if is_head {
         *response.body_mut() = Body::empty();
     }
@@ -77,6 +80,7 @@ async fn answer(
     places: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
     request_id: &str,
+    refusal: &Refusal,
 ) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
     let meant = if head.method == Method::HEAD { Method::GET } else { head.method.clone() };
@@ -120,15 +124,40 @@ async fn answer(
         Verdict::Do(claim) => claim,
     };
     // Whoever asks under a key may be gone before it is done, and will ask again for how it ended.
-    let request_id = request_id.to_owned();
     let outcome = match operation.begin(call, query.as_deref(), bytes) {
         Err(error) => Err(error),
         Ok(working) => tokio::spawn(working).await.unwrap_or_else(|error| {
             Err(ApiError::internal("the request could not be worked on", &error))
         }),
     };
-    let response = outcome.unwrap_or_else(|error| error.answer(&request_id));
+    let response = match outcome {
+        Ok(response) => response,
+        Err(error) => refusal.answer(error, request_id).await,
+    };
     Ok(claim.settle(response).await)
+}
+
+/// What is recorded of a request that turns out to be refused.
+struct Refusal {
+    rest: Arc<Rest>,
+    actor: Option<Actor>,
+    place: Place,
+}
+
+impl Refusal {
+    fn of(rest: &Arc<Rest>, request: &Request) -> Self {
+        let actor = request.extensions().get::<Actor>().cloned();
+        let place = Place::of(request.method(), request.extensions());
+        Self { rest: Arc::clone(rest), actor, place }
+    }
+
+    /// Answers with a problem. What nobody else keeps a record of is recorded first.
+    async fn answer(&self, error: ApiError, request_id: &str) -> Response {
+        if let (Some(code), Some(actor)) = (error.unrecorded(), &self.actor) {
+            self.rest.reception.note_refusal(actor, self.place.clone(), code).await;
+        }
+        error.answer(request_id)
+    }
 }
 
 async fn read_body(rest: &Rest, operation: &Operation, body: Body) -> Result<Bytes, ApiError> {

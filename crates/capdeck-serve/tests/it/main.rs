@@ -21,6 +21,7 @@ mod modern_client;
 mod otlp;
 mod principals;
 mod rest;
+mod security;
 mod served;
 mod sign_in;
 mod skills;

@@ -8,7 +8,7 @@ use std::{
 
 use capdeck_auth::{
     Environment, KeySettings, Secret, Vault,
-    inbound::{AdminKey, Registry, RegistryOptions},
+    inbound::{AdminKey, Clock, Registry, RegistryOptions},
 };
 use capdeck_definition::{Exposure, Owner, Root};
 use capdeck_host::{Host, HostSettings, ViewPolicy, WorkerCommand};
@@ -30,6 +30,7 @@ pub(crate) struct Setting {
     config: Map<String, Value>,
     http: HttpSettings,
     has_registry: bool,
+    clock: Clock,
 }
 
 /// A running host. Dropping it stops it.
@@ -47,7 +48,8 @@ pub(crate) struct Served {
 impl Setting {
     pub(crate) fn new() -> Self {
         let http = HttpSettings::new("127.0.0.1", 0);
-        Self { dirs: TestDirs::new(), config: Map::new(), http, has_registry: false }
+        let (dirs, config, clock) = (TestDirs::new(), Map::new(), Clock::default());
+        Self { dirs, config, http, has_registry: false, clock }
     }
 
     /// One stdio server called `fake`.
@@ -106,6 +108,12 @@ impl Setting {
         self
     }
 
+    /// What the registry takes for the time.
+    pub(crate) fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
     /// Who needs a token.
     pub(crate) fn auth(mut self, mode: AuthMode) -> Self {
         self.http.auth = Some(mode);
@@ -145,7 +153,9 @@ impl Setting {
         let registry = self.has_registry.then(|| {
             let desk = host.capsules().unwrap().clone();
             let trail = RegistryTrail::new(desk, runtime.handle().clone());
-            let options = RegistryOptions { audit: Some(trail), ..RegistryOptions::default() };
+            let clock = self.clock;
+            let options =
+                RegistryOptions { audit: Some(trail), clock, ..RegistryOptions::default() };
             Registry::open(self.dirs.root().join("data/registry"), options).unwrap()
         });
         if let Some(registry) = &registry {

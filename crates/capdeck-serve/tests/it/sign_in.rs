@@ -1,6 +1,6 @@
 //! Clients and people are let in over HTTP: OAuth, operators, enrollments, limits.
 
-mod browser;
+pub(crate) mod browser;
 mod documents;
 mod elsewhere;
 mod enrollments;

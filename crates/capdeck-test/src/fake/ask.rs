@@ -35,7 +35,7 @@ pub(super) fn ask(
     modern: bool,
     outlet: &Arc<dyn Outlet>,
 ) -> Option<Result<Value, Value>> {
-    let interview = interview(subject)?;
+    let interview = interview(subject, &params["arguments"])?;
     let answers = if modern {
         match interview.next_round(params) {
             Ok(answers) => answers,
@@ -53,12 +53,12 @@ pub(super) fn ask(
     Some(Ok(answer))
 }
 
-fn interview(subject: &str) -> Option<Interview> {
+fn interview(subject: &str, arguments: &Value) -> Option<Interview> {
     let once = |question: Question| vec![vec![question]];
     let (rounds, stateful) = match subject {
         "ask_elicitation" | "interview" | "fake://question" => (once(elicitation("name")), true),
         "ask_without_state" => (once(elicitation("name")), false),
-        "ask_url" => (once(url_elicitation()), true),
+        "ask_url" => (once(url_elicitation(arguments)), true),
         "ask_sampling" => (once(sampling()), true),
         "ask_roots" => (once(roots()), true),
         "ask_all" => (vec![vec![elicitation("name"), sampling(), roots()]], true),
@@ -150,9 +150,10 @@ fn elicitation(key: &'static str) -> Question {
     Question { key, method: "elicitation/create", params }
 }
 
-fn url_elicitation() -> Question {
-    let params =
-        json!({"mode": "url", "message": "Please sign in", "url": "https://example.com/in"});
+/// Asks to visit the `url` of the arguments, if there is one.
+fn url_elicitation(arguments: &Value) -> Question {
+    let url = arguments["url"].as_str().unwrap_or("https://example.com/in");
+    let params = json!({"mode": "url", "message": "Please sign in", "url": url});
     Question { key: "visit", method: "elicitation/create", params }
 }
 

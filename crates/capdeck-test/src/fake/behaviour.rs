@@ -119,7 +119,8 @@ pub(super) fn call(
         "big_result" => text("x".repeat(size("bytes"))),
         "log" if is_modern && !modern::wants_log(params, "info") => text("not logged".to_owned()),
         "log" => {
-            let message = json!({"level": "info", "logger": "fake", "data": "a log message"});
+            let data = arguments["text"].as_str().unwrap_or("a log message");
+            let message = json!({"level": "info", "logger": "fake", "data": data});
             notify(outlet, "notifications/message", message);
             text("logged".to_owned())
         }

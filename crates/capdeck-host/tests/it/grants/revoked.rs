@@ -51,7 +51,7 @@ async fn item_13_a_script_that_runs_loses_it_too() {
 }
 
 #[tokio::test]
-async fn security_10_artifacts_of_others_are_not_read() {
+async fn security_18_artifacts_of_others_are_not_read() {
     let big = caplet(&json!({
         "name": "Big",
         "description": "Prints a lot",

@@ -117,8 +117,10 @@ impl Inner {
             // A notification has no id, and nothing that is sent names this one.
             let request = Request { id: 0.into(), method, params };
             let admitted = admit_body(&parts, request);
-            let request =
+            let mut request =
                 admitted.map_err(|error| Refusal::with_status(StatusCode::BAD_REQUEST, error))?;
+            // It may be what opens the sender's session, so it says who that is like a request does.
+            request.extensions = parts.extensions;
             if let Err(error) = self.modern.notification(request).await {
                 tracing::debug!(%error, "a notification was dropped");
             }
@@ -157,6 +159,7 @@ fn status(outcome: &Result<String, RpcError>) -> StatusCode {
             | RpcError::UNSUPPORTED_VERSION,
         ) => StatusCode::BAD_REQUEST,
         Err(RpcError::REFUSED) => StatusCode::SERVICE_UNAVAILABLE,
+        Err(RpcError::TOO_MANY_SESSIONS) => StatusCode::TOO_MANY_REQUESTS,
         _ => StatusCode::OK,
     }
 }

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     Incoming, Malformed, Message, RequestId, Revision, RpcError, encode, nesting,
     server::{
+        SessionLimit,
         conversation::{Answer, Conversation, Request},
         event_stream::{Beginning, EventStream},
         handshake,
@@ -90,6 +91,7 @@ impl Inner {
         let conversation = Conversation::new();
         let unasked = EventStream::for_session(UNASKED);
         let principal = principal(&extensions);
+        let limit = extensions.get::<SessionLimit>().copied();
         let outlet = Outlet::Events(Arc::clone(&unasked));
         let opened =
             handshake::open(&self.service, &conversation, outlet, request.params, extensions).await;
@@ -102,16 +104,15 @@ impl Inner {
         let revision: Revision = greeting.revision;
         let session =
             HttpSession::new(session_id.clone(), principal, revision, conversation, unasked);
-        match self.sessions.insert(Arc::clone(&session), self.options.max_sessions) {
+        match self.sessions.insert(Arc::clone(&session), self.options.max_sessions, limit) {
             Ok(None) => {}
             Ok(Some(evicted)) => {
                 tracing::info!("the session idle longest was ended to make room for another");
                 tokio::spawn(async move { evicted.end().await });
             }
-            Err(_) => {
+            Err(full) => {
                 session.end().await;
-                let message = "too many sessions are in use; try again later";
-                return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).of(id));
+                return Err(Refusal::full(full).of(id));
             }
         }
         self.start_sweeping();

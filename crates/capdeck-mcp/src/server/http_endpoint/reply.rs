@@ -8,7 +8,10 @@ use http::{
 
 use crate::{
     RequestId, RpcError, encode,
-    server::response_body::{EventReader, ResponseBody},
+    server::{
+        response_body::{EventReader, ResponseBody},
+        session_table::Full,
+    },
 };
 
 /// A request that is not served: an HTTP status with a JSON-RPC error in the body.
@@ -22,6 +25,20 @@ pub(super) struct Refusal {
 impl Refusal {
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, id: None, error: RpcError::new(RpcError::REFUSED, message) }
+    }
+
+    /// There is no room for another session.
+    pub(super) fn full(full: Full) -> Self {
+        match full {
+            Full::Everybody => {
+                let message = "too many sessions are in use; try again later";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, message)
+            }
+            Full::Principal(most) => {
+                let error = RpcError::too_many_sessions(most);
+                Self::with_status(StatusCode::TOO_MANY_REQUESTS, error)
+            }
+        }
     }
 
     pub(super) fn bad_request(message: impl Into<String>) -> Self {

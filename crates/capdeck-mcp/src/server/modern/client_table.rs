@@ -21,7 +21,7 @@ use super::sender::Sender;
 use crate::{
     RawObject, RpcError,
     canonical::canonical_object,
-    server::{ClientHello, Peer, Principal, Service, Session},
+    server::{ClientHello, Peer, Principal, Service, Session, SessionLimit},
 };
 
 /// How many requests of one client are worked on at once.
@@ -64,12 +64,13 @@ pub(super) struct Busy(pub(super) Arc<Client>);
 
 impl ClientTable {
     /// The client that sends a request, with one more request. Beyond the cap the one idle longest makes room and is given
-    /// back to be ended.
+    /// back to be ended; beyond the limit of its principal, one of the same principal.
     pub(super) fn enter(
         &self,
         principal: &Principal,
         sender: &Sender,
         cap: usize,
+        limit: Option<SessionLimit>,
     ) -> Result<(Busy, Option<Arc<Client>>), RpcError> {
         let mut introduction = Sha256::new();
         introduction.update(canonical_object(&sender.info));
@@ -82,13 +83,18 @@ impl ClientTable {
         if let Some(client) = clients.get(&key) {
             return Busy::new(client).map(|busy| (busy, None));
         }
-        let mut evicted = None;
-        if clients.len() >= cap {
-            let idle = clients.values().filter_map(|client| Some((client.idle_for()?, client)));
-            let idlest = idle.max_by_key(|(idle, _)| *idle).map(|(_, client)| client.key.clone());
-            let full = || RpcError::new(RpcError::REFUSED, "too many clients; try again later");
-            evicted = clients.remove(&idlest.ok_or_else(full)?);
-        }
+        let own = || clients.values().filter(|other| other.key.principal == *principal);
+        let victim = match limit {
+            Some(SessionLimit(most)) if own().count() >= most => {
+                Some(idlest(own()).ok_or_else(|| RpcError::too_many_sessions(most))?)
+            }
+            _ if clients.len() >= cap => {
+                let full = || RpcError::new(RpcError::REFUSED, "too many clients; try again later");
+                Some(idlest(clients.values()).ok_or_else(full)?)
+            }
+            _ => None,
+        };
+        let evicted = victim.and_then(|key| clients.remove(&key));
         let client = Arc::new(Client {
             key: key.clone(),
             session: OnceCell::new(),
@@ -160,6 +166,12 @@ impl ClientTable {
             }
         }
     }
+}
+
+/// The client that nothing has happened to for longest; none while all of them are at work.
+fn idlest<'c>(clients: impl Iterator<Item = &'c Arc<Client>>) -> Option<Key> {
+    let idle = clients.filter_map(|client| Some((client.idle_for()?, client)));
+    idle.max_by_key(|(idle, _)| *idle).map(|(_, client)| client.key.clone())
 }
 
 impl Client {

@@ -6,7 +6,6 @@ use capdeck_host::{
     Access, Author, CapsuleCaller, CapsuleDesk, CapsuleOperation, EntryScope, GrantedCapsule,
     Reach, Role, Visibility,
 };
-use http::StatusCode;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -138,7 +137,7 @@ impl Call {
             return Ok(capsule);
         }
         let detail = format!("only its owner may {action} the capsule `{}`", capsule.id);
-        Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden_role", detail))
+        Err(ApiError::refused("forbidden_role", detail))
     }
 
     /// The address of the entry that the path names.

@@ -5,24 +5,31 @@ mod areas;
 mod challenge;
 mod cookie;
 mod names;
+mod turned_away;
 
 use std::sync::Arc;
 
 use axum::{
     extract::{Request, State},
     middleware::Next,
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use capdeck_auth::inbound::OperatorSession;
 use capdeck_host::{Author, CapsuleCaller, CapsuleOperation};
 use capdeck_mcp::server::Principal;
-use http::{HeaderMap, Method, StatusCode, header, request::Parts};
+use http::{HeaderMap, Method, header, request::Parts};
 
-use self::areas::{Area, is_open_to};
-pub(super) use self::names::{Names, check_names};
+use self::{
+    areas::{Area, is_open_to},
+    turned_away::Reason,
+};
 pub(crate) use self::{
     challenge::{insufficient_scope, unauthorized},
     cookie::{clear_session_cookie, session_cookie, set_session_cookie},
+};
+pub(super) use self::{
+    names::{Names, check_names},
+    turned_away::{TurnedAway, turn_away},
 };
 use crate::{actor::Actor, mcp::ViaShare, oauth::Resource, reception::Reception};
 
@@ -51,14 +58,18 @@ struct Admitted {
 }
 
 /// Why a request is not let in.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum NotAdmitted {
     /// There is nothing to know the sender by, or nothing that opens anything.
     Unknown,
-    /// A token for another place.
-    OtherAudience,
-    /// A change that comes with a cookie and without what proves that a page of ours sent it.
-    NoCsrf,
+    /// Somebody who is known, but not for this.
+    TurnedAway(TurnedAway),
+}
+
+impl From<TurnedAway> for NotAdmitted {
+    fn from(turned_away: TurnedAway) -> Self {
+        Self::TurnedAway(turned_away)
+    }
 }
 
 impl Admitted {
@@ -97,11 +108,12 @@ impl Reception {
         let Some(session) = self.session_of(&parts.headers) else { return Ok(None) };
         let is_safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
         let sent = parts.headers.get(CSRF_HEADER).and_then(|csrf| csrf.to_str().ok());
+        let actor = Actor::Operator(session.operator.clone());
         if !is_safe && !sent.is_some_and(|sent| session.has_csrf(sent)) {
-            return Err(NotAdmitted::NoCsrf);
+            return Err(TurnedAway::new(actor, Reason::NoCsrf).into());
         }
         Ok(Some(Admitted {
-            actor: Actor::Operator(session.operator.clone()),
+            actor,
             principal: Principal(session.operator.id.as_str().into()),
             session: Some(Arc::new(session)),
         }))
@@ -127,7 +139,8 @@ impl Reception {
                     place => place.is_open_to(audience, &issuer),
                 };
                 if !is_here {
-                    return Err(NotAdmitted::OtherAudience);
+                    let actor = Actor::Credential(standing);
+                    return Err(TurnedAway::new(actor, Reason::OtherAudience).into());
                 }
                 // Sessions belong to the credential: two of one principal may differ in what they open.
                 let principal = Principal(standing.credential.as_str().into());
@@ -158,7 +171,8 @@ impl Reception {
     }
 }
 
-/// Refuses requests of nobody, and marks the others with who sends them.
+/// Refuses requests of nobody, and marks the others with who sends them. Those of somebody who is known and still not let
+/// through are marked as such: they are counted like all others before [`turn_away`] answers them.
 pub(super) async fn identify(
     State(reception): State<Arc<Reception>>,
     request: Request,
@@ -167,16 +181,15 @@ pub(super) async fn identify(
     let (mut parts, body) = request.into_parts();
     let Admitted { actor, principal, session } = match reception.admit(&parts).await {
         Ok(admitted) => admitted,
-        Err(NotAdmitted::NoCsrf) => {
-            let advice = "a change that comes with a session cookie needs the header x-capdeck-csrf; GET /api/me tells its value\n";
-            return (StatusCode::FORBIDDEN, advice).into_response();
-        }
-        Err(NotAdmitted::Unknown | NotAdmitted::OtherAudience) => {
-            return unauthorized(&reception, &parts);
+        Err(NotAdmitted::Unknown) => return unauthorized(&reception, &parts),
+        Err(NotAdmitted::TurnedAway(turned_away)) => {
+            parts.extensions.insert(turned_away);
+            return next.run(Request::from_parts(parts, body)).await;
         }
     };
     if !is_open_to(Area::at(parts.uri.path()), &actor) {
-        return areas::refuse(&actor);
+        parts.extensions.insert(TurnedAway::new(actor, Reason::Closed));
+        return next.run(Request::from_parts(parts, body)).await;
     }
     match &actor {
         Actor::Share(via) => {

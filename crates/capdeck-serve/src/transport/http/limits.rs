@@ -1,4 +1,5 @@
-//! How much somebody may ask for: three buckets that do not affect each other, and a number of requests at once.
+//! How much somebody may ask for: three buckets that do not affect each other, and a number of requests and of sessions at
+//! once.
 
 mod bucket;
 mod places;
@@ -11,6 +12,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use capdeck_mcp::server::SessionLimit;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
 pub use self::bucket::Rate;
@@ -18,7 +20,7 @@ use self::{
     bucket::{Allowance, Buckets},
     places::{Held, Places},
 };
-use super::{ClientAddress, problem::problem};
+use super::{ClientAddress, access::TurnedAway, problem::problem};
 use crate::{actor::Actor, reception::Reception};
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
@@ -36,6 +38,8 @@ pub struct RateLimits {
     pub mcp: Rate,
     /// How many requests of one credential may be under way at once.
     pub concurrent: u32,
+    /// How many MCP sessions of one credential may be open at one endpoint.
+    pub sessions: u32,
 }
 
 impl Default for RateLimits {
@@ -45,6 +49,7 @@ impl Default for RateLimits {
             api: Rate { per_minute: 300, burst: 60 },
             mcp: Rate { per_minute: 600, burst: 120 },
             concurrent: 64,
+            sessions: 64,
         }
     }
 }
@@ -57,6 +62,7 @@ pub(crate) struct Limiter {
     api: Buckets<Counted>,
     mcp: Buckets<Counted>,
     places: Places<Counted>,
+    sessions: SessionLimit,
 }
 
 /// By whom is counted.
@@ -75,6 +81,7 @@ impl Limiter {
             api: Buckets::new(limits.api),
             mcp: Buckets::new(limits.mcp),
             places: Places::new(limits.concurrent),
+            sessions: SessionLimit(limits.sessions.max(1) as usize),
         })
     }
 }
@@ -99,7 +106,7 @@ pub(crate) async fn limit_strangers(
 /// Counts requests of those who were let in.
 pub(crate) async fn limit_known(
     State(limiter): State<Arc<Limiter>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let is_owner = matches!(request.extensions().get::<Actor>(), Some(Actor::Owner));
@@ -124,6 +131,10 @@ pub(crate) async fn limit_known(
     } else {
         None
     };
+    // The owner's key may be shared by any number of agents.
+    if !is_owner {
+        request.extensions_mut().insert(limiter.sessions);
+    }
     let mut response = next.run(request).await;
     describe(response.headers_mut(), &allowance);
     match held {
@@ -134,7 +145,8 @@ pub(crate) async fn limit_known(
 
 fn counted(request: &Request) -> Counted {
     let address = request.extensions().get::<ClientAddress>().map(ClientAddress::counted);
-    let id = match request.extensions().get::<Actor>() {
+    let turned_away = || request.extensions().get::<TurnedAway>().map(|one| &one.actor);
+    let id = match request.extensions().get::<Actor>().or_else(turned_away) {
         Some(Actor::Credential(standing)) => standing.credential.as_str(),
         Some(Actor::Operator(operator)) => operator.id.as_str(),
         Some(Actor::Share(via)) => via.share.as_str(),

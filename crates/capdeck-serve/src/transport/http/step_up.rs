@@ -15,7 +15,7 @@ use http::Method;
 use serde::Deserialize;
 
 use super::{access::insufficient_scope, read_body};
-use crate::{actor::Actor, oauth::Resource, reception::Reception};
+use crate::{actor::Actor, oauth::Resource, reception::Reception, refusals::Place};
 
 /// How long a body may take to arrive.
 const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
@@ -34,10 +34,15 @@ pub(super) async fn check_scopes(
     };
     let Some(resource) = Resource::at(request.uri().path()) else { return next.run(request).await };
     let issuer = reception.issuer(request.headers(), request.extensions().get().copied());
+    let place = Place::of(request.method(), request.extensions());
+    let refuse = async |lacking: &Scopes| {
+        let actor = Actor::Credential(Arc::clone(&standing));
+        reception.note_refusal(&actor, place, "insufficient_scope").await;
+        insufficient_scope(&resource, &issuer, &standing.scopes.union(lacking))
+    };
     let first = needed_at_all(&resource);
     if !first.iter().any(|scope| standing.scopes.allows(*scope)) {
-        let needed = standing.scopes.union(&resource.first_scopes());
-        return insufficient_scope(&resource, &issuer, &needed);
+        return refuse(&resource.first_scopes()).await;
     }
     if request.method() != Method::POST || is_enough_for_all(&standing.scopes, &resource) {
         return next.run(request).await;
@@ -48,8 +53,7 @@ pub(super) async fn check_scopes(
         Err(refusal) => return refusal,
     };
     if let Some(missing) = missing(&body, &standing, &resource) {
-        let needed = standing.scopes.union(&missing);
-        return insufficient_scope(&resource, &issuer, &needed);
+        return refuse(&missing).await;
     }
     next.run(Request::from_parts(parts, Body::from(body))).await
 }

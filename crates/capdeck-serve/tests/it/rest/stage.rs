@@ -29,7 +29,8 @@ impl Api {
     pub(super) fn of(setting: Setting) -> Self {
         // What a test asks in a second is more than a person does in a minute.
         let much = Rate { per_minute: 100_000, burst: 10_000 };
-        let rates = RateLimits { auth: much, api: much, mcp: much, concurrent: 2_000 };
+        let rates =
+            RateLimits { auth: much, api: much, mcp: much, concurrent: 2_000, sessions: 2_000 };
         let served = setting.rates(rates).serve();
         let client = served.client("/v1");
         Self { served, client }

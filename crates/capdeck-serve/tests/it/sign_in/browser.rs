@@ -6,41 +6,41 @@ use serde_json::{Value, json};
 use crate::served::Served;
 
 /// A verifier and its challenge, from RFC 7636.
-pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-pub(super) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+pub(crate) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-pub(super) const REDIRECT: &str = "http://127.0.0.1:9/callback";
+pub(crate) const REDIRECT: &str = "http://127.0.0.1:9/callback";
 
 /// A browser with cookies, at one host.
-pub(super) struct Browser {
+pub(crate) struct Browser {
     http: HttpClient,
-    pub(super) url: String,
+    pub(crate) url: String,
     /// What a page of ours gave it.
-    pub(super) cookie: Option<String>,
+    pub(crate) cookie: Option<String>,
     /// The key of an operator, sent when a page asks for one.
-    pub(super) key: Option<&'static str>,
+    pub(crate) key: Option<&'static str>,
 }
 
 /// Tokens of a client.
 #[derive(Debug, Clone)]
-pub(super) struct Tokens {
-    pub(super) access: String,
-    pub(super) refresh: String,
-    pub(super) scope: String,
+pub(crate) struct Tokens {
+    pub(crate) access: String,
+    pub(crate) refresh: String,
+    pub(crate) scope: String,
 }
 
 impl Browser {
-    pub(super) fn new(served: &Served) -> Self {
+    pub(crate) fn new(served: &Served) -> Self {
         let url = served.url().to_owned();
         Self { http: HttpClient::new(&format!("{url}/")), url, cookie: None, key: None }
     }
 
-    pub(super) fn with_key(served: &Served, key: &'static str) -> Self {
+    pub(crate) fn with_key(served: &Served, key: &'static str) -> Self {
         Self { key: Some(key), ..Self::new(served) }
     }
 
     /// Sends anything, with the cookie.
-    pub(super) fn send(
+    pub(crate) fn send(
         &mut self,
         method: &str,
         path: &str,
@@ -59,24 +59,24 @@ impl Browser {
         reply
     }
 
-    pub(super) fn get(&mut self, path: &str) -> HttpReply {
+    pub(crate) fn get(&mut self, path: &str) -> HttpReply {
         self.send("GET", path, &[], "")
     }
 
     /// Sends a form as a page of this host would.
-    pub(super) fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> HttpReply {
+    pub(crate) fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> HttpReply {
         let origin = self.url.clone();
         let headers =
             [("Content-Type", "application/x-www-form-urlencoded"), ("Origin", origin.as_str())];
         self.send("POST", path, &headers, &form(fields))
     }
 
-    pub(super) fn post_json(&mut self, path: &str, body: &Value) -> HttpReply {
+    pub(crate) fn post_json(&mut self, path: &str, body: &Value) -> HttpReply {
         self.send("POST", path, &[("Content-Type", "application/json")], &body.to_string())
     }
 
     /// Registers a client; gives its id.
-    pub(super) fn register(&mut self, redirect: &str) -> String {
+    pub(crate) fn register(&mut self, redirect: &str) -> String {
         let metadata = json!({"client_name": "Test client", "redirect_uris": [redirect]});
         let reply = self.post_json("/oauth/register", &metadata);
         assert_eq!(reply.status, 201, "{reply:?}");
@@ -84,7 +84,7 @@ impl Browser {
     }
 
     /// The path of a request for a code.
-    pub(super) fn authorize_path(&self, client: &str, extra: &[(&str, &str)]) -> String {
+    pub(crate) fn authorize_path(&self, client: &str, extra: &[(&str, &str)]) -> String {
         let mut fields = vec![
             ("response_type", "code"),
             ("client_id", client),
@@ -98,7 +98,7 @@ impl Browser {
     }
 
     /// Opens the consent page, signing in first where that is asked for.
-    pub(super) fn consent_page(&mut self, client: &str, extra: &[(&str, &str)]) -> HttpReply {
+    pub(crate) fn consent_page(&mut self, client: &str, extra: &[(&str, &str)]) -> HttpReply {
         let path = self.authorize_path(client, extra);
         let page = self.get(&path);
         let Some(key) = self.key.filter(|_| page.body.contains("/oauth/sign-in")) else {
@@ -112,7 +112,7 @@ impl Browser {
     }
 
     /// Agrees to a page, with these choices.
-    pub(super) fn agree(&mut self, page: &HttpReply, choices: &[(&str, &str)]) -> HttpReply {
+    pub(crate) fn agree(&mut self, page: &HttpReply, choices: &[(&str, &str)]) -> HttpReply {
         assert_eq!(page.status, 200, "{page:?}");
         let request = hidden(page, "request");
         let mut fields = vec![("request", request.as_str()), ("decision", "approve")];
@@ -121,7 +121,7 @@ impl Browser {
     }
 
     /// Signs a client in; gives the code.
-    pub(super) fn code(
+    pub(crate) fn code(
         &mut self,
         client: &str,
         extra: &[(&str, &str)],
@@ -134,7 +134,7 @@ impl Browser {
         parameter(location, "code").unwrap()
     }
 
-    pub(super) fn redeem(&mut self, client: &str, code: &str) -> HttpReply {
+    pub(crate) fn redeem(&mut self, client: &str, code: &str) -> HttpReply {
         let fields = [
             ("grant_type", "authorization_code"),
             ("client_id", client),
@@ -146,7 +146,7 @@ impl Browser {
     }
 
     /// The whole way of a client that asks for `scope` at `resource`.
-    pub(super) fn sign_in(
+    pub(crate) fn sign_in(
         &mut self,
         resource: &str,
         scope: &str,
@@ -162,28 +162,28 @@ impl Browser {
     }
 
     /// The status of an MCP request with a token.
-    pub(super) fn mcp(&mut self, path: &str, token: &str, message: &Value) -> HttpReply {
+    pub(crate) fn mcp(&mut self, path: &str, token: &str, message: &Value) -> HttpReply {
         let bearer = format!("Bearer {token}");
         let headers = [("Content-Type", "application/json"), ("Authorization", bearer.as_str())];
         self.send("POST", path, &headers, &message.to_string())
     }
 }
 
-pub(super) fn hello() -> Value {
+pub(crate) fn hello() -> Value {
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}
     }})
 }
 
 /// A client of one path with a token, after the handshake.
-pub(super) fn client_with(served: &Served, path: &str, token: &str) -> HttpClient {
+pub(crate) fn client_with(served: &Served, path: &str, token: &str) -> HttpClient {
     let mut client = served.client(path);
     client.headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
     client.initialize();
     client
 }
 
-pub(super) fn tokens(reply: &HttpReply) -> Tokens {
+pub(crate) fn tokens(reply: &HttpReply) -> Tokens {
     let body = body(reply);
     let text = |key: &str| body[key].as_str().unwrap().to_owned();
     assert_eq!(body["token_type"], "Bearer");
@@ -191,12 +191,12 @@ pub(super) fn tokens(reply: &HttpReply) -> Tokens {
     Tokens { access: text("access_token"), refresh: text("refresh_token"), scope: text("scope") }
 }
 
-pub(super) fn body(reply: &HttpReply) -> Value {
+pub(crate) fn body(reply: &HttpReply) -> Value {
     serde_json::from_str(&reply.body).unwrap()
 }
 
 /// The value of a hidden field.
-pub(super) fn hidden(page: &HttpReply, name: &str) -> String {
+pub(crate) fn hidden(page: &HttpReply, name: &str) -> String {
     let start = format!("name=\"{name}\" value=\"");
     let rest = page.body.split(start.as_str()).nth(1);
     let value = rest.and_then(|rest| rest.split('"').next()).map(str::to_owned);
@@ -205,11 +205,11 @@ pub(super) fn hidden(page: &HttpReply, name: &str) -> String {
 }
 
 /// A parameter of an address.
-pub(super) fn parameter(address: &str, name: &str) -> Option<String> {
+pub(crate) fn parameter(address: &str, name: &str) -> Option<String> {
     let url = url::Url::parse(address).unwrap();
     url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
-pub(super) fn form(fields: &[(&str, &str)]) -> String {
+pub(crate) fn form(fields: &[(&str, &str)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
 }

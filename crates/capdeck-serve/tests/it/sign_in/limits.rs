@@ -12,8 +12,8 @@ const KEY: &str = "open-sesame-0123456789";
 
 fn limited() -> Served {
     let few = Rate { per_minute: 1, burst: 8 };
-    let rates =
-        RateLimits { auth: Rate { per_minute: 1, burst: 12 }, api: few, mcp: few, concurrent: 4 };
+    let auth = Rate { per_minute: 1, burst: 12 };
+    let rates = RateLimits { auth, api: few, mcp: few, concurrent: 4, sessions: 64 };
     Setting::of(&FakePlan::default())
         .exposure(Exposure::Direct)
         .registry()
@@ -68,7 +68,7 @@ fn item_23_strangers_are_counted_by_address() {
 #[test]
 fn the_person_at_this_machine_is_not_counted() {
     let few = Rate { per_minute: 1, burst: 1 };
-    let rates = RateLimits { auth: few, api: few, mcp: few, concurrent: 1 };
+    let rates = RateLimits { auth: few, api: few, mcp: few, concurrent: 1, sessions: 1 };
     let served = Setting::of(&FakePlan::default()).registry().rates(rates).serve();
     let mut browser = Browser::new(&served);
     for _ in 0..5 {

@@ -142,7 +142,7 @@ fn security_11_a_code_works_once_for_its_client_and_its_proof() {
 }
 
 #[test]
-fn a_decision_needs_the_page_that_it_is_about() {
+fn security_02_a_decision_needs_the_page_that_it_is_about() {
     let served = Setting::of(&FakePlan::default())
         .exposure(Exposure::Direct)
         .registry()

@@ -1,0 +1,62 @@
+//! The secrets that a server was given, taken out of everything that it says.
+
+use std::borrow::Cow;
+
+use capdeck_auth::Scrubber;
+use capdeck_catalog::RawObject;
+use serde_json::{Value, value::RawValue};
+
+use crate::{scrub_json::scrub_json, sign_in::CapabilitySignIn};
+
+/// What a server was given: by its definition, and by its sign-in.
+#[derive(Debug)]
+pub(super) struct Given {
+    by_definition: Scrubber,
+    sign_in: Option<CapabilitySignIn>,
+}
+
+impl Given {
+    pub(super) fn new(by_definition: Scrubber, sign_in: Option<CapabilitySignIn>) -> Self {
+        Self { by_definition, sign_in }
+    }
+
+    /// True when there is nothing to take out.
+    pub(super) fn is_empty(&self) -> bool {
+        self.scrubber().is_empty()
+    }
+
+    /// Passes on byte for byte what a server said, unless it repeats a secret that was given to the server.
+    pub(super) fn scrub(&self, said: Box<RawValue>) -> Box<RawValue> {
+        scrub(said, &self.scrubber())
+    }
+
+    /// The same for what a server asks or tells in the middle of a call.
+    pub(super) fn scrub_params(&self, params: RawObject) -> RawObject {
+        let scrubber = &*self.scrubber();
+        if scrubber.is_empty() {
+            return params;
+        }
+        params.into_iter().map(|(name, said)| (name, scrub(said, scrubber))).collect()
+    }
+
+    fn scrubber(&self) -> Cow<'_, Scrubber> {
+        let base = &self.by_definition;
+        self.sign_in.as_ref().map_or(Cow::Borrowed(base), |sign_in| sign_in.scrubber(base))
+    }
+}
+
+fn scrub(said: Box<RawValue>, scrubber: &Scrubber) -> Box<RawValue> {
+    if scrubber.is_empty() {
+        return said;
+    }
+    let scrubbed = match scrubber.text(said.get()) {
+        Cow::Borrowed(_) => return said,
+        Cow::Owned(text) => text,
+    };
+    RawValue::from_string(scrubbed).unwrap_or_else(|_| {
+        // The secret stood outside of any string, so that only a walk over the values is safe.
+        let mut value: Value = serde_json::from_str(said.get()).unwrap_or_default();
+        scrub_json(&mut value, scrubber);
+        serde_json::value::to_raw_value(&value).unwrap_or(said)
+    })
+}
