@@ -8,6 +8,9 @@ use serde_json::value::RawValue;
 use crate::request_meta::{SERVER_INFO, SUBSCRIPTION_ID};
 use crate::{RawObject, RequestId, raw::present};
 
+/// A result that may be kept for whoever asked for it, and for nobody else.
+const PRIVATE: &str = r#""private""#;
+
 /// The members of a result that matter here, as they are written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -32,6 +35,8 @@ pub(super) struct ResultEnvelope<'a> {
 #[derive(Default)]
 pub(super) struct Additions<'a> {
     pub(super) caching: bool,
+    /// Whether it was made for somebody who is known: nobody else may be given it, whatever it says.
+    pub(super) is_personal: bool,
     pub(super) server_info: Option<&'a RawValue>,
     pub(super) subscription: Option<&'a RequestId>,
     /// Takes the place of the state that is there.
@@ -67,10 +72,16 @@ impl<'a> ResultEnvelope<'a> {
                 head.push(r#""ttlMs":0"#.to_owned());
             }
             if self.cache_scope.is_none() {
-                head.push(r#""cacheScope":"private""#.to_owned());
+                head.push(format!(r#""cacheScope":{PRIVATE}"#));
             }
         }
         let mut edits = Vec::new();
+        if let Some(scope) = self.cache_scope.filter(|_| additions.caching && additions.is_personal)
+            && scope.get() != PRIVATE
+        {
+            let start = offset(text, scope);
+            edits.push(Edit { start, end: start + scope.get().len(), text: PRIVATE.to_owned() });
+        }
         self.complete_meta(text, additions, &mut head, &mut edits);
         if !head.is_empty() {
             edits.push(Edit::members(text, 0, &head));
@@ -203,6 +214,19 @@ mod tests {
         }
         let text = r#"{"resultType":"input_required","_meta":null}"#;
         assert_eq!(complete(text, &additions), text);
+    }
+
+    #[test]
+    fn what_was_made_for_somebody_is_kept_for_nobody_else() {
+        let additions = Additions { caching: true, is_personal: true, ..Additions::default() };
+        for (said, kept) in [("\"public\"", PRIVATE), (PRIVATE, PRIVATE), ("7", PRIVATE)] {
+            let text = |scope: &str| {
+                format!(
+                    r#"{{"tools":[ ],"resultType":"complete","ttlMs":5,"cacheScope": {scope} }}"#
+                )
+            };
+            assert_eq!(complete(&text(said), &additions), text(kept));
+        }
     }
 
     #[test]
