@@ -7,7 +7,7 @@ import { openPage, seriousProblems, settled, visit } from './watched-page.mjs';
 
 const ENTRY = `capsules/team/entry?${new URLSearchParams({ uri: 'docs://architecture' })}`;
 const PLACES = [
-  'overview', 'capabilities', 'capabilities?tab=tokens', 'capabilities/files', 'capabilities/files/about', 'capabilities/files/tokens', 'capabilities/files/tools/greet', 'capabilities/hostile', 'capabilities/hostile/about', 'capabilities/hostile/tools/say',
+  'overview', 'capabilities', 'capabilities?tab=tokens', 'capabilities/files', 'capabilities/files/about', 'capabilities/files/tokens', 'capabilities/files/tools/greet', 'capabilities/broken', 'capabilities/hostile', 'capabilities/hostile/about', 'capabilities/hostile/tools/say',
   'activity', 'activity/audit', 'runs', 'approvals', 'pins', 'pins/files', 'capsules', 'capsules/team', ENTRY, `${ENTRY}&view=edit`, `${ENTRY}&view=history`, 'capsules/team/new', 'capsules/team/signals', 'capsules/team/access', 'capsules/team/log', 'capsules/team/settings', 'capsules/team/deleted',
   'library', 'access', 'access/grants', 'access/decided', 'access/profiles', 'access/policy', 'clients', 'operators', 'connect', 'settings', 'help', 'nowhere',
 ];

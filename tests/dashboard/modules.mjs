@@ -8,7 +8,7 @@ const load = (name) => import(new URL(`../../crates/capdeck-serve/dashboard/${na
 const { changesOnly, compareLines, readUnified, sideBySide } = await load('line-diff.js');
 const { control, properties, resolve, startingValue } = await load('schema.js');
 const { Markdown, safeAddress } = await load('markdown.js');
-const { bytes, elapsed, words } = await load('format.js');
+const { asField, bytes, elapsed, readable, words } = await load('format.js');
 
 export const MODULE_CHECKS = [
   ['a difference tells both texts, whatever they are', tellsBoth],
@@ -108,4 +108,7 @@ function markdownIsQuick() {
 function amounts() {
   assert.deepEqual([bytes(0), bytes(1536), bytes(null), elapsed(12), elapsed(1500), elapsed(61_000)], ['0 B', '1.5 KiB', '–', '12 ms', '1.5 s', '1 min 1 s']);
   assert.deepEqual(words(' a, b\n\n c '), ['a', 'b', 'c']);
+  assert.deepEqual([readable('{"a":1}'), readable('{a'), readable({ a: 1 })], ['{\n  "a": 1\n}', '{a', '{\n  "a": 1\n}']);
+  const minute = new Date(2026, 0, 31, 12, 7);
+  assert.equal(new Date(asField(minute.getTime())).getTime(), minute.getTime(), 'a field for time is of this place');
 }

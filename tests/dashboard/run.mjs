@@ -9,6 +9,7 @@ import assert from 'node:assert/strict';
 import { CHECKS } from './checks.mjs';
 import { ELSEWHERE, withProvider } from './elsewhere.mjs';
 import { startHost } from './host.mjs';
+import { LOSSES } from './losses.mjs';
 import { MODULE_CHECKS } from './modules.mjs';
 import { SCENARIOS } from './scenarios.mjs';
 import { takeScreenshots } from './screenshots.mjs';
@@ -55,7 +56,7 @@ try {
   const only = process.argv[2];
   for (const [name, work] of SCENARIOS) await check(name, work, context);
   context.storage = await opened.context.storageState();
-  for (const [name, work] of CHECKS) if (!only || name.includes(only)) await check(name, work, context);
+  for (const [name, work] of [...LOSSES, ...CHECKS]) if (!only || name.includes(only)) await check(name, work, context);
   await check('this machine needs no key', localHost, { browser });
   await withProvider(async (beside) => {
     const elsewhere = { browser, kept: {}, ...beside };

@@ -139,6 +139,7 @@ async function approveGrant({ opened: { page }, host, kept }) {
   const request = page.getByRole('article', { name: 'Request of Build agent' });
   await request.waitFor();
   assert.match(await request.innerText(), /writer of team/);
+  assert.ok((await request.innerText()).includes(enrolled.data.user_code), 'the code that the agent was given');
   await request.getByRole('button', { name: 'Review and approve' }).click();
   const dialog = page.getByRole('dialog', { name: 'Approve Build agent' });
   await dialog.getByLabel('Role in team').selectOption('reader');

@@ -1,5 +1,7 @@
 //! The data folder: all capsules, who may open them, and the lock that keeps a second process out.
 
+mod removal;
+
 use std::{
     collections::HashMap,
     fs::{File, OpenOptions, TryLockError},
@@ -170,34 +172,6 @@ impl Capsules {
             })
         };
         self.change("capsule.update", subject.clone(), change, |_| subject).await
-    }
-
-    /// Takes a capsule and its shares away. Its folder is moved to `deleted/` and can be put back by hand.
-    pub async fn delete(&self, id: &str) -> Result<CapsuleInfo, RegistryError> {
-        let info = self.find(id)?;
-        let now = self.inner.options.clock.now();
-        let open = self.inner.open.lock().remove(&info.id);
-        if let Some(capsule) = open.as_ref().and_then(|cell| cell.get()) {
-            capsule.close().await;
-        }
-        let subject = Subject::capsule(&info.id);
-        let change = move |inner: &Inner| {
-            inner.boxes.change(&inner.disk, |capsules| {
-                capsules.retain(|capsule| capsule.id != info.id);
-                Ok(())
-            })?;
-            inner.shares.change(&inner.disk, |shares| {
-                shares.retain(|share| share.capsule != info.id);
-                Ok(())
-            })?;
-            let failed = || RegistryError::io("move the capsule away");
-            let deleted = inner.folder.join("deleted");
-            make_private_folder(&deleted).map_err(failed())?;
-            let to = deleted.join(format!("{}-{}", info.id, now.as_millisecond()));
-            inner.disk.rename(&inner.box_folder(&info.id), &to).map_err(failed())?;
-            Ok(info)
-        };
-        self.change("capsule.delete", subject.clone(), change, |_| subject).await
     }
 
     /// The store of a capsule, unfiltered. It is opened when it is first asked for.

@@ -19,7 +19,7 @@ use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 use tokio::sync::broadcast;
 
-pub use self::trail::{TrailCounts, TrailFilter, TrailLine};
+pub use self::trail::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
 use crate::{Host, Session, raw};
 
 /// How long lines are gathered before they are written together.

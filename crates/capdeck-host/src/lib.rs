@@ -94,7 +94,7 @@ pub use capdeck_sandbox::{
 pub use admission::{Admission, AdmissionSource, GrantTools, Granted, GrantedCapsule};
 pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
 pub use attach::Attachment;
-pub use audit::{TrailCounts, TrailFilter, TrailLine};
+pub use audit::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
 pub use call::ToolRequest;
 pub use capsules::{
     AuditFilter, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure,

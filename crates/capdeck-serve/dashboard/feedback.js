@@ -2,7 +2,7 @@
 // What the page says back: short messages at the edge, and questions before something is lost.
 
 import { signal, useSignal } from './signal.js';
-import { html, useEffect, useId, useRef } from './view.js';
+import { html, useEffect, useId, useRef, useState } from './view.js';
 
 /** @typedef {{ id: number, text: string, kind: 'good' | 'bad' }} Toast */
 
@@ -68,7 +68,7 @@ export function Dialog({ title, onClose, wide, children }) {
   </dialog>`;
 }
 
-/** @typedef {{ title: string, text: string, action: string, danger?: boolean }} Question */
+/** @typedef {{ title: string, text: string, action: string, danger?: boolean, typed?: string }} Question with what has to be typed first, where that is asked for */
 
 /**
  * Asks before something is done that cannot be taken back.
@@ -90,12 +90,23 @@ export function confirm(asked) {
 
 export function Questions() {
   const asked = useSignal(question);
-  if (!asked) return null;
-  return html`<${Dialog} key=${asked.title} title=${asked.title} onClose=${() => asked.answer(false)}>
+  return asked && html`<${Asked} key=${asked.title} asked=${asked} />`;
+}
+
+/** @param {{ asked: Question & { answer: (yes: boolean) => void } }} props */
+function Asked({ asked }) {
+  const [text, setText] = useState('');
+  const field = useId();
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    asked.answer(true);
+  };
+  return html`<${Dialog} title=${asked.title} onClose=${() => asked.answer(false)}><form class="stack" onSubmit=${submit}>
     <p class="anywhere">${asked.text}</p>
+    ${asked.typed !== undefined && html`<div class="field"><label for=${field}>Type <code>${asked.typed}</code> to confirm</label><input id=${field} autocomplete="off" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} /></div>`}
     <div class="row end">
       <button class="button" type="button" onClick=${() => asked.answer(false)}>Cancel</button>
-      <button class=${`button main ${asked.danger ? 'danger' : ''}`} type="button" onClick=${() => asked.answer(true)}>${asked.action}</button>
+      <button class=${`button main ${asked.danger ? 'danger' : ''}`} type="submit" disabled=${asked.typed !== undefined && text.trim() !== asked.typed}>${asked.action}</button>
     </div>
-  <//>`;
+  </form><//>`;
 }

@@ -42,6 +42,15 @@ export function timeOfDay(time) {
   return Number.isNaN(date.getTime()) ? '–' : clock.format(date);
 }
 
+/**
+ * A moment as a field for date and time has it: here, to the minute.
+ * @param {number} time
+ */
+export function asField(time) {
+  const date = new Date(time);
+  return new Date(time - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
 /** @param {string | number | null | undefined} time @param {number} [now] */
 export function ago(time, now = Date.now()) {
   const at = time === null || time === undefined ? NaN : new Date(time).getTime();
@@ -71,6 +80,19 @@ export const counted = (count, one, many = `${one}s`) => `${number(count)} ${cou
 
 /** @param {any} value */
 export const pretty = (value) => JSON.stringify(value, null, 2) ?? 'undefined';
+
+/**
+ * JSON as people read it; any other text as it is.
+ * @param {any} value
+ */
+export function readable(value) {
+  if (typeof value !== 'string') return pretty(value);
+  try {
+    return pretty(JSON.parse(value));
+  } catch {
+    return value;
+  }
+}
 
 /**
  * The lines or commas of a text as a list, without what is empty.

@@ -6,6 +6,9 @@ import { to } from './router.js';
 import { Badge } from './states.js';
 import { html } from './view.js';
 
+/** How a call ends that a person has to allow first. */
+const WAITS = 'APPROVAL_REQUIRED';
+
 /** @param {{ of: any, dated?: boolean }} props */
 export function Happening({ of: row, dated }) {
   const at = row.at ?? row.ts;
@@ -14,8 +17,8 @@ export function Happening({ of: row, dated }) {
   const failure = row.error_code ?? (['ok', 'denied', 'error', 'tool_error'].includes(row.outcome) ? null : row.outcome);
   return html`<li class="happening">
     <time class="number soft" datetime=${at} title=${exact(at)}>${dated ? exact(at) : timeOfDay(at)}</time>
-    <${Badge} value=${failure && row.outcome !== 'denied' ? 'error' : String(row.outcome)} />
-    <span class="grow anywhere"><strong>${String(row.action ?? row.method ?? '')}</strong> <${About} of=${row} />${failure && html` <span class="soft">${failure}</span>`}</span>
+    <${Badge} value=${failure === WAITS ? 'waiting' : failure && row.outcome !== 'denied' ? 'error' : String(row.outcome)} />
+    <span class="grow anywhere"><strong>${String(row.action ?? row.method ?? '')}</strong> <${About} of=${row} />${failure && html` <span class="soft">${failure.toLowerCase().replaceAll('_', ' ')}</span>`}</span>
     <span class="soft small anywhere who">${who}${took !== undefined && took !== null ? ` · ${elapsed(took)}` : ''}</span>
   </li>`;
 }

@@ -9,7 +9,10 @@ import { useEffect, useRef } from './view.js';
 /** How it stands with the stream. */
 export const liveState = signal(/** @type {'closed' | 'connecting' | 'open' | 'lost'} */ ('closed'));
 
-/** @type {Set<(happening: Happening | null) => void>} */
+/** Counts up when some of what happened did not get here: what is shown may be old. */
+export const missed = signal(0);
+
+/** @type {Set<(happening: Happening) => void>} */
 const listeners = new Set();
 /** @type {EventSource | null} */
 let source = null;
@@ -21,10 +24,10 @@ function open() {
   source.addEventListener('open', () => liveState.set('open'));
   source.addEventListener('error', () => liveState.set('lost'));
   source.addEventListener('audit', (event) => tell(JSON.parse(event.data)));
-  source.addEventListener('missed', () => tell(null));
+  source.addEventListener('missed', () => missed.set(missed.value + 1));
 }
 
-/** @param {Happening | null} happening */
+/** @param {Happening} happening */
 function tell(happening) {
   for (const listener of [...listeners]) listener(happening);
 }
@@ -37,14 +40,14 @@ export function closeLive() {
 }
 
 /**
- * Calls back with everything that happens while the component is shown, and with null when some of it was missed.
- * @param {(happening: Happening | null) => void} listener
+ * Calls back with everything that happens while the component is shown.
+ * @param {(happening: Happening) => void} listener
  */
 export function useLive(listener) {
   const latest = useRef(listener);
   latest.current = listener;
   useEffect(() => {
-    const forward = (/** @type {Happening | null} */ happening) => latest.current(happening);
+    const forward = (/** @type {Happening} */ happening) => latest.current(happening);
     listeners.add(forward);
     open();
     return () => {

@@ -2,6 +2,7 @@
 // What a page asks of the host, from the first request to the next one.
 
 import { request } from './api.js';
+import { missed } from './live.js';
 import { useCallback, useEffect, useRef, useState } from './view.js';
 
 /**
@@ -15,12 +16,14 @@ import { useCallback, useEffect, useRef, useState } from './view.js';
  */
 
 /**
- * Asks for a path, and again when the path or the query changes. `null` asks for nothing yet.
+ * Asks for a path, and again when the path or the query changes, or when some of what happened was missed. `null` asks for
+ * nothing yet; what is `held` stays as it is while somebody works on it.
  * @param {string | null} path
  * @param {Record<string, any>} [query]
+ * @param {{ held?: boolean }} [how]
  * @returns {Resource}
  */
-export function useResource(path, query) {
+export function useResource(path, query, { held = false } = {}) {
   const key = path === null ? null : JSON.stringify([path, query]);
   const [state, setState] = useState({ key, data: null, etag: null, error: null, loading: path !== null });
   const running = useRef(/** @type {AbortController | null} */ (null));
@@ -41,6 +44,7 @@ export function useResource(path, query) {
     reload();
     return () => running.current?.abort();
   }, [reload]);
+  useEffect(() => (held ? undefined : missed.watch(reload)), [reload, held]);
   const replace = useCallback((data) => setState((old) => ({ ...old, data })), []);
   // What belongs to the path before is not shown under the new one, not even for one drawing.
   const current = state.key === key ? state : { data: null, etag: null, error: null, loading: key !== null };

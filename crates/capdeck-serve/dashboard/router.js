@@ -10,7 +10,38 @@ import { signal } from './signal.js';
 /** @type {import('./signal.js').Signal<Place>} */
 export const place = signal(parse(location.hash));
 
-addEventListener('hashchange', () => place.set(parse(location.hash)));
+/** The address of what is shown. */
+let shown = location.hash;
+
+/** Asks before the page is left, while there is something to lose on it. @type {null | (() => Promise<boolean>)} */
+let guard = null;
+
+addEventListener('hashchange', async () => {
+  const wanted = location.hash;
+  if (!guard || wanted === shown) return arrive();
+  // The page stays until somebody said that it may go.
+  history.pushState(null, '', shown || '#/');
+  if (!(await guard())) return undefined;
+  guard = null;
+  location.hash = wanted;
+  return undefined;
+});
+
+function arrive() {
+  shown = location.hash;
+  place.set(parse(shown));
+}
+
+/**
+ * Asks before the page is left, in whatever way. What comes back takes the question away again.
+ * @param {() => Promise<boolean>} ask
+ */
+export function guardLeaving(ask) {
+  guard = ask;
+  return () => {
+    if (guard === ask) guard = null;
+  };
+}
 
 /**
  * @param {string} hash
@@ -57,5 +88,5 @@ export function go(link) {
 export function refine(changes) {
   const { path, query } = place.value;
   history.replaceState(null, '', to(...path, { ...query, ...changes }));
-  place.set(parse(location.hash));
+  arrive();
 }

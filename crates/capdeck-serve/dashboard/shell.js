@@ -60,7 +60,7 @@ function usePending() {
     waiting.current = setTimeout(overview.reload, GATHER);
   };
   // A call that went through leaves nothing to decide; one that did not may wait for a person.
-  useLive((happening) => (!happening || happening.source === 'registry' || happening.outcome !== 'ok') && countSoon());
+  useLive((happening) => (happening.source === 'registry' || happening.outcome !== 'ok') && countSoon());
   useEffect(() => changes.watch(countSoon), [overview.reload]);
   return overview.data?.pending ?? {};
 }

@@ -3,6 +3,7 @@
 
 import { Icon } from './icons.js';
 import { ago, exact } from './format.js';
+import { Said } from './said.js';
 import { html } from './view.js';
 
 /** @param {{ lines?: number }} props */
@@ -27,7 +28,7 @@ export function Failed({ error, retry }) {
   return html`<div class="notice bad failed" role="alert">
     <div class="stack tight grow">
       <strong>${title}</strong>
-      <span>${error.message}${error.hint ? html`. <span class="soft">${error.hint}</span>` : ''}</span>
+      <span><${Said} text=${error.message} />${error.hint ? html`. <span class="soft"><${Said} text=${error.hint} /></span>` : ''}</span>
       ${error.requestId && html`<span class="small soft">Request <code>${error.requestId}</code></span>`}
     </div>
     ${retry && error.status !== 403 && html`<div><button class="button small" type="button" onClick=${retry}>Try again</button></div>`}
@@ -63,9 +64,9 @@ export function More({ of: list }) {
   return html`<p class="more"><button class="button" type="button" disabled=${list.loadingMore} onClick=${list.more}>${list.loadingMore ? 'Loading…' : 'Show more'}</button></p>`;
 }
 
-/** @param {{ at: string | number | null | undefined }} props */
-export function Time({ at }) {
-  if (at === null || at === undefined) return html`<span>–</span>`;
+/** @param {{ at: string | number | null | undefined, never?: string }} props */
+export function Time({ at, never = '–' }) {
+  if (at === null || at === undefined) return html`<span>${never}</span>`;
   return html`<time datetime=${String(at)} title=${exact(at)} class="nowrap">${ago(at)}</time>`;
 }
 

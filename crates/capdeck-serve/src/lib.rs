@@ -9,7 +9,6 @@ mod actor;
 mod admission;
 mod dashboard;
 mod desk;
-mod enrollment;
 mod local_socket;
 mod mcp;
 mod oauth;

@@ -167,6 +167,11 @@ impl Registry {
         state.enrollment_state(found, self.now(), self.interval()).ok()
     }
 
+    /// The sign-up that filed a request, for whoever decides it.
+    pub fn enrollment_of_request(&self, request: &str) -> Option<Enrollment> {
+        self.state().enrollments.values().find(|one| one.request == request).cloned()
+    }
+
     /// The sign-up that waits with this code. Case, spaces and dashes do not matter.
     pub fn enrollment_by_code(&self, code: &str) -> Option<EnrollmentState> {
         let letters = |text: &str| -> String {

@@ -76,10 +76,24 @@ impl Disk {
     pub(crate) fn sweep(&self) -> io::Result<usize> {
         let mut removed = 0;
         for entry in fs::read_dir(&self.temp)? {
-            fs::remove_file(entry?.path())?;
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                fs::remove_dir_all(entry.path())?;
+            } else {
+                fs::remove_file(entry.path())?;
+            }
             removed += 1;
         }
         Ok(removed)
+    }
+
+    /// Removes a folder with all that is in it. It is out of the way at once; what a kill leaves of it is swept away later.
+    pub(crate) fn erase(&self, folder: &Path) -> io::Result<()> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let doomed = self.temp.join(format!(".erased-{}-{number}", std::process::id()));
+        self.rename(folder, &doomed)?;
+        self.step()?;
+        fs::remove_dir_all(doomed)
     }
 
     /// A file that is not yet at its place. It is not synced: the journal has what is in it.

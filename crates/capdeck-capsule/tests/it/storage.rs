@@ -295,6 +295,27 @@ async fn capsules_are_made_renamed_and_taken_away() {
 }
 
 #[tokio::test]
+async fn a_purged_capsule_is_gone_even_where_a_kill_cut_it_short() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    let id = owner.capsule().id.clone();
+    owner.write(Write::create(uri("docs://a"), "x")).await.unwrap();
+    stage.capsules.purge(&id).await.unwrap();
+    let late = owner.write(Write::create(uri("docs://b"), "x")).await;
+    assert_eq!(late.unwrap_err().code(), "closed");
+    assert!(!stage.folder.path().join("boxes").join(&id).exists());
+    assert!(!stage.folder.path().join("deleted").exists(), "nothing is kept aside");
+    assert_eq!(stage.capsules.purge(&id).await.unwrap_err().code(), "not_found");
+    assert_eq!(stage.capsules.purge_deleted(&id).await.unwrap_err().code(), "not_found");
+    // Where a kill comes between taking it out of the way and removing it, the next start removes it.
+    let half = stage.folder.path().join("tmp/.erased-1-1/.capsol/docs");
+    std::fs::create_dir_all(&half).unwrap();
+    std::fs::write(half.join("a.md"), "x").unwrap();
+    let stage = stage.restarted().await;
+    assert!(!stage.folder.path().join("tmp/.erased-1-1").exists());
+}
+
+#[tokio::test]
 async fn blobs_are_shared_kept_and_collected() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;

@@ -188,6 +188,10 @@ fn the_past_can_be_seen_and_brought_back() {
     json(&dirs, &["capsule", "rm", "team", "--yes"]);
     assert!(json(&dirs, &["capsule", "list"])["items"].as_array().unwrap().is_empty());
     refused(&dirs, &["list", "team"], 1, "NOT_FOUND");
+    // What was kept aside goes by its id.
+    refused(&dirs, &["rm", "team", "--purge"], 2, "USAGE");
+    assert_eq!(json(&dirs, &["capsule", "rm", "team", "--purge", "--yes"])["purged"], 1);
+    refused(&dirs, &["rm", "team", "--purge", "--yes"], 1, "NOT_FOUND");
 }
 
 #[test]

@@ -45,8 +45,20 @@ pub struct TrailFilter {
     pub client: Option<String>,
     pub method: Option<String>,
     pub capability: Option<String>,
-    pub outcome: Option<String>,
+    pub outcome: Option<TrailOutcome>,
 }
+
+/// How something ended, as a filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrailOutcome {
+    /// With this very word.
+    Is(String),
+    /// With anything but `ok`.
+    Failed,
+}
+
+/// How a call ends that did what it was asked.
+const OK: &str = "ok";
 
 /// How many hours calls are counted for.
 const HOURS: usize = 24;
@@ -69,7 +81,11 @@ impl TrailFilter {
             && is(&self.client, &line.client)
             && is(&self.method, &line.method)
             && is(&self.capability, &line.capability)
-            && is(&self.outcome, &line.outcome)
+            && match &self.outcome {
+                None => true,
+                Some(TrailOutcome::Is(wanted)) => *wanted == line.outcome,
+                Some(TrailOutcome::Failed) => line.outcome != OK,
+            }
     }
 }
 
@@ -103,7 +119,7 @@ impl Host {
                 let hour = hour_of(line.at, now).and_then(|hour| hours.get_mut(hour));
                 if let Some(hour) = hour.filter(|_| line.method == "tools/call") {
                     hour.calls += 1;
-                    hour.errors += u64::from(line.outcome != "ok");
+                    hour.errors += u64::from(line.outcome != OK);
                 }
             })?;
         }
@@ -178,21 +194,26 @@ mod tests {
             &line("2026-01-02T00:00:00Z", "ok"),
             "{\"at\":",
             &line("2026-01-02T01:00:00Z", "tool_error"),
+            &line("2026-01-02T02:00:00Z", "DENIED"),
         ]
         .map(|line| format!("{line}\n"))
         .concat();
         fs::write(&file, text).unwrap();
         let mut found = Vec::new();
         each_line(&file, |line| found.push(line)).unwrap();
-        assert_eq!(found.len(), 2);
-        let failed =
-            TrailFilter { outcome: Some("tool_error".to_owned()), ..TrailFilter::default() };
-        assert_eq!(found.iter().filter(|line| failed.fits(line)).count(), 1);
+        assert_eq!(found.len(), 3);
+        let ended = |outcome: TrailOutcome| {
+            let filter = TrailFilter { outcome: Some(outcome), ..TrailFilter::default() };
+            found.iter().filter(|line| filter.fits(line)).count()
+        };
+        assert_eq!(ended(TrailOutcome::Is("tool_error".to_owned())), 1);
+        assert_eq!(ended(TrailOutcome::Failed), 2);
+        assert_eq!(ended(TrailOutcome::Is("failed".to_owned())), 0);
         let late = TrailFilter {
             since: Some("2026-01-02T00:30:00Z".parse().unwrap()),
             ..TrailFilter::default()
         };
-        assert_eq!(found.iter().filter(|line| late.fits(line)).count(), 1);
+        assert_eq!(found.iter().filter(|line| late.fits(line)).count(), 2);
         assert!(days(&folder.path().join("nothing")).unwrap().is_empty());
         assert_eq!(days(folder.path()).unwrap(), [file]);
     }

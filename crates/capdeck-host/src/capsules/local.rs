@@ -189,6 +189,7 @@ impl CapsuleDesk for LocalDesk {
                 self.update_capsule(&caller, capsule, update).await
             }
             Do::DeleteCapsule => self.delete_capsule(&caller, capsule).await,
+            Do::PurgeCapsule => self.purge_capsule(&caller, capsule).await,
             Do::Discover => Ok(self.discover()),
             Do::Shares => self.shares(&caller, capsule),
             Do::AddShare { name, role, uri_prefixes, denied_prefixes, expires_at } => {

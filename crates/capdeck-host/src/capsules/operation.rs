@@ -36,7 +36,10 @@ pub enum CapsuleOperation {
         #[serde(default)]
         visibility: Option<Visibility>,
     },
+    /// Its files are kept aside.
     DeleteCapsule,
+    /// For good; of a capsule that was deleted before, what was kept of it. Adds how many were `purged`.
+    PurgeCapsule,
     /// What may be found without a grant: `{capsules: [{name, description}]}`.
     Discover,
     /// `{capsule, name, role, schemes: [{scheme, entries}], recent: [entry…]}`.
@@ -361,6 +364,7 @@ impl CapsuleOperation {
             Self::CreateCapsule { .. } => "create_capsule",
             Self::UpdateCapsule { .. } => "update_capsule",
             Self::DeleteCapsule => "delete_capsule",
+            Self::PurgeCapsule => "purge_capsule",
             Self::Discover => "discover",
             Self::Overview => "overview",
             Self::Read { .. } => "read",
@@ -415,6 +419,7 @@ impl CapsuleOperation {
             Self::Write(write) => write.idempotency_key.is_some(),
             Self::CreateCapsule { .. }
             | Self::DeleteCapsule
+            | Self::PurgeCapsule
             | Self::AddScheme { .. }
             | Self::RemoveScheme { .. }
             | Self::Restore { .. }

@@ -8,12 +8,13 @@ import { useLive } from '../live.js';
 import { useList } from '../resource.js';
 import { to } from '../router.js';
 import { Badge, Empty, LoadList, Time } from '../states.js';
+import { TableFrame } from '../table-frame.js';
 import { Target, wish } from '../target.js';
 import { html, useState } from '../view.js';
 import { ApproveDialog } from './approve-dialog.js';
 
 /** @param {any} happening */
-const movesGrants = (happening) => !happening || /^(grant|enrollment|credential)/.test(happening.action);
+const movesGrants = (happening) => /^(grant|enrollment|credential)/.test(happening.action);
 
 /** @param {{ query: Record<string, string> }} props */
 export function Requests({ query }) {
@@ -38,8 +39,8 @@ export function Request({ request, onDone }) {
     <p>${wish(request.target)} <${Target} of=${request.target} /></p>
     <div class="row">${(request.scopes ?? []).map((/** @type {string} */ scope) => html`<code class="badge bare">${scope}</code>`)}</div>
     ${request.reason && html`<blockquote class="reason anywhere">${request.reason}</blockquote>`}
-    ${request.user_code && html`<p class="small">Compare the code: <code class="strong">${request.user_code}</code></p>`}
-    <dl class="facts small">${request.client_id && html`<dt>Client</dt><dd><code>${request.client_id}</code></dd>`}<dt>For</dt><dd><code>${request.principal}</code></dd>${request.requested_by && html`<dt>Asked by</dt><dd><code>${request.requested_by}</code></dd>`}</dl>
+    ${request.enrollment && request.status === 'pending' && html`<p class="code-check"><span>Approve it only if the agent shows the same code</span><code class="user-code">${request.enrollment.user_code}</code></p>`}
+    <dl class="facts small">${request.client_id && html`<dt>Client</dt><dd><code>${request.client_id}</code></dd>`}<dt>For</dt><dd><code>${request.principal}</code></dd>${request.enrollment?.contact && html`<dt>Contact</dt><dd class="anywhere">${request.enrollment.contact}</dd>`}${request.requested_by && html`<dt>Asked by</dt><dd><code>${request.requested_by}</code></dd>`}</dl>
     ${request.may_decide !== false
       ? html`<div class="row end"><button class="button danger" type="button" disabled=${busy} onClick=${deny}>Deny</button><button class="button main" type="button" disabled=${busy} onClick=${() => setApproving(true)}>Review and approve</button></div>`
       : html`<p class="small soft">The owner of the capsule or an approver decides.</p>`}
@@ -61,13 +62,13 @@ export function Grants({ query, decided }) {
   return html`<${LoadList} of=${list} empty=${html`<${Empty} icon="access" title=${decided ? 'Nothing was decided yet' : 'Nobody has access yet'}>${decided ? 'Decisions stay here, with who made them.' : 'What you approve is listed here and can be revoked at any time.'}<//>`}>
     ${(/** @type {any[]} */ items) => {
       const shown = decided ? items.filter((request) => request.status !== 'pending') : items.filter(isLive);
-      return html`<div class="table-frame" tabindex="0" role="group" aria-label="Grants"><table><thead><tr><th scope="col">Who</th><th scope="col">What</th><th scope="col">Decided</th><th scope="col">Ends</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+      return html`<${TableFrame} label="Grants"><table><thead><tr><th scope="col">Who</th><th scope="col">What</th><th scope="col">Decided</th><th scope="col">Ends</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
       <tbody>${shown.map((request) => html`<tr key=${request.id}><th scope="row" class="anywhere">${request.client_name || request.principal}<br /><span class="small soft">${request.source}</span></th>
         <td><${Target} of=${request.grant?.target ?? request.target} /></td>
         <td><${Badge} value=${request.grant?.revoked_at ? 'revoked' : request.status} /><br /><span class="small soft">${request.decided_by ?? ''} <${Time} at=${request.grant?.revoked_at ?? request.decided_at} /></span></td>
         <td>${request.grant?.expires_at ? html`<${Time} at=${request.grant.expires_at} />` : 'never'}</td>
         <td class="end">${isLive(request) && request.may_decide !== false && html`<button class="button small danger" type="button" onClick=${() => revoke(request)}>Revoke</button>`}</td></tr>`)}
-        ${shown.length === 0 && html`<tr><td colspan="5" class="soft">Nothing here.</td></tr>`}</tbody></table></div>`;
+        ${shown.length === 0 && html`<tr><td colspan="5" class="soft">Nothing here.</td></tr>`}</tbody></table><//>`;
     }}
   <//>`;
 }

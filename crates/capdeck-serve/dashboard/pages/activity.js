@@ -3,9 +3,9 @@
 
 import { Icon } from '../icons.js';
 import { Happening } from '../happening.js';
-import { liveState, useLive } from '../live.js';
+import { liveState, missed, useLive } from '../live.js';
 import { PageHead, Tabs } from '../page-head.js';
-import { useList } from '../resource.js';
+import { useList, useResource } from '../resource.js';
 import { refine, to } from '../router.js';
 import { may } from '../session.js';
 import { useSignal } from '../signal.js';
@@ -14,6 +14,8 @@ import { html, useRef, useState } from '../view.js';
 
 /** How much of what happens is kept on the page. */
 const KEPT = 500;
+/** How much of what was before is shown below it. */
+const EARLIER = 30;
 const SOURCES = /** @type {[string, string][]} */ ([['deck', 'Deck'], ['capsules', 'Capsules'], ['registry', 'Access']]);
 
 /** @param {{ path: string[], query: Record<string, string> }} props */
@@ -26,7 +28,8 @@ export default function Activity({ path, query }) {
 
 function Live() {
   const [shown, setShown] = useState(/** @type {any[]} */ ([]));
-  const [missed, setMissed] = useState(false);
+  const [missedBefore] = useState(missed.value);
+  const hasMissed = useSignal(missed) > missedBefore;
   const [paused, setPaused] = useState(false);
   const [source, setSource] = useState('');
   const [text, setText] = useState('');
@@ -34,9 +37,7 @@ function Live() {
   const [waiting, setWaiting] = useState(0);
   const state = useSignal(liveState);
   useLive((happening) => {
-    if (!happening) {
-      setMissed(true);
-    } else if (paused) {
+    if (paused) {
       held.current = [happening, ...held.current].slice(0, KEPT);
       setWaiting(held.current.length);
     } else {
@@ -52,15 +53,27 @@ function Live() {
   };
   const fits = (/** @type {any} */ row) => (!source || row.source === source) && JSON.stringify(Object.values(row)).toLowerCase().includes(text.toLowerCase());
   const rows = shown.filter(fits);
+  // Asked for once: what comes after it is heard.
+  const before = useEarlier().filter(fits);
   return html`<form class="filters" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
       <div class="field wide"><label for="live-text">Filter</label><input id="live-text" data-search type="search" placeholder="Action, tool, client, entry" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} /></div>
       <div class="field"><label for="live-source">Part</label><select id="live-source" value=${source} onChange=${(/** @type {any} */ event) => setSource(event.target.value)}><option value="">everything</option>${SOURCES.map(([id, title]) => html`<option value=${id}>${title}</option>`)}</select></div>
       <button class="button" type="button" aria-pressed=${paused} onClick=${() => (paused ? resume() : setPaused(true))}><${Icon} name=${paused ? 'runs' : 'pause'} />${paused ? `Resume${waiting > 0 ? ` (${waiting} new)` : ''}` : 'Pause'}</button>
     </form>
-    ${missed && html`<div class="notice warn"><span>Some happenings were missed while the connection was away. <a href=${to('activity', 'audit')}>The audit trail has all of them.</a></span></div>`}
-    ${rows.length === 0
-      ? html`<${Empty} icon="activity" title=${shown.length > 0 ? 'Nothing fits' : state === 'open' ? 'Waiting for something to happen' : 'Connecting…'}>${shown.length > 0 ? 'Change the filter to see more.' : 'What agents do from now on appears here as it happens.'}<//>`
-      : html`<ol class="plain happenings" aria-label="Live activity" aria-live=${paused ? 'off' : 'polite'} aria-relevant="additions">${rows.map((row) => html`<${Happening} key=${row.seq} of=${row} />`)}</ol>`}`;
+    ${hasMissed && html`<div class="notice warn"><span>Some of what happened did not arrive here. ${may('admin') && html`<a href=${to('activity', 'audit')}>The audit trail has all of it.</a>`}</span></div>`}
+    <div class="stack">${rows.length === 0
+      ? before.length > 0 ? html`<p class="soft" role="status">${state === 'open' ? 'Waiting for what happens next.' : 'Connecting…'}</p>` : html`<${Empty} icon="activity" title=${shown.length > 0 ? 'Nothing fits' : state === 'open' ? 'Waiting for something to happen' : 'Connecting…'}>${shown.length > 0 ? 'Change the filter to see more.' : 'What agents do from now on appears here as it happens.'}<//>`
+      : html`<ol class="plain happenings" aria-label="Live activity" aria-live=${paused ? 'off' : 'polite'} aria-relevant="additions">${rows.map((row) => html`<${Happening} key=${row.seq} of=${row} />`)}</ol>`}
+    ${before.length > 0 && html`<section class="stack tight" aria-labelledby="before"><h2 id="before">Before you came</h2><ol class="plain happenings dated">${before.map((row, at) => html`<${Happening} key=${at} of=${row} dated />`)}</ol></section>`}</div>`;
+}
+
+/** What happened last before the page was opened, as far as the trail has it. */
+function useEarlier() {
+  const query = { limit: EARLIER };
+  const deck = useResource(may('admin') ? '/v1/audit' : null, { source: 'deck', ...query });
+  const registry = useResource(may('admin') ? '/v1/audit' : null, { source: 'registry', ...query });
+  const rows = (/** @type {any} */ list, /** @type {string} */ source) => (list.data?.items ?? []).map((/** @type {any} */ row) => ({ ...row, source, at: row.at ?? row.ts }));
+  return [...rows(deck, 'deck'), ...rows(registry, 'registry')].sort((one, other) => other.at.localeCompare(one.at)).slice(0, EARLIER);
 }
 
 /** @param {{ query: Record<string, string> }} props */
@@ -68,7 +81,7 @@ function Audit({ query }) {
   const source = query.source === 'registry' ? 'registry' : 'deck';
   const list = useList('/v1/audit', { source, action: query.action, client: query.client, outcome: query.outcome, since: asTime(query.since), until: asTime(query.until) });
   const field = (/** @type {string} */ name) => (/** @type {any} */ event) => refine({ [name]: event.target.value });
-  const outcomes = source === 'deck' ? ['ok', 'tool_error'] : ['ok', 'denied', 'error'];
+  const outcomes = ['ok', 'failed', ...(source === 'deck' ? ['tool_error'] : ['denied', 'error'])];
   return html`<form class="filters" role="search" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
       <div class="field"><label for="audit-source">Part</label><select id="audit-source" value=${source} onChange=${(/** @type {any} */ event) => refine({ source: event.target.value, outcome: '' })}><option value="deck">Deck</option><option value="registry">Access and capsules</option></select></div>
       <div class="field"><label for="audit-outcome">Outcome</label><select id="audit-outcome" value=${query.outcome ?? ''} onChange=${field('outcome')}><option value="">any</option>${outcomes.map((outcome) => html`<option value=${outcome}>${outcome.replaceAll('_', ' ')}</option>`)}</select></div>

@@ -3,7 +3,7 @@
 
 import { path as address, post, remove } from '../api.js';
 import { complain, confirm, say } from '../feedback.js';
-import { pretty } from '../format.js';
+import { readable } from '../format.js';
 import { useLive } from '../live.js';
 import { PageHead } from '../page-head.js';
 import { useList } from '../resource.js';
@@ -14,7 +14,7 @@ import { html, useState } from '../view.js';
 
 export default function Approvals() {
   const list = useList('/v1/deck/approvals');
-  useLive((happening) => (!happening || happening.source === 'deck') && list.reload());
+  useLive((happening) => happening.source === 'deck' && list.reload());
   return html`<${PageHead} title="Approvals" lede="A call that is destructive, or that your policy asks about, runs only with a person's word." />
     <${LoadList} of=${list} empty=${html`<${Empty} icon="approvals" title="Nothing waits for you">Calls that need a person appear here, with their arguments.<//>`}>
       ${(/** @type {any[]} */ items) => html`<ul class="plain stack">${items.map((item) => html`<li key=${item.id}><${Approval} item=${item} onDone=${list.reload} /></li>`)}</ul>`}
@@ -43,7 +43,7 @@ function Approval({ item, onDone }) {
   };
   return html`<article class="card" aria-label=${`${name}, ${item.state}`}>
     <div class="row spread"><span class="row"><a class="mono strong" href=${to('capabilities', item.capability, 'tools', item.tool)}>${name}</a><${Badge} value=${item.state} /></span><span class="small soft">${item.client} · <${Time} at=${item.requestedAt} /></span></div>
-    ${item.arguments !== undefined && html`<pre class="wrap tall" tabindex="0">${pretty(item.arguments)}</pre>`}
+    ${item.arguments !== undefined && html`<pre class="wrap tall" tabindex="0">${readable(item.arguments)}</pre>`}
     <div class="row spread actions">
       <span class="small soft">${item.expiresAt ? html`Ends <${Time} at=${item.expiresAt} />` : item.state === 'standing' ? 'Holds until the definition changes' : ''}</span>
       ${may('approver') && html`<span class="row">

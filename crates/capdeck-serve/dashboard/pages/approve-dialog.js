@@ -36,6 +36,7 @@ export function ApproveDialog({ request, name, onClose, onDone }) {
   };
   return html`<${Dialog} title=${`Approve ${name}`} onClose=${onClose}><form class="stack" onSubmit=${submit}>
     ${error && html`<${Failed} error=${error} />`}
+    ${request.enrollment && html`<p class="code-check"><span>The agent shows this code</span><code class="user-code">${request.enrollment.user_code}</code></p>`}
     ${isCapsule(target) && html`<div class="field"><label for="approve-role">Role in ${target.capsule}</label><select id="approve-role" value=${terms.role} onChange=${set('role')}>${roles.map((role) => html`<option value=${role}>${role}</option>`)}</select></div>`}
     <fieldset class="stack tight"><legend>Scopes</legend>${(request.scopes ?? []).map((/** @type {string} */ scope) => html`<label class="check"><input type="checkbox" checked=${terms.scopes.includes(scope)} onChange=${() => flip(scope)} /><code>${scope}</code></label>`)}</fieldset>
     ${isCapsule(target) && html`<div class="field"><label for="approve-only">Only these prefixes</label><textarea id="approve-only" class="code" placeholder=${(target.uri_prefixes ?? []).join('\n') || 'everything that was asked for'} value=${terms.only} onInput=${set('only')} /><span class="hint">One per line, such as <code>docs://team</code>.</span></div>

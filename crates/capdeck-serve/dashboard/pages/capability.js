@@ -10,6 +10,7 @@ import { PageHead, Tabs } from '../page-head.js';
 import { path as address, post } from '../api.js';
 import { useList, useResource } from '../resource.js';
 import { to } from '../router.js';
+import { Said } from '../said.js';
 import { Badge, Empty, Load, LoadList, Time } from '../states.js';
 import { Hints } from '../tool-hints.js';
 import { html, useState } from '../view.js';
@@ -21,16 +22,29 @@ export function Capability({ id, path }) {
   const [part = 'tools', tool] = path;
   if (part === 'tools' && tool) return html`<${ToolPage} capability=${id} name=${tool} />`;
   const tabs = [{ id: 'tools', title: 'Tools', link: to('capabilities', id) }, { id: 'about', title: 'About', link: to('capabilities', id, 'about') }, { id: 'tokens', title: 'Tokens', link: to('capabilities', id, 'tokens') }];
-  return html`<${PageHead} title=${card.data?.name || id} lede=${card.data?.description} trail=${[{ title: 'Capabilities', link: to('capabilities') }]} badge=${card.data && html`<${Badge} value=${card.data.status} />`}>
-      <${CheckButton} id=${id} onDone=${card.reload} />
+  // A file that does not load has no card; what is known about it is why.
+  const whole = card.data && { ...card.data.why, ...card.data };
+  const isLoaded = whole?.status !== 'quarantined';
+  return html`<${PageHead} title=${whole?.name || id} lede=${whole?.description} trail=${[{ title: 'Capabilities', link: to('capabilities') }]} badge=${whole?.status && html`<${Badge} value=${whole.status} />`}>
+      ${isLoaded && html`<${CheckButton} id=${id} onDone=${card.reload} />`}
     <//>
-    <${Tabs} label=${id} current=${part} tabs=${tabs} />
-    <${Load} of=${card}>${(/** @type {any} */ data) => html`<div class="stack">
+    ${isLoaded && html`<${Tabs} label=${id} current=${part} tabs=${tabs} />`}
+    <${Load} of=${{ ...card, data: whole }}>${(/** @type {any} */ data) => (isLoaded ? html`<div class="stack">
       <${Standing} data=${data} />
       ${part === 'about' && html`<${About} data=${data} />`}
       ${part === 'tokens' && html`<${Tokens} id=${id} />`}
       ${part === 'tools' && html`<${Tools} id=${id} />`}
-    </div>`}<//>`;
+    </div>` : html`<${NotLoaded} data=${data} />`)}<//>`;
+}
+
+/** @param {{ data: any }} props */
+function NotLoaded({ data }) {
+  return html`<div class="stack">
+    <div class="notice bad"><span>It does not load, so nobody can use it: <${Said} text=${data.reason} /></span></div>
+    <p>Everything else in the deck goes on. Mend the file; it is read again when it is saved.</p>
+    <dl class="facts"><dt>File</dt><dd><code class="anywhere">${data.source?.path ?? '–'}</code></dd>${(data.shadows ?? []).length > 0 && html`<dt>Hides</dt><dd>${data.shadows.map((/** @type {any} */ one) => one.path ?? pretty(one)).join(', ')}</dd>`}</dl>
+    ${data.nextStep && html`<section class="stack tight"><h2>See every problem with its place</h2><${CopyBlock} text=${data.nextStep} label="the command" /></section>`}
+  </div>`;
 }
 
 /** @param {{ id: string, onDone: () => void }} props */
@@ -56,10 +70,10 @@ function Standing({ data }) {
   const why = data.why ?? {};
   const failure = why.lastFailure;
   return html`<div class="stack tight">
-    ${data.reason && html`<div class="notice warn"><span><strong>${data.status}</strong>: ${data.reason}${why.nextStep ? `. ${why.nextStep}` : ''}</span></div>`}
+    ${data.reason && html`<div class="notice warn"><span><strong>${data.status}</strong>: <${Said} text=${data.reason} />${why.nextStep ? html`. Next: <code>${why.nextStep}</code>` : ''}</span></div>`}
     ${!data.reason && why.visible === false && html`<div class="notice warn"><span>Agents do not see it${data.exposure === 'none' ? ', because its exposure is none' : ''}.</span></div>`}
-    ${why.visible && why.seen && html`<p class="soft">Agents reach it ${why.seen}.</p>`}
-    ${failure && html`<div class="notice bad"><span>Last failure <${Time} at=${failure.at} />: ${failure.message}</span></div>`}
+    ${why.visible && why.seen && html`<p class="soft">How agents reach it: <${Said} text=${why.seen} />.</p>`}
+    ${failure && html`<div class="notice bad"><span>Last failure <${Time} at=${failure.at} />: <${Said} text=${failure.message} /></span></div>`}
     ${(why.pins ?? []).length > 0 && html`<div class="notice warn"><span>${why.pins.join('; ')}. <a href=${to('pins', data.id)}>Look at the difference</a></span></div>`}
   </div>`;
 }

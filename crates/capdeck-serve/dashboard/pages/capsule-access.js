@@ -9,6 +9,7 @@ import { words } from '../format.js';
 import { useLive } from '../live.js';
 import { useList } from '../resource.js';
 import { Empty, Failed, LoadList, Time } from '../states.js';
+import { TableFrame } from '../table-frame.js';
 import { ROLES } from '../target.js';
 import { html, useState } from '../view.js';
 import { Request } from './access-requests.js';
@@ -23,7 +24,7 @@ export function CapsuleAccess({ capsule }) {
     requests.reload();
     connections.reload();
   };
-  useLive((happening) => (!happening || /^(grant|share|credential|enrollment)/.test(happening.action)) && reload());
+  useLive((happening) => /^(grant|share|credential|enrollment)/.test(happening.action) && reload());
   const disconnect = async (/** @type {any} */ connection) => {
     if (!(await confirm({ title: `Disconnect ${connection.name || connection.id}?`, text: 'It opens nothing any more, from its next call on.', action: 'Disconnect', danger: true }))) return;
     if (await act(() => remove(address`/v1/capsules/${capsule.id}/connections/${connection.id}`), `disconnected ${connection.name || connection.id}`)) connections.reload();
@@ -33,8 +34,8 @@ export function CapsuleAccess({ capsule }) {
     ${(requests.items ?? []).length > 0 && html`<section class="stack" aria-labelledby="waiting"><h2 id="waiting">Waiting for a decision</h2><ul class="plain stack">${requests.items?.map((request) => html`<li key=${request.id}><${Request} request=${request} onDone=${reload} /></li>`)}</ul></section>`}
     <section class="stack" aria-labelledby="connections"><div class="row spread"><h2 id="connections">Connections</h2>${isOwner && html`<button class="button" type="button" onClick=${() => setSharing(true)}>Share with a token</button>`}</div>
       <${LoadList} of=${connections} empty=${html`<${Empty} icon="connect" title="Nobody is connected">Agents that sign in or enroll, and tokens that you hand out, are listed here.<//>`}>
-        ${(/** @type {any[]} */ items) => html`<div class="table-frame" tabindex="0" role="group" aria-label="Connections"><table><thead><tr><th scope="col">Name</th><th scope="col">Kind</th><th scope="col">Role</th><th scope="col">Reaches</th><th scope="col">Ends</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-          <tbody>${items.map((one) => html`<tr key=${one.id}><th scope="row" class="anywhere">${one.name || one.client_name || one.id}</th><td>${one.kind}</td><td>${one.role}</td><td class="anywhere">${(one.uri_prefixes ?? []).join(', ') || 'everything'}${(one.denied_prefixes ?? []).length > 0 ? ` but not ${one.denied_prefixes.join(', ')}` : ''}</td><td>${one.expires_at ? html`<${Time} at=${one.expires_at} />` : 'never'}</td><td class="end">${isOwner && html`<button class="button small danger" type="button" onClick=${() => disconnect(one)}>Disconnect</button>`}</td></tr>`)}</tbody></table></div>`}
+        ${(/** @type {any[]} */ items) => html`<${TableFrame} label="Connections"><table><thead><tr><th scope="col">Name</th><th scope="col">Kind</th><th scope="col">Role</th><th scope="col">Reaches</th><th scope="col">Ends</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+          <tbody>${items.map((one) => html`<tr key=${one.id}><th scope="row" class="anywhere">${one.name || one.client_name || one.id}</th><td>${one.kind}</td><td>${one.role}</td><td class="anywhere">${(one.uri_prefixes ?? []).join(', ') || 'everything'}${(one.denied_prefixes ?? []).length > 0 ? ` but not ${one.denied_prefixes.join(', ')}` : ''}</td><td>${one.expires_at ? html`<${Time} at=${one.expires_at} />` : 'never'}</td><td class="end">${isOwner && html`<button class="button small danger" type="button" onClick=${() => disconnect(one)}>Disconnect</button>`}</td></tr>`)}</tbody></table><//>`}
       <//>
     </section>
     ${sharing && html`<${ShareDialog} capsule=${capsule} onClose=${() => { setSharing(false); connections.reload(); }} />`}

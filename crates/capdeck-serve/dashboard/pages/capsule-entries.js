@@ -8,6 +8,7 @@ import { useLive } from '../live.js';
 import { useList } from '../resource.js';
 import { refine, to } from '../router.js';
 import { Empty, LoadList, Time } from '../states.js';
+import { TableFrame } from '../table-frame.js';
 import { html } from '../view.js';
 
 /** @param {{ capsule: any, query: Record<string, string> }} props */
@@ -15,7 +16,7 @@ export function Entries({ capsule, query }) {
   const isSearch = Boolean(query.q);
   const filters = { scheme: query.scheme, tag: query.tag };
   const list = useList(isSearch ? address`/v1/capsules/${capsule.id}/search` : address`/v1/capsules/${capsule.id}/entries`, isSearch ? { ...filters, q: query.q } : { ...filters, latest_first: true });
-  useLive((happening) => (!happening || (happening.source === 'capsules' && happening.capsule === capsule.id)) && list.reload());
+  useLive((happening) => happening.source === 'capsules' && happening.capsule === capsule.id && list.reload());
   const schemes = (capsule.schemes ?? []).filter((/** @type {any} */ scheme) => scheme.entries > 0 || scheme.scheme === query.scheme);
   return html`<form class="filters" role="search" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
       <div class="field wide"><label for="search">Search</label><input id="search" data-search type="search" placeholder="Words in titles, addresses and texts" value=${query.q ?? ''} onInput=${(/** @type {any} */ event) => refine({ q: event.target.value })} /></div>
@@ -51,7 +52,7 @@ export function Deleted({ capsule }) {
     }
   };
   return html`<${LoadList} of=${list} empty=${html`<${Empty} icon="capsules" title="Nothing was deleted">Deleted entries can be restored from here until they are purged.<//>`}>
-    ${(/** @type {any[]} */ items) => html`<div class="table-frame" tabindex="0" role="group" aria-label="Deleted entries"><table><thead><tr><th scope="col">Entry</th><th scope="col">Version</th><th scope="col">Deleted</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-      <tbody>${items.map((entry) => html`<tr key=${entry.uri}><th scope="row"><code>${entry.uri}</code></th><td class="number">${entry.version}</td><td><${Time} at=${entry.deleted_at ?? entry.written_at} /></td><td class="end">${capsule.role !== 'reader' && html`<button class="button small" type="button" onClick=${() => restore(entry)}>Restore</button>`}</td></tr>`)}</tbody></table></div>`}
+    ${(/** @type {any[]} */ items) => html`<${TableFrame} label="Deleted entries"><table><thead><tr><th scope="col">Entry</th><th scope="col">Version</th><th scope="col">Deleted</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+      <tbody>${items.map((entry) => html`<tr key=${entry.uri}><th scope="row"><code>${entry.uri}</code></th><td class="number">${entry.version}</td><td><${Time} at=${entry.deleted_at ?? entry.written_at} /></td><td class="end">${capsule.role !== 'reader' && html`<button class="button small" type="button" onClick=${() => restore(entry)}>Restore</button>`}</td></tr>`)}</tbody></table><//>`}
   <//>`;
 }

@@ -57,10 +57,18 @@ function Drawers({ capsule }) {
 function TakeAlong({ capsule }) {
   const [busy, act] = useAct();
   const destroy = async () => {
-    if (!(await confirm({ title: `Delete ${capsule.name}?`, text: 'All its entries, versions and connections go with it.', action: 'Delete the capsule', danger: true }))) return;
+    if (!(await confirm({ title: `Delete ${capsule.name}?`, text: 'Its connections end at once. Its files are kept aside in the data folder, from where they can be put back by hand.', action: 'Delete the capsule', danger: true }))) return;
     if (await act(() => remove(address`/v1/capsules/${capsule.id}`), `deleted ${capsule.name}`)) go(to('capsules'));
   };
+  const purge = async () => {
+    if (!(await confirm({ title: `Remove ${capsule.name} for good?`, text: 'Every entry, every version, its memory, signals and log are removed from the disk. Nobody can bring them back.', action: 'Remove for good', danger: true, typed: capsule.name }))) return;
+    if (await act(() => remove(`${address`/v1/capsules/${capsule.id}`}?purge=1`), `removed ${capsule.name} for good`)) go(to('capsules'));
+  };
   return html`<section class="card" aria-labelledby="along"><h2 id="along">Take it along, or away</h2>
-    <div class="row"><a class="button" href=${address`/v1/capsules/${capsule.id}/export`} download=${`${capsule.id}.tar.gz`}>Export as an archive</a><button class="button danger" type="button" disabled=${busy} onClick=${destroy}>Delete the capsule</button></div>
+    <ul class="plain rows inner">
+      <li class="row-plain row spread"><span>An archive with every entry, to keep or to import elsewhere.</span><a class="button" href=${address`/v1/capsules/${capsule.id}/export`} download=${`${capsule.id}.tar.gz`}>Export as an archive</a></li>
+      <li class="row-plain row spread"><span>Nobody finds or opens it any more. Its files are kept aside in the data folder.</span><button class="button danger" type="button" disabled=${busy} onClick=${destroy}>Delete the capsule</button></li>
+      <li class="row-plain row spread"><span>Every entry, version, signal and log line is removed from the disk.</span><button class="button danger" type="button" disabled=${busy} onClick=${purge}>Remove for good</button></li>
+    </ul>
   </section>`;
 }

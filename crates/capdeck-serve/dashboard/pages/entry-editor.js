@@ -4,10 +4,11 @@
 
 import { entryPath, get, request } from '../api.js';
 import { DiffView } from '../diff-view.js';
-import { say } from '../feedback.js';
+import { confirm, say } from '../feedback.js';
 import { words } from '../format.js';
 import { compareLines } from '../line-diff.js';
 import { Markdown } from '../markdown.js';
+import { guardLeaving } from '../router.js';
 import { Failed } from '../states.js';
 import { html, useEffect, useRef, useState } from '../view.js';
 
@@ -112,6 +113,10 @@ function useLeaveGuard(isChanged) {
     if (!isChanged) return undefined;
     const guard = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
     addEventListener('beforeunload', guard);
-    return () => removeEventListener('beforeunload', guard);
+    const release = guardLeaving(() => confirm({ title: 'Leave without saving?', text: 'What you wrote here is not saved and would be lost.', action: 'Leave', danger: true }));
+    return () => {
+      removeEventListener('beforeunload', guard);
+      release();
+    };
   }, [isChanged]);
 }

@@ -9,6 +9,7 @@ import { readUnified } from '../line-diff.js';
 import { useList, useResource } from '../resource.js';
 import { refine, to } from '../router.js';
 import { Load, LoadList, Time } from '../states.js';
+import { TableFrame } from '../table-frame.js';
 import { html } from '../view.js';
 
 /** @param {{ capsule: string, uri: string, current: number, query: Record<string, string>, mayWrite: boolean, onRestored: () => void }} props */
@@ -29,9 +30,9 @@ export function EntryHistory({ capsule, uri, current, query, mayWrite, onRestore
     const versions = [...items].sort((one, other) => other.version - one.version);
     const [from, until] = [Number(query.from) || Math.max(1, current - 1), Number(query.to) || current];
     return html`<div class="stack loose">
-      <div class="table-frame" tabindex="0" role="group" aria-label="Versions"><table><thead><tr><th scope="col">Version</th><th scope="col">Written</th><th scope="col">By</th><th scope="col">Class</th><th scope="col" class="end">Size</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+      <${TableFrame} label="Versions"><table><thead><tr><th scope="col">Version</th><th scope="col">Written</th><th scope="col">By</th><th scope="col">Class</th><th scope="col" class="end">Size</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
         <tbody>${versions.map((version) => html`<tr key=${version.version}><th scope="row"><a href=${to('capsules', capsule, 'entry', { uri, version: version.version === current ? '' : version.version })}>${version.version}</a></th><td><${Time} at=${version.written_at} /></td><td class="anywhere">${version.written_by}</td><td>${String(version.risk_class ?? '–').replaceAll('_', ' ')}</td><td class="end number nowrap">${bytes(version.bytes)}</td>
-          <td class="end"><span class="row end">${version.version > 1 && html`<button class="button small" type="button" onClick=${() => refine({ from: version.version - 1, to: version.version })}>What changed</button>`}${mayWrite && version.version !== current && html`<button class="button small" type="button" onClick=${() => restore(version.version)}>Restore</button>`}</span></td></tr>`)}</tbody></table></div>
+          <td class="end"><span class="row end">${version.version > 1 && html`<button class="button small" type="button" onClick=${() => refine({ from: version.version - 1, to: version.version })}>What changed</button>`}${mayWrite && version.version !== current && html`<button class="button small" type="button" onClick=${() => restore(version.version)}>Restore</button>`}</span></td></tr>`)}</tbody></table><//>
       ${versions.length > 1 && html`<${Between} capsule=${capsule} uri=${uri} from=${from} to=${until} versions=${versions.map((version) => version.version)} />`}
     </div>`;
   }}<//>`;

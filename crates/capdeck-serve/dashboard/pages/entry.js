@@ -5,7 +5,7 @@ import { entryPath, path as address, remove } from '../api.js';
 import { Banded } from '../bands.js';
 import { CopyBlock } from '../copy.js';
 import { complain, confirm, say } from '../feedback.js';
-import { pretty } from '../format.js';
+import { readable } from '../format.js';
 import { Markdown } from '../markdown.js';
 import { PageHead, Tabs } from '../page-head.js';
 import { useResource } from '../resource.js';
@@ -17,7 +17,7 @@ import { EntryHistory } from './entry-history.js';
 
 /** @param {{ capsule: string, role: string | undefined, uri: string, view: string, query: Record<string, string> }} props */
 export function EntryPage({ capsule, role, uri, view, query }) {
-  const entry = useResource(entryPath(capsule, 'entries', uri), { version: view === 'read' ? query.version : undefined });
+  const entry = useResource(entryPath(capsule, 'entries', uri), { version: view === 'read' ? query.version : undefined }, { held: view === 'edit' });
   const mayWrite = role === 'writer' || role === 'owner';
   const link = (/** @type {string} */ name) => to('capsules', capsule, 'entry', { uri, view: name === 'read' ? '' : name });
   const tabs = [{ id: 'read', title: 'Read', link: link('read') }, ...(mayWrite ? [{ id: 'edit', title: 'Edit', link: link('edit') }] : []), { id: 'history', title: 'History', link: link('history') }];
@@ -60,15 +60,6 @@ function Content({ entry, isSource }) {
   if ((entry.mime_type ?? '').includes('json')) return html`<${CopyBlock} text=${readable(entry.body)} label="the content" />`;
   if ((entry.mime_type ?? 'text/markdown').includes('markdown')) return html`<${Markdown} text=${entry.body} />`;
   return html`<pre class="wrap" tabindex="0">${entry.body}</pre>`;
-}
-
-/** @param {string} text */
-function readable(text) {
-  try {
-    return pretty(JSON.parse(text));
-  } catch {
-    return text;
-  }
 }
 
 /** @param {{ capsule: string, scheme: string }} props */

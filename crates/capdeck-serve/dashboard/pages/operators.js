@@ -8,6 +8,7 @@ import { confirm, Dialog } from '../feedback.js';
 import { PageHead } from '../page-head.js';
 import { useList } from '../resource.js';
 import { Empty, Failed, LoadList, Time } from '../states.js';
+import { TableFrame } from '../table-frame.js';
 import { html, useState } from '../view.js';
 import { AccountDialog, AddressField, useProvider, waysIn } from './operator-account.js';
 
@@ -36,8 +37,8 @@ export default function Operators() {
   const add = html`<button class="button main" type="button" onClick=${() => setAdding(true)}>Add an operator</button>`;
   return html`<${PageHead} title="Operators" lede="People who sign in here, and what they may decide.">${(list.items ?? []).length > 0 && add}<//>
     <${LoadList} of=${list} empty=${html`<${Empty} icon="operators" title="Only the admin key" action=${add}>Give each person a key of their own: what they decide is then written down under their name.<//>`}>
-      ${(/** @type {any[]} */ items) => html`<div class="table-frame" tabindex="0" role="group" aria-label="Operators"><table><thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">Signs in with</th><th scope="col">Last here</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-        <tbody>${items.map((operator) => html`<tr key=${operator.id}><th scope="row" class="anywhere">${operator.name}<br /><span class="small soft"><code>${operator.id}</code></span></th><td><select aria-label=${`Role of ${operator.name}`} value=${operator.role} onChange=${(/** @type {any} */ event) => setRole(operator, event.target.value)}>${ROLES.map(([role]) => html`<option value=${role}>${role}</option>`)}</select></td><td class="anywhere">${waysIn(operator)}</td><td><${Time} at=${operator.last_used_at} /></td><td class="end"><span class="row end">${provider && html`<button class="button small" type="button" onClick=${() => setBinding(operator)}>Account</button>`}<button class="button small" type="button" onClick=${() => renew(operator)}>New key</button><button class="button small danger" type="button" onClick=${() => takeAway(operator)}>Remove</button></span></td></tr>`)}</tbody></table></div>`}
+      ${(/** @type {any[]} */ items) => html`<${TableFrame} label="Operators"><table><thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">Signs in with</th><th scope="col">Last here</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+        <tbody>${items.map((operator) => html`<tr key=${operator.id}><th scope="row" class="anywhere">${operator.name}<br /><span class="small soft"><code>${operator.id}</code></span></th><td><select aria-label=${`Role of ${operator.name}`} value=${operator.role} onChange=${(/** @type {any} */ event) => setRole(operator, event.target.value)}>${ROLES.map(([role]) => html`<option value=${role}>${role}</option>`)}</select></td><td class="anywhere">${waysIn(operator)}</td><td><${Time} at=${operator.last_used_at} never="never" /></td><td class="end"><span class="row end">${provider && html`<button class="button small" type="button" onClick=${() => setBinding(operator)}>Account</button>`}<button class="button small" type="button" onClick=${() => renew(operator)}>New key</button><button class="button small danger" type="button" onClick=${() => takeAway(operator)}>Remove</button></span></td></tr>`)}</tbody></table><//>`}
     <//>
     ${shown && html`<${KeyDialog} name=${shown.name} secret=${shown.key} onClose=${() => setShown(null)} />`}
     ${binding && provider && html`<${AccountDialog} operator=${binding} provider=${provider} onClose=${() => { setBinding(null); list.reload(); }} />`}

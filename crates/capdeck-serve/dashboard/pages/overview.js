@@ -2,16 +2,18 @@
 // How the host is doing, and what wants a person.
 
 import { Sparkline } from '../charts.js';
-import { compact, counted, number, uptime } from '../format.js';
+import { asField, compact, counted, number, uptime } from '../format.js';
 import { Happening } from '../happening.js';
-import { useLive } from '../live.js';
+import { missed, useLive } from '../live.js';
 import { PageHead } from '../page-head.js';
 import { useResource } from '../resource.js';
 import { to } from '../router.js';
+import { Said } from '../said.js';
 import { may } from '../session.js';
 import { Badge, Empty, Load, SkeletonCards } from '../states.js';
-import { html, useState } from '../view.js';
+import { html, useEffect, useState } from '../view.js';
 
+const DAY = 86_400_000;
 /** How many happenings are shown. */
 const LATEST = 8;
 
@@ -30,14 +32,15 @@ export default function Overview() {
 /** @param {{ data: any }} props */
 function Figures({ data }) {
   const { capabilities, connected, tokens, calls } = data;
+  const since = asField(Date.now() - DAY);
   const share = tokens.direct > 0 ? Math.round((tokens.saved / tokens.direct) * 100) : 0;
   return html`<ul class="plain figures" aria-label="Figures">
     <li><a href=${to('capabilities')}><span class="figure number">${number(capabilities.usable)}</span><span class="what">${capabilities.usable === 1 ? 'capability' : 'capabilities'} ready</span>
       <span class="soft small">of ${number(capabilities.all + capabilities.quarantined)}, ${counted(connected.sessions, 'client')} connected</span></a></li>
     <li><a href=${to('capabilities', { tab: 'tokens' })}><span class="figure number">${compact(tokens.saved)}</span><span class="what">tokens saved per client</span>
       <span class="soft small">${share} % of ${compact(tokens.direct)} that listing every tool would cost</span></a></li>
-    <li><a href=${to('activity', 'audit', { action: 'tools/call' })}><span class="figure number">${compact(calls.last_24_hours)}</span><span class="what">calls in 24 hours</span><span class="soft small">through every client</span></a></li>
-    <li><a href=${to('activity', 'audit', { action: 'tools/call', outcome: 'tool_error' })}><span class=${`figure number ${calls.errors_last_24_hours > 0 ? 'is-bad' : ''}`}>${compact(calls.errors_last_24_hours)}</span><span class="what">failed in 24 hours</span><span class="soft small">refused ones included</span></a></li>
+    <li><a href=${to('activity', 'audit', { action: 'tools/call', since })}><span class="figure number">${compact(calls.last_24_hours)}</span><span class="what">calls in 24 hours</span><span class="soft small">through every client</span></a></li>
+    <li><a href=${to('activity', 'audit', { action: 'tools/call', outcome: 'failed', since })}><span class=${`figure number ${calls.errors_last_24_hours > 0 ? 'is-bad' : ''}`}>${compact(calls.errors_last_24_hours)}</span><span class="what">failed in 24 hours</span><span class="soft small">refused ones included</span></a></li>
   </ul>`;
 }
 
@@ -55,17 +58,18 @@ function Attention({ data, health }) {
     <h2 id="attention">Needs attention</h2>
     ${items.length === 0
       ? html`<p class="notice good"><span>Nothing waits for you, and nothing has failed lately.</span></p>`
-      : html`<ul class="plain rows attention">${items.map((item) => html`<li><a class="row-link" href=${item.link}><${Badge} value=${item.word} /><strong>${item.title}</strong><span class="grow soft">${item.about}</span></a></li>`)}</ul>`}
+      : html`<ul class="plain rows attention">${items.map((item) => html`<li><a class="row-link" href=${item.link}><${Badge} value=${item.word} /><strong>${item.title}</strong><span class="grow soft"><${Said} text=${item.about} /></span></a></li>`)}</ul>`}
   </section>`;
 }
 
 /** @param {{ hours: { calls: number, errors: number }[] }} props */
 function CallsChart({ hours }) {
   const bars = hours.map((/** @type {any} */ hour) => ({ all: hour.calls, failed: hour.errors }));
+  const most = Math.max(0, ...bars.map((/** @type {any} */ bar) => bar.all));
   return html`<section class="card" aria-labelledby="calls-chart">
     <h2 id="calls-chart">Calls by hour</h2>
     <${Sparkline} bars=${bars} label=${`Calls in each of the last 24 hours: ${bars.map((/** @type {any} */ bar) => bar.all).join(', ')}`} />
-    <div class="row spread small soft"><span>24 hours ago</span><span>now</span></div>
+    <div class="row spread small soft"><span>24 hours ago</span><span>${most === 0 ? 'no calls yet' : `at most ${number(most)} in an hour`}</span><span>now</span></div>
   </section>`;
 }
 
@@ -86,7 +90,9 @@ function HostFacts({ data }) {
 function Latest() {
   const past = useResource(may('admin') ? '/v1/audit' : null, { source: 'deck', limit: LATEST });
   const [fresh, setFresh] = useState(/** @type {any[]} */ ([]));
-  useLive((happening) => happening && setFresh((old) => [happening, ...old].slice(0, LATEST)));
+  useLive((happening) => setFresh((old) => [happening, ...old].slice(0, LATEST)));
+  // What was asked for anew has what was heard until now.
+  useEffect(() => missed.watch(() => setFresh([])), []);
   const rows = [...fresh, ...(past.data?.items ?? [])].slice(0, LATEST);
   return html`<section class="stack tight" aria-labelledby="latest">
     <div class="row spread"><h2 id="latest">Latest activity</h2><a href=${to('activity')}>All activity</a></div>

@@ -11,6 +11,7 @@ import { useList, useResource } from '../resource.js';
 import { to } from '../router.js';
 import { may } from '../session.js';
 import { Badge, Empty, Load, LoadList } from '../states.js';
+import { TableFrame } from '../table-frame.js';
 import { html } from '../view.js';
 
 /** @param {{ path: string[] }} props */
@@ -23,10 +24,12 @@ function AllPins() {
   return html`<${PageHead} title="Pins" lede="Definitions of tools are pinned at first sight. What changes later is shown here before you trust it." />
     <${LoadList} of=${list} empty=${html`<${Empty} icon="pins" title="Nothing is pinned yet">A tool is pinned when a client first sees it.<//>`}>${(/** @type {any[]} */ items) => {
       const groups = Object.entries(Object.groupBy(items, (pin) => pin.capability));
-      const needs = (/** @type {any[]} */ pins) => pins.filter((pin) => pin.status !== 'pinned' || pin.held || pin.hiddenText);
+      const needs = (/** @type {any[]} */ pins) => pins.filter((pin) => !['pinned', 'unpinned'].includes(pin.status) || pin.held || pin.hiddenText);
       groups.sort(([, one], [, other]) => needs(other ?? []).length - needs(one ?? []).length);
-      return html`<ul class="plain rows">${groups.map(([id, pins = []]) => html`<li key=${id}><a class="row-link" href=${to('pins', id)}>
-        <span class="row spread"><span class="strong">${id}</span><span class="row">${Object.entries(Object.groupBy(pins, (pin) => (pin.held ? 'held' : pin.status))).map(([status, some = []]) => html`<span class="row"><${Badge} value=${status} /><span class="number soft small">${some.length}</span></span>`)}</span></span></a></li>`)}</ul>`;
+      const isNeverPinned = items.some((pin) => pin.status === 'unpinned');
+      return html`<div class="stack"><ul class="plain rows">${groups.map(([id, pins = []]) => html`<li key=${id}><a class="row-link" href=${to('pins', id)}>
+        <span class="row spread"><span class="strong">${id}</span><span class="row">${Object.entries(Object.groupBy(pins, (pin) => (pin.held ? 'held' : pin.status))).map(([status, some = []]) => html`<span class="row"><${Badge} value=${status} /><span class="number soft small">${some.length}</span></span>`)}</span></span></a></li>`)}</ul>
+        ${isNeverPinned && html`<p class="small soft">What you define yourself, in files of your own, is never pinned: nobody else can change it.</p>`}</div>`;
     }}<//>`;
 }
 
@@ -53,8 +56,8 @@ function PinsOf({ id }) {
       <${Load} of=${changes}>${(/** @type {any} */ data) => (data.items.length === 0
         ? html`<p class="notice good"><span>Everything is as it was pinned.</span></p>`
         : html`<ul class="plain stack">${data.items.map((/** @type {any} */ change, /** @type {number} */ at) => html`<li key=${at}><${Change} change=${change} onApprove=${approve} /></li>`)}</ul>`)}<//>
-      <section class="stack tight"><h2>All tools</h2><${LoadList} of=${pins} empty=${html`<p class="soft">No tool of it is pinned.</p>`}>${(/** @type {any[]} */ items) => html`<div class="table-frame" tabindex="0" role="group" aria-label="Pinned tools"><table><thead><tr><th scope="col">Tool</th><th scope="col">Status</th><th scope="col">Mode</th><th scope="col">Digest</th></tr></thead>
-        <tbody>${items.map((pin) => html`<tr key=${pin.tool}><th scope="row"><a class="mono" href=${to('capabilities', id, 'tools', pin.tool)}>${pin.tool}</a></th><td><span class="row"><${Badge} value=${pin.status} />${pin.held && html`<${Badge} value="held" />`}</span></td><td>${pin.mode}</td><td><code class="soft" title=${pin.digest}>${(pin.digest ?? '–').slice(0, 12)}</code></td></tr>`)}</tbody></table></div>`}<//></section>
+      <section class="stack tight"><h2>All tools</h2><${LoadList} of=${pins} empty=${html`<p class="soft">No tool of it is pinned.</p>`}>${(/** @type {any[]} */ items) => html`<${TableFrame} label="Pinned tools"><table><thead><tr><th scope="col">Tool</th><th scope="col">Status</th><th scope="col">Mode</th><th scope="col">Digest</th></tr></thead>
+        <tbody>${items.map((pin) => html`<tr key=${pin.tool}><th scope="row"><a class="mono" href=${to('capabilities', id, 'tools', pin.tool)}>${pin.tool}</a></th><td><span class="row"><${Badge} value=${pin.status} />${pin.held && html`<${Badge} value="held" />`}</span></td><td>${pin.mode}</td><td><code class="soft" title=${pin.digest}>${(pin.digest ?? '–').slice(0, 12)}</code></td></tr>`)}</tbody></table><//>`}<//></section>
     </div>`;
 }
 

@@ -8,6 +8,7 @@ import { PageHead } from '../page-head.js';
 import { useList, useResource } from '../resource.js';
 import { refine, to } from '../router.js';
 import { Badge, Empty, Load, LoadList, Time } from '../states.js';
+import { TableFrame } from '../table-frame.js';
 import { html } from '../view.js';
 
 const STATES = ['running', 'paused', 'done', 'failed'];
@@ -23,8 +24,8 @@ function AllRuns({ query }) {
   return html`<${PageHead} title="Runs" lede="Every run of code, from an agent or from you, with its calls and its outcome." />
     <form class="filters" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}><div class="field"><label for="state">State</label><select id="state" value=${query.state ?? ''} onChange=${(/** @type {any} */ event) => refine({ state: event.target.value })}><option value="">any</option>${STATES.map((state) => html`<option value=${state}>${state}</option>`)}</select></div></form>
     <${LoadList} of=${list} empty=${html`<${Empty} icon="runs" title="No runs">Code that an agent runs with <code>code_mode</code>, or you with <code>capdeck run</code>, is recorded here.<//>`}>
-      ${(/** @type {any[]} */ items) => html`<div class="table-frame" tabindex="0" role="group" aria-label="Runs"><table><thead><tr><th scope="col">Code</th><th scope="col">State</th><th scope="col" class="end">Calls</th><th scope="col" class="end">Took</th><th scope="col">Client</th><th scope="col">When</th></tr></thead>
-        <tbody>${items.map((run) => html`<tr key=${run.id}><th scope="row"><a class="mono anywhere" href=${to('runs', run.id)}>${run.headline || run.id}</a></th><td><${Badge} value=${run.state} /></td><td class="end number">${run.calls}</td><td class="end number nowrap">${elapsed(run.durationMs)}</td><td class="anywhere">${run.client}</td><td><${Time} at=${run.at} /></td></tr>`)}</tbody></table></div>`}
+      ${(/** @type {any[]} */ items) => html`<${TableFrame} label="Runs"><table><thead><tr><th scope="col">Code</th><th scope="col">State</th><th scope="col" class="end">Calls</th><th scope="col" class="end">Took</th><th scope="col">Client</th><th scope="col">When</th></tr></thead>
+        <tbody>${items.map((run) => html`<tr key=${run.id}><th scope="row"><a class="mono anywhere" href=${to('runs', run.id)}>${run.headline || run.id}</a></th><td><${Badge} value=${run.state} /></td><td class="end number">${run.calls}</td><td class="end number nowrap">${elapsed(run.durationMs)}</td><td class="anywhere">${run.client}</td><td><${Time} at=${run.at} /></td></tr>`)}</tbody></table><//>`}
     <//>`;
 }
 
@@ -36,8 +37,8 @@ function Run({ id }) {
       ${data.state === 'paused' && html`<div class="notice warn"><span>It waits for a person. <a href=${to('approvals')}>See what waits</a>; then the agent goes on, or you with <code>capdeck runs resume ${id}</code>.</span></div>`}
       <dl class="facts"><dt>When</dt><dd><${Time} at=${data.at} /></dd><dt>Client</dt><dd>${data.client ?? '–'}</dd>${data.durationMs !== undefined && html`<dt>Took</dt><dd>${elapsed(data.durationMs)}</dd>`}</dl>
       <section class="stack tight"><h2>Code</h2><${CopyBlock} text=${String(data.code ?? '')} label="the code" /></section>
-      <section class="stack tight"><h2>Calls</h2>${(data.calls ?? []).length === 0 ? html`<p class="soft">It called nothing.</p>` : html`<div class="table-frame" tabindex="0" role="group" aria-label="Calls"><table><thead><tr><th scope="col">Call</th><th scope="col">Outcome</th><th scope="col">Arguments</th></tr></thead>
-        <tbody>${data.calls.map((/** @type {any} */ call, /** @type {number} */ at) => html`<tr key=${at}><th scope="row"><code>${call.call}</code></th><td><${Badge} value=${String(call.outcome)} /></td><td><code>${JSON.stringify(call.args?.args ?? call.args ?? {})}</code></td></tr>`)}</tbody></table></div>`}</section>
+      <section class="stack tight"><h2>Calls</h2>${(data.calls ?? []).length === 0 ? html`<p class="soft">It called nothing.</p>` : html`<${TableFrame} label="Calls"><table><thead><tr><th scope="col">Call</th><th scope="col">Outcome</th><th scope="col">Arguments</th></tr></thead>
+        <tbody>${data.calls.map((/** @type {any} */ call, /** @type {number} */ at) => html`<tr key=${at}><th scope="row"><code>${call.call}</code></th><td><${Badge} value=${String(call.outcome)} /></td><td><code>${JSON.stringify(call.args?.args ?? call.args ?? {})}</code></td></tr>`)}</tbody></table><//>`}</section>
       ${data.value !== undefined && html`<section class="stack tight"><h2>Value</h2><${CopyBlock} text=${typeof data.value === 'string' ? data.value : pretty(data.value)} label="the value" /></section>`}
       ${data.error && html`<section class="stack tight"><h2>Error</h2><div class="notice bad"><span><strong>${data.error.code}</strong> ${data.error.message}${data.error.hint ? `. ${data.error.hint}` : ''}</span></div></section>`}
     </div>`}<//>`;

@@ -110,11 +110,13 @@ impl CapsuleDesk for SharedDesk {
 
     async fn ask(&self, request: CapsuleRequest) -> Result<Value, CapsuleFailure> {
         // What is written down has to be written even where there is no capsule yet.
-        let makes_first = matches!(
-            request.operation,
-            CapsuleOperation::CreateCapsule { .. } | CapsuleOperation::NoteAccess(_)
-        );
-        if !makes_first && !self.may_have_capsules() && !self.0.stop.is_cancelled() {
+        let needs_folder = match request.operation {
+            CapsuleOperation::CreateCapsule { .. } | CapsuleOperation::NoteAccess(_) => true,
+            // What was kept of deleted capsules is there without any that are left.
+            CapsuleOperation::PurgeCapsule => self.0.settings.folder.join("deleted").exists(),
+            _ => false,
+        };
+        if !needs_folder && !self.may_have_capsules() && !self.0.stop.is_cancelled() {
             return self.0.nothing().await?.ask(request).await;
         }
         let deadline = Instant::now() + PATIENCE;

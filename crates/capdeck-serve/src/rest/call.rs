@@ -13,7 +13,8 @@ use crate::{actor::Actor, reception::NoRegistry, transport::http::ClientAddress}
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) rest: Arc<Rest>,
-    pub(super) actor: Actor,
+    /// Nobody, for what strangers may ask.
+    pub(super) actor: Option<Actor>,
     /// What a client was granted; none for those who are no client.
     pub(super) admission: Option<Admission>,
     /// Where the request came from.
@@ -55,7 +56,7 @@ impl Call {
 
     /// The operator who asks; `None` for clients.
     pub(super) fn operator(&self) -> Option<OperatorStanding> {
-        self.rest.reception.operator(&self.actor)
+        self.rest.reception.operator(self.actor.as_ref()?)
     }
 
     /// Whether the host's owner asks, or an operator who may do everything.
@@ -67,7 +68,7 @@ impl Call {
     pub(super) fn id(&self) -> String {
         match (&self.actor, self.operator()) {
             (_, Some(operator)) => operator.id,
-            (Actor::Credential(standing), None) => standing.principal.clone(),
+            (Some(Actor::Credential(standing)), None) => standing.principal.clone(),
             (_, None) => String::new(),
         }
     }
@@ -81,7 +82,7 @@ impl Call {
     pub(super) fn decider(&self) -> Result<Decider, ApiError> {
         match (&self.actor, self.operator()) {
             (_, Some(OperatorStanding { id, role, .. })) => Ok(Decider::Operator { id, role }),
-            (Actor::Credential(standing), None) => {
+            (Some(Actor::Credential(standing)), None) => {
                 Ok(Decider::Supervisor { credential: standing.credential.clone() })
             }
             (_, None) => Err(ApiError::forbidden("only operators and supervisors decide")),

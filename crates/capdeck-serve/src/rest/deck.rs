@@ -11,7 +11,7 @@ mod runs;
 mod session;
 mod tools;
 
-pub(super) use self::budget::count as count_tokens;
+pub(super) use self::{budget::count as count_tokens, pins::waiting_pins};
 use super::operation::Operation;
 
 /// Every operation on the deck.

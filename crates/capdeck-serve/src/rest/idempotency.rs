@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use parking_lot::Mutex;
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::problem::ApiError;
@@ -27,6 +28,8 @@ const LONGEST_KEY: usize = 128;
 
 pub(super) const HEADER: &str = "idempotency-key";
 const REPEATED: HeaderName = HeaderName::from_static("idempotency-replayed");
+/// Names the request that an answer which is repeated was made for.
+const ORIGINAL: HeaderName = HeaderName::from_static("original-request");
 
 /// The answers that were given, by principal and key.
 #[derive(Debug, Default)]
@@ -53,11 +56,14 @@ enum State {
     NotKept,
 }
 
+/// An answer that was given.
 #[derive(Debug, Clone)]
-struct Told {
+pub(super) struct Told {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
+    /// The id of the request that it was given to.
+    request_id: String,
 }
 
 /// The right to do a request under a key. Dropped without an answer, the key is free again.
@@ -72,7 +78,7 @@ pub(super) struct Claim<'a> {
 /// What is to be done with a request that has a key.
 pub(super) enum Verdict<'a> {
     Do(Claim<'a>),
-    Repeat(Response),
+    Repeat(Told),
 }
 
 /// The key of a request, if it has one.
@@ -105,7 +111,7 @@ impl Idempotency {
                     .hint("use a new key for a new request"));
             }
             return match &entry.state {
-                State::Done(told) => Ok(Verdict::Repeat(told.answer())),
+                State::Done(told) => Ok(Verdict::Repeat(told.clone())),
                 State::Running => Err(conflict("the same request is still being worked on")
                     .header(header::RETRY_AFTER, HeaderValue::from_static("1"))),
                 State::NotKept => Err(conflict(
@@ -121,11 +127,12 @@ impl Idempotency {
 }
 
 impl Claim<'_> {
-    /// Keeps the answer and gives it back.
-    pub(super) async fn settle(mut self, response: Response) -> Response {
+    /// Keeps the answer to the request of this id and gives it back.
+    pub(super) async fn settle(mut self, response: Response, request_id: &str) -> Response {
         let (head, body) = response.into_parts();
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default();
-        let told = Told { status: head.status, headers: head.headers, body };
+        let request_id = request_id.to_owned();
+        let told = Told { status: head.status, headers: head.headers, body, request_id };
         let answer = told.as_response();
         // A failure of the host's own says nothing about the request, which may be tried again.
         if told.status.is_server_error() {
@@ -202,9 +209,21 @@ impl Told {
         response
     }
 
-    fn answer(&self) -> Response {
+    /// The same answer, to the request of this id. A problem names the request that it answers, as every problem does.
+    pub(super) fn repeated(mut self, request_id: &str) -> Response {
+        let kind = self.headers.get(header::CONTENT_TYPE);
+        if kind.is_some_and(|kind| kind == "application/problem+json")
+            && let Ok(mut problem) = serde_json::from_slice::<Map<String, Value>>(&self.body)
+        {
+            problem.insert("request_id".to_owned(), request_id.into());
+            self.body = Value::Object(problem).to_string().into();
+        }
         let mut response = self.as_response();
-        response.headers_mut().insert(REPEATED, HeaderValue::from_static("true"));
+        let headers = response.headers_mut();
+        headers.insert(REPEATED, HeaderValue::from_static("true"));
+        if let Ok(original) = HeaderValue::from_str(&self.request_id) {
+            headers.insert(ORIGINAL, original);
+        }
         response
     }
 }
@@ -230,11 +249,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_key_is_for_one_request_of_one_principal_for_a_day() {
         let kept = Idempotency::default();
-        claim(&kept, "a", "k", "one").settle(done("first")).await;
+        claim(&kept, "a", "k", "one").settle(done("first"), "req_1").await;
         let again = kept.claim("a", "k".to_owned(), "one".to_owned()).unwrap();
         let Verdict::Repeat(again) = again else { unreachable!("it was done") };
+        let again = again.repeated("req_2");
         assert_eq!(again.status(), StatusCode::CREATED);
         assert_eq!(again.headers()[&REPEATED], "true");
+        assert_eq!(again.headers()[&ORIGINAL], "req_1");
         let other = kept.claim("a", "k".to_owned(), "two".to_owned());
         assert!(other.is_err_and(|error| error.status == StatusCode::UNPROCESSABLE_ENTITY));
         // Nobody meets the keys of somebody else.
@@ -250,8 +271,10 @@ mod tests {
         let second = kept.claim("a", "k".to_owned(), "one".to_owned());
         assert!(second.is_err_and(|error| error.status == StatusCode::CONFLICT));
         // It failed by the host's own fault, so it may be tried again.
-        first.settle(StatusCode::INTERNAL_SERVER_ERROR.into_response()).await;
-        claim(&kept, "a", "k", "one").settle("x".repeat(MOST_ANSWER + 1).into_response()).await;
+        first.settle(StatusCode::INTERNAL_SERVER_ERROR.into_response(), "req_1").await;
+        claim(&kept, "a", "k", "one")
+            .settle("x".repeat(MOST_ANSWER + 1).into_response(), "req_1")
+            .await;
         let third = kept.claim("a", "k".to_owned(), "one".to_owned());
         assert!(third.is_err_and(|error| error.status == StatusCode::CONFLICT), "not kept");
     }
@@ -260,11 +283,11 @@ mod tests {
     async fn the_oldest_keys_give_way() {
         let kept = Idempotency::default();
         for number in 0..MOST_KEYS + 10 {
-            claim(&kept, "a", &number.to_string(), "one").settle(done("")).await;
+            claim(&kept, "a", &number.to_string(), "one").settle(done(""), "req_1").await;
         }
         assert!(kept.0.lock().principals["a"].len() <= MOST_KEYS);
         for number in 0..MOST_PRINCIPALS + 10 {
-            claim(&kept, &format!("p{number}"), "k", "one").settle(done("")).await;
+            claim(&kept, &format!("p{number}"), "k", "one").settle(done(""), "req_1").await;
         }
         assert!(kept.0.lock().principals.len() <= MOST_PRINCIPALS);
     }

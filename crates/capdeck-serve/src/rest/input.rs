@@ -10,6 +10,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use super::problem::ApiError;
+use crate::transport::http::MAX_SIGN_IN_BYTES;
 
 /// Bytes of a body, if the operation does not take more.
 const MOST_BYTES: usize = 1024 * 1024;
@@ -53,6 +54,10 @@ pub(super) struct NoBody;
 #[derive(Debug)]
 pub(super) struct Json<T>(pub(super) T);
 
+/// A JSON body of somebody who is not known yet.
+#[derive(Debug)]
+pub(super) struct SmallJson<T>(pub(super) T);
+
 /// A JSON body that may be left out.
 #[derive(Debug)]
 pub(super) struct MaybeJson<T>(pub(super) T);
@@ -85,6 +90,19 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> RequestBody for Json<T> 
             .map_err(|error| ApiError::invalid(format!("the body is no JSON: {error}")))?;
         check.map_or(Ok(()), |check| check.pass("the body", &value))?;
         read_value("the body", value).map(Self)
+    }
+}
+
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> RequestBody for SmallJson<T> {
+    const LIMIT: usize = MAX_SIGN_IN_BYTES;
+    const MEDIA_TYPES: &'static [&'static str] = &["application/json"];
+
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Json::<T>::schema(generator)
+    }
+
+    fn read(bytes: Bytes, check: Option<&Check>) -> Result<Self, ApiError> {
+        Json::<T>::read(bytes, check).map(|Json(read)| Self(read))
     }
 }
 

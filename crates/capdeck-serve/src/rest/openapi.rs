@@ -3,7 +3,7 @@
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::{operation::Operation, problem::Problem};
+use super::{operation::Operation, problem::Problem, who::Who};
 
 const ABOUT: &str = "Everything that the dashboard does, for programs. \
 Lists come in pages of `{items, next_cursor}`; a cursor belongs to its list and filters. \
@@ -45,6 +45,11 @@ pub(super) fn document(operations: &[Operation], version: &str) -> Value {
                     "scheme": "bearer",
                     "description": "The host's key, or the token of a client. On a host for this machine alone none is needed.",
                 },
+                "enrollment": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "The token that a sign-up was answered with.",
+                },
                 "session": {
                     "type": "apiKey",
                     "in": "cookie",
@@ -72,6 +77,11 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         "parameters": parameters(operation),
         "responses": responses(operation, generator),
     });
+    if operation.who == Who::Stranger {
+        // What identifies the sender, where something has to, is the sign-up's own token.
+        let token = operation.places().next().map_or(json!({}), |_| json!({ "enrollment": [] }));
+        told["security"] = json!([token]);
+    }
     if !operation.body.media_types.is_empty() {
         let schema = (operation.body.schema)(generator).map(|schema| json!({ "schema": schema }));
         let schema = schema.unwrap_or_else(|| json!({}));
@@ -133,7 +143,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
         header("If-Match", "Only on this version of the entry: its `ETag`.", 64);
         header("If-None-Match", "`*`: only where there is no entry.", 64);
     }
-    if operation.method == http::Method::POST {
+    if takes_key(operation) {
         header(
             "Idempotency-Key",
             "The same key and request get the same answer for 24 hours.",
@@ -141,6 +151,11 @@ fn parameters(operation: &Operation) -> Vec<Value> {
         );
     }
     told
+}
+
+/// Whether `Idempotency-Key` is taken: where somebody is known, for whom an answer can be kept.
+fn takes_key(operation: &Operation) -> bool {
+    operation.method == http::Method::POST && operation.who != Who::Stranger
 }
 
 fn place_told(name: &str) -> &'static str {
@@ -189,13 +204,12 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         told.insert(status.to_string(), answer);
     }
     let has_places = operation.places().next().is_some();
-    let (takes_body, is_post) =
-        (!operation.body.media_types.is_empty(), operation.method == http::Method::POST);
+    let takes_body = !operation.body.media_types.is_empty();
     let also = [
         (has_places, &[404][..]),
         (true, &[413]),
         (takes_body, &[415]),
-        (is_post, &[409, 422]),
+        (takes_key(operation), &[409, 422]),
         (operation.is_conditional, &[412]),
     ];
     let also = also.into_iter().filter(|(applies, _)| *applies).flat_map(|(_, all)| all);

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{
     call::Call,
-    deck::count_tokens,
+    deck::{count_tokens, waiting_pins},
     input::{NoBody, NoQuery},
     operation::{Operation, get},
     problem::ApiError,
@@ -48,6 +48,8 @@ struct Pending {
     grants: usize,
     /// Calls that wait for a person. For the host's owner and admins.
     approvals: Option<usize>,
+    /// Definitions of tools that are not what they were pinned as. For the host's owner and admins.
+    pins: Option<usize>,
 }
 
 /// What is open now.
@@ -109,6 +111,7 @@ async fn overview(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Overview>, 
         pending: Pending {
             grants: pending_grants(&call)?,
             approvals: if is_admin { Some(waiting_calls(&call).await?) } else { None },
+            pins: if is_admin { Some(waiting_pins(&rest.host).await?) } else { None },
         },
         connected: is_admin.then(|| {
             let load = (rest.connected)();

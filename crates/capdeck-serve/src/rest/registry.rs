@@ -3,6 +3,7 @@
 mod access_requests;
 mod audit;
 mod clients;
+mod enrollments;
 mod grants;
 mod library;
 mod operators;
@@ -18,6 +19,7 @@ pub(super) fn operations() -> Vec<Operation> {
     let parts = [
         library::operations(),
         access_requests::operations(),
+        enrollments::operations(),
         grants::operations(),
         policy::operations(),
         profiles::operations(),

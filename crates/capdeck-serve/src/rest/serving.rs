@@ -23,16 +23,36 @@ use super::{
     idempotency::{self, Verdict},
     operation::Operation,
     problem::{ApiError, REQUEST_ID},
+    who::{Who, unauthenticated},
 };
 use crate::{actor::Actor, refusals::Place, transport::http::ClientAddress};
 
 /// Text of a refusal that was made outside and is dressed here.
 const MOST_REFUSAL: usize = 4_096;
 
-/// Every operation at its path, and a problem everywhere else below `/v1`.
-pub(crate) fn router(rest: &Arc<Rest>) -> Router {
+/// Where operations are, by who gets there.
+pub(crate) struct Routers {
+    /// For those who were let in. What is nowhere below `/v1` is a problem here.
+    pub(crate) known: Router,
+    /// For those who were not, too.
+    pub(crate) open: Router,
+}
+
+/// Every operation at its path.
+pub(crate) fn routers(rest: &Arc<Rest>) -> Routers {
+    let watched = Arc::clone(rest);
+    let watch = move |request: Request| activity::watch(Arc::clone(&watched), request);
+    let known = at_their_paths(rest, |who| who != Who::Stranger)
+        .route("/api/activity", get(watch))
+        .route("/v1", any(unknown))
+        .route("/v1/{*path}", any(unknown));
+    Routers { known, open: at_their_paths(rest, |who| who == Who::Stranger) }
+}
+
+fn at_their_paths(rest: &Arc<Rest>, belongs: impl Fn(Who) -> bool) -> Router {
     let mut paths: BTreeMap<&'static str, Vec<usize>> = BTreeMap::new();
-    for (index, operation) in rest.operations.iter().enumerate() {
+    let all = rest.operations.iter().enumerate();
+    for (index, operation) in all.filter(|(_, operation)| belongs(operation.who)) {
         paths.entry(operation.path).or_default().push(index);
     }
     let mut router = Router::new();
@@ -44,12 +64,7 @@ pub(crate) fn router(rest: &Arc<Rest>) -> Router {
         };
         router = router.route(path, any(serve));
     }
-    let watched = Arc::clone(rest);
-    let watch = move |request: Request| activity::watch(Arc::clone(&watched), request);
     router
-        .route("/api/activity", get(watch))
-        .route("/v1", any(unknown))
-        .route("/v1/{*path}", any(unknown))
 }
 
 async fn serve(
@@ -89,8 +104,14 @@ async fn answer(
     let Some(operation) = operations.iter().find(|one| one.method == meant) else {
         return Err(no_such_method(&operations, &head.method));
     };
-    let actor = head.extensions.get::<Actor>().cloned().ok_or_else(unauthenticated)?;
-    operation.who.admit(&actor)?;
+    let actor = match operation.who {
+        Who::Stranger => None,
+        who => {
+            let actor = head.extensions.get::<Actor>().cloned().ok_or_else(unauthenticated)?;
+            who.admit(&actor)?;
+            Some(actor)
+        }
+    };
     let places = places
         .map_err(|_| ApiError::invalid("the path is no text in UTF-8"))?
         .iter()
@@ -98,7 +119,8 @@ async fn answer(
         .collect();
     let bytes = read_body(&rest, operation, body).await?;
     let key = match head.method {
-        Method::POST => idempotency::key(&head.headers)?,
+        // Strangers cannot be told from each other, and one must not be told another's answer.
+        Method::POST if actor.is_some() => idempotency::key(&head.headers)?,
         _ => None,
     };
     let digest = request_digest(&head, &bytes);
@@ -120,7 +142,7 @@ async fn answer(
         return operation.begin(call, query.as_deref(), bytes)?.await;
     };
     let claim = match rest.idempotency.claim(&principal, key, digest)? {
-        Verdict::Repeat(response) => return Ok(response),
+        Verdict::Repeat(told) => return Ok(told.repeated(request_id)),
         Verdict::Do(claim) => claim,
     };
     // Whoever asks under a key may be gone before it is done, and will ask again for how it ended.
@@ -134,7 +156,7 @@ async fn answer(
         Ok(response) => response,
         Err(error) => refusal.answer(error, request_id).await,
     };
-    Ok(claim.settle(response).await)
+    Ok(claim.settle(response, request_id).await)
 }
 
 /// What is recorded of a request that turns out to be refused.
@@ -196,10 +218,6 @@ fn filters(query: Option<&str>) -> String {
 
 fn new_request_id() -> String {
     format!("req_{}", uuid::Uuid::now_v7().simple())
-}
-
-fn unauthenticated() -> ApiError {
-    ApiError::new(StatusCode::UNAUTHORIZED, "unauthenticated", "nobody is signed in")
 }
 
 fn no_such_method(operations: &[&Operation], method: &Method) -> ApiError {

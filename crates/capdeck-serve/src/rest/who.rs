@@ -1,13 +1,21 @@
 //! Who may ask for what: the same word decides and is shown in the document.
 
 use capdeck_auth::inbound::{OperatorRole, Scope};
+use http::StatusCode;
 
 use super::{call::Call, problem::ApiError};
 use crate::actor::Actor;
 
+/// Nobody is signed in where somebody has to be.
+pub(super) fn unauthenticated() -> ApiError {
+    ApiError::new(StatusCode::UNAUTHORIZED, "unauthenticated", "nobody is signed in")
+}
+
 /// Who may ask for an operation at all. What they see of it is decided by the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
+    /// Everyone, also who was not let in; what opens something is a part of the request.
+    Stranger,
     /// Everyone who was let in, within what they reach.
     Anyone,
     /// The host's owner and every operator, within what they reach.
@@ -26,6 +34,7 @@ impl Who {
     /// What the document says about it.
     pub(super) fn told(self) -> &'static str {
         match self {
+            Self::Stranger => "Everyone, without signing in.",
             Self::Anyone => "Everyone who is signed in, within what they may reach.",
             Self::Operator => "The host's owner and every operator, within what they may reach.",
             Self::Manager => {
@@ -46,17 +55,17 @@ impl Who {
         let may = match actor {
             Actor::Owner => true,
             Actor::Operator(operator) => match self {
-                Self::Anyone | Self::Operator | Self::Manager => true,
+                Self::Stranger | Self::Anyone | Self::Operator | Self::Manager => true,
                 Self::Deck | Self::DeckCall | Self::Admin => operator.role == OperatorRole::Admin,
             },
             Actor::Credential(standing) => match self {
-                Self::Anyone => true,
+                Self::Stranger | Self::Anyone => true,
                 Self::Manager => standing.scopes.allows(Scope::RegistryManage),
                 Self::Deck => standing.scopes.allows(Scope::DeckRead),
                 Self::DeckCall => standing.scopes.allows(Scope::DeckCall),
                 Self::Operator | Self::Admin => false,
             },
-            Actor::Share(_) => false,
+            Actor::Share(_) => self == Self::Stranger,
         };
         if may {
             return Ok(());
@@ -67,6 +76,6 @@ impl Who {
 
     /// The same for whoever sent a request.
     pub(super) fn admit_call(self, call: &Call) -> Result<(), ApiError> {
-        self.admit(&call.actor)
+        call.actor.as_ref().map_or_else(|| Err(unauthenticated()), |actor| self.admit(actor))
     }
 }

@@ -43,18 +43,18 @@ pub use self::{
 use self::{access::Names, endpoints::Endpoints, limits::Limiter};
 pub(crate) use self::{
     access::{bearer, clear_session_cookie, set_session_cookie},
-    body::{read_body, read_form, read_json},
+    body::{MAX_SIGN_IN_BYTES, read_body, read_form, read_json},
     client_address::ClientAddress,
     problem::problem,
 };
 use crate::{
-    dashboard, enrollment,
+    dashboard,
     mcp::reach,
     oauth,
     oidc::{self, OidcSettings},
     operators,
     reception::{NoRegistry, Reception},
-    rest::{self, Rest},
+    rest::{self, Rest, Routers},
 };
 
 /// Longest wait for open requests when the host stops.
@@ -165,7 +165,7 @@ impl HttpServer {
         let load = endpoints.clone();
         let rest =
             Rest::new(rules.reception.clone(), Box::new(move || load.load()), limits.body_timeout);
-        let router = router(host.clone(), endpoints.clone(), rest::router(&rest), rules);
+        let router = router(host.clone(), endpoints.clone(), rest::routers(&rest), rules);
         Ok(Self { listener, address, router, endpoints, rest, host, limits })
     }
 
@@ -227,7 +227,8 @@ struct Rules {
     reception: Arc<Reception>,
 }
 
-fn router(host: Host, endpoints: Arc<Endpoints>, rest: Router, rules: Rules) -> Router {
+fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, rules: Rules) -> Router {
+    let Routers { known: rest, open } = rest;
     let Rules { names, proxies, limiter, reception } = rules;
     let mcp = Router::new()
         .route("/mcp", any(deck))
@@ -249,8 +250,8 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Router, rules: Rules) -> 
         .merge(oauth::routes())
         .merge(operators::open_routes())
         .merge(oidc::routes())
-        .merge(enrollment::routes())
         .with_state(reception.clone())
+        .merge(open)
         .layer(middleware::from_fn_with_state(limiter.clone(), limits::limit_strangers));
     Router::new()
         .merge(mcp)

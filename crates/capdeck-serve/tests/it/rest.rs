@@ -4,6 +4,7 @@ mod activity;
 mod capsules;
 mod deck;
 mod guide;
+mod reference;
 mod registry;
 mod stage;
 mod subjects;

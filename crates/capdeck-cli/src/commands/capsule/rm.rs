@@ -13,12 +13,13 @@ use crate::{
 /// Delete an entry, or a whole capsule
 ///
 /// A deleted entry can be restored, until it is purged. A deleted capsule is moved to `deleted` in the data folder, and its
-/// shares open nothing any more.
+/// shares open nothing any more; purged, also later by its id, it is gone for good.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   capdeck capsule rm team notes://old
   capdeck capsule rm team notes://leaked-key --purge --yes
-  capdeck capsule rm team --yes")]
+  capdeck capsule rm team --yes
+  capdeck capsule rm team --purge --yes")]
 pub(crate) struct RmArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
@@ -27,7 +28,7 @@ pub(crate) struct RmArgs {
     #[arg(value_name = "URI", add = entries())]
     uri: Option<String>,
     /// Take it away with everything it ever was. It cannot be restored.
-    #[arg(long, requires = "uri")]
+    #[arg(long)]
     purge: bool,
     /// Only when this is the current version.
     #[arg(long, value_name = "N", requires = "uri", conflicts_with = "purge")]
@@ -42,6 +43,9 @@ pub(crate) fn run(args: &RmArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
     let question = match uri {
         Some(uri) if *purge => Some(format!("Take `{uri}` away with all its versions, for good?")),
         Some(_) => None,
+        None if *purge => {
+            Some(format!("Remove the capsule `{name}` for good, with all it ever held?"))
+        }
         None => Some(format!("Delete the capsule `{name}` with all its entries?")),
     };
     if let Some(question) = question.filter(|_| !yes) {
@@ -54,6 +58,7 @@ pub(crate) fn run(args: &RmArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
         }
     }
     let operation = match uri.clone() {
+        None if *purge => CapsuleOperation::PurgeCapsule,
         None => CapsuleOperation::DeleteCapsule,
         Some(uri) if *purge => CapsuleOperation::Purge { uri },
         Some(uri) => CapsuleOperation::Delete { uri, if_version: *if_version },
@@ -65,6 +70,7 @@ pub(crate) fn run(args: &RmArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
         return Ok(ExitStatus::Done);
     }
     match uri {
+        None if *purge => printer.note(&format!("purged the capsule {}", text(&answer, "id"))),
         None => printer.note(&format!("deleted the capsule {}", text(&answer, "id"))),
         Some(uri) if *purge => printer.note(&format!("purged {uri}")),
         Some(uri) => {

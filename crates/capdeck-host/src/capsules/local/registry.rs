@@ -68,6 +68,30 @@ impl LocalDesk {
         Ok(json!(info))
     }
 
+    /// A capsule that is there goes; of one that went before, what was kept of it.
+    pub(super) async fn purge_capsule(
+        &self,
+        caller: &CapsuleCaller,
+        capsule: Option<&str>,
+    ) -> Answer {
+        let admitted = self.admit(caller);
+        let capsules = self.capsules.acting_for(caller.author.clone());
+        let is_machine = admitted.require_machine("purge a capsule");
+        match (admitted.choose(capsule), capsule) {
+            (Ok((info, _)), _) => {
+                is_machine?;
+                let mut told = json!(capsules.purge(&info.id).await?);
+                told["purged"] = 1.into();
+                self.hub.capsules_changed();
+                Ok(told)
+            }
+            (Err(failure), Some(id)) if failure.code == "not_found" && is_machine.is_ok() => {
+                Ok(json!({ "id": id, "purged": capsules.purge_deleted(id).await? }))
+            }
+            (Err(failure), _) => Err(failure),
+        }
+    }
+
     /// What anyone may learn of capsules that want to be found, and nothing else of them.
     pub(super) fn discover(&self) -> Value {
         let all = self.capsules.list();

@@ -14,7 +14,8 @@ pub(super) struct Event {
     pub(super) sequence: u64,
     /// As it is sent.
     pub(super) frame: Bytes,
-    about: About,
+    /// None: everybody has to know.
+    about: Option<About>,
 }
 
 /// Who has to do with it.
@@ -94,11 +95,17 @@ impl<'a> Told<'a> {
     fn into_event(self, about: About) -> Event {
         let data = serde_json::to_string(&self).unwrap_or_default();
         let frame = format!("id: {}\nevent: audit\ndata: {data}\n\n", self.seq);
-        Event { sequence: self.seq, frame: frame.into(), about }
+        Event { sequence: self.seq, frame: frame.into(), about: Some(about) }
     }
 }
 
 impl Event {
+    /// Some of what happened is lost to everybody who watches.
+    pub(super) fn missed(sequence: u64) -> Self {
+        let frame = format!("id: {sequence}\nevent: missed\ndata: {{}}\n\n");
+        Self { sequence, frame: frame.into(), about: None }
+    }
+
     /// A line of the deck's audit trail.
     pub(super) fn of_deck(sequence: u64, line: &str) -> Option<Self> {
         let line: TrailLine = serde_json::from_str(line).ok()?;
@@ -113,16 +120,16 @@ impl Event {
     }
 
     /// Something that changed in a capsule, or which capsules there are.
-    pub(super) fn of_capsules(sequence: u64, change: &CapsuleChange) -> Option<Self> {
+    pub(super) fn of_capsules(sequence: u64, change: &CapsuleChange) -> Self {
         let (capsule, change) = match change {
             CapsuleChange::Entry { capsule, change } => (capsule, change),
             CapsuleChange::Capsules => {
                 let now = Timestamp::now();
                 let told = Told::new(sequence, Source::Capsules, now, "capsules.changed", "ok");
                 let about = About { source: Source::Capsules, ..About::default() };
-                return Some(told.into_event(about));
+                return told.into_event(about);
             }
-            CapsuleChange::Missed => return None,
+            CapsuleChange::Missed => return Self::missed(sequence),
         };
         let action = match change.kind {
             ChangeKind::Created => "entry.created",
@@ -141,7 +148,7 @@ impl Event {
             capsule: Some(capsule.clone()),
             principals: Vec::new(),
         };
-        Some(told.into_event(about))
+        told.into_event(about)
     }
 
     /// A line of the registry's audit.
@@ -172,7 +179,7 @@ impl Event {
     /// Whether somebody may know of it: admins of everything, approvers of what is to be decided, others of what they own
     /// and of what is about themselves.
     pub(super) fn is_for(&self, rest: &Rest, actor: &Actor) -> bool {
-        let About { source, capsule, principals } = &self.about;
+        let Some(About { source, capsule, principals }) = &self.about else { return true };
         let registry = rest.reception.registry();
         let owns = |id: &str| {
             let capsule = capsule.as_deref();

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use bytes::Bytes;
-use capdeck_auth::inbound::Registry;
+use capdeck_auth::inbound::{Registry, RegistryEvent};
 use capdeck_host::{Author, CapsuleCaller, CapsuleChanges, Host};
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -96,33 +96,40 @@ impl Feed {
     }
 
     async fn gather(&self) {
-        let mut lines = self.host.audited();
-        let mut changes = self.registry.as_ref().map(Registry::changes);
-        let mut capsules = capsule_changes(&self.host).await;
+        let mut sources = Sources {
+            lines: self.host.audited(),
+            registry: self.registry.as_ref().map(Registry::changes),
+            capsules: capsule_changes(&self.host).await,
+        };
         let (shared, closed) = (Arc::clone(&self.shared), self.closed.clone());
-        tokio::spawn(async move {
-            loop {
-                let is_told = tokio::select! {
-                    line = lines.recv() => heard(&line, |line| {
-                        shared.tell(|sequence| Event::of_deck(sequence, line));
-                    }),
-                    event = next_change(&mut changes) => heard(&event, |event| {
-                        shared.tell(|sequence| Some(Event::of_registry(sequence, event)));
-                    }),
-                    change = next_capsule(&mut capsules) => {
-                        match change {
-                            Some(change) => shared.tell(|sequence| Event::of_capsules(sequence, &change)),
-                            None => capsules = None,
-                        }
-                        true
-                    }
-                    () = closed.cancelled() => false,
-                };
-                if !is_told {
-                    return;
-                }
+        tokio::spawn(async move { while sources.pass_on(&shared, &closed).await {} });
+    }
+}
+
+/// Where news come from.
+struct Sources {
+    lines: broadcast::Receiver<Arc<str>>,
+    registry: Option<broadcast::Receiver<RegistryEvent>>,
+    capsules: Option<CapsuleChanges>,
+}
+
+impl Sources {
+    /// Tells the next thing that happens; false when there will be no more.
+    async fn pass_on(&mut self, shared: &Shared, closed: &CancellationToken) -> bool {
+        tokio::select! {
+            line = self.lines.recv() => shared.hear(&line, |sequence, line| Event::of_deck(sequence, line)),
+            event = next_event(&mut self.registry) => {
+                shared.hear(&event, |sequence, event| Some(Event::of_registry(sequence, event)))
             }
-        });
+            change = next_capsule(&mut self.capsules) => {
+                match change {
+                    Some(change) => shared.tell(|sequence| Some(Event::of_capsules(sequence, &change))),
+                    None => self.capsules = None,
+                }
+                true
+            }
+            () = closed.cancelled() => false,
+        }
     }
 }
 
@@ -138,17 +145,20 @@ impl Shared {
         // Nobody may be watching.
         drop(self.news.send(event));
     }
-}
 
-/// Whether there will be more.
-fn heard<T>(told: &Result<T, RecvError>, tell: impl FnOnce(&T)) -> bool {
-    match told {
-        Ok(told) => tell(told),
-        // Whoever watches is behind by as much and is told so by their own place.
-        Err(RecvError::Lagged(_)) => {}
-        Err(RecvError::Closed) => return false,
+    /// Tells what was heard from a channel, or that some of it was lost on the way. False when there will be no more.
+    fn hear<T>(
+        &self,
+        told: &Result<T, RecvError>,
+        make: impl FnOnce(u64, &T) -> Option<Event>,
+    ) -> bool {
+        match told {
+            Ok(told) => self.tell(|sequence| make(sequence, told)),
+            Err(RecvError::Lagged(_)) => self.tell(|sequence| Some(Event::missed(sequence))),
+            Err(RecvError::Closed) => return false,
+        }
+        true
     }
-    true
 }
 
 async fn capsule_changes(host: &Host) -> Option<CapsuleChanges> {
@@ -161,7 +171,7 @@ async fn capsule_changes(host: &Host) -> Option<CapsuleChanges> {
         .ok()
 }
 
-async fn next_change<T: Clone>(
+async fn next_event<T: Clone>(
     changes: &mut Option<broadcast::Receiver<T>>,
 ) -> Result<T, RecvError> {
     match changes {
@@ -174,5 +184,57 @@ async fn next_capsule(changes: &mut Option<CapsuleChanges>) -> Option<capdeck_ho
     match changes {
         Some(changes) => changes.next().await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use capdeck_host::CapsuleChange;
+    use futures_util::stream;
+
+    use super::*;
+
+    fn shared() -> Shared {
+        let memory = Memory { next: 1, events: VecDeque::new() };
+        Shared { news: broadcast::Sender::new(BEHIND), memory: Mutex::new(memory) }
+    }
+
+    fn frames(shared: &Shared) -> Vec<String> {
+        let memory = shared.memory.lock();
+        let text = |event: &Arc<Event>| String::from_utf8_lossy(&event.frame).into_owned();
+        memory.events.iter().map(text).collect()
+    }
+
+    #[tokio::test]
+    async fn what_the_capsules_lost_is_told_to_everybody_and_remembered() {
+        let (shared, closed) = (shared(), CancellationToken::new());
+        let mut watching = shared.news.subscribe();
+        let (_keeps_open, lines) = broadcast::channel(1);
+        let lost = stream::iter([CapsuleChange::Missed, CapsuleChange::Capsules]);
+        let capsules = Some(CapsuleChanges::new(lost));
+        let mut sources = Sources { lines, registry: None, capsules };
+        for _ in 0..3 {
+            assert!(sources.pass_on(&shared, &closed).await);
+        }
+        assert!(sources.capsules.is_none(), "their end is not the end of the others");
+        assert_eq!(frames(&shared)[0], "id: 1\nevent: missed\ndata: {}\n\n");
+        assert!(frames(&shared)[1].contains("capsules.changed"));
+        assert_eq!(watching.try_recv().unwrap().sequence, 1);
+    }
+
+    #[tokio::test]
+    async fn lines_that_came_too_fast_are_told_as_missed() {
+        let (shared, closed) = (shared(), CancellationToken::new());
+        let (sender, lines) = broadcast::channel(1);
+        for _ in 0..3 {
+            sender.send(Arc::from("{}")).unwrap();
+        }
+        let mut sources = Sources { lines, registry: None, capsules: None };
+        assert!(sources.pass_on(&shared, &closed).await);
+        assert_eq!(frames(&shared), ["id: 1\nevent: missed\ndata: {}\n\n"]);
+        closed.cancel();
+        drop(sender);
+        // What is left in the channel may still be told; then it is over.
+        while sources.pass_on(&shared, &closed).await {}
     }
 }

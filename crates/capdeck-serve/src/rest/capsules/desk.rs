@@ -28,8 +28,8 @@ impl Call {
     fn author(&self) -> Author {
         let author = Author::client(CLIENT).version(&self.rest.host.settings().version);
         match &self.actor {
-            Actor::Owner | Actor::Share(_) => author,
-            Actor::Operator(_) | Actor::Credential(_) => author.principal(&self.id()),
+            None | Some(Actor::Owner | Actor::Share(_)) => author,
+            Some(Actor::Operator(_) | Actor::Credential(_)) => author.principal(&self.id()),
         }
     }
 

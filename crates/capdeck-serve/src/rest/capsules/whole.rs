@@ -42,7 +42,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .problems(&[409])
             .done_by(update),
         delete("/v1/capsules/{capsule}", "deleteCapsule", "Take a capsule away")
-            .about("Its files are moved aside in the data folder and can be put back by hand.")
+            .about("Its files are moved aside in the data folder and can be put back by hand. With `purge` they are removed for good, with every version, the memory, the signals and the capsule's own log. For a capsule that was taken away before, an admin gives its id and `purge`: what was kept of it is removed.")
             .who(Who::Operator)
             .done_by(remove),
     ]
@@ -81,6 +81,20 @@ struct CapsuleChange {
     /// The operator it belongs to from now on. For admins.
     #[schemars(length(min = 1, max = 100))]
     owner: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct RemoveCapsule {
+    /// Remove it for good. There is no other value than yes: leave it out to keep the files aside.
+    purge: Option<Purge>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+enum Purge {
+    #[serde(rename = "1")]
+    One,
+    #[serde(rename = "true")]
+    True,
 }
 
 async fn list(
@@ -150,11 +164,26 @@ async fn update(
     Ok(Reply::new(owned(&call, call.ask_as_host(Some(&capsule.id), operation).await?)?))
 }
 
-async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
-    let capsule = call.owned_capsule("delete").await?;
-    call.ask_as_host(Some(&capsule.id), CapsuleOperation::DeleteCapsule).await?;
+async fn remove(call: Call, query: RemoveCapsule, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
+    let (action, operation) = match query.purge {
+        None => ("delete", CapsuleOperation::DeleteCapsule),
+        Some(Purge::One | Purge::True) => ("purge", CapsuleOperation::PurgeCapsule),
+    };
+    let id = match call.owned_capsule(action).await {
+        Ok(capsule) => capsule.id,
+        // Nobody owns what was taken away before.
+        Err(error) if error.status == StatusCode::NOT_FOUND => {
+            let id = call.place("capsule");
+            if query.purge.is_none() || !call.is_admin() {
+                return Err(error);
+            }
+            id.to_owned()
+        }
+        Err(error) => return Err(error),
+    };
+    call.ask_as_host(Some(&id), operation).await?;
     if let Some(registry) = call.rest.reception.registry() {
-        registry.forget_capsule(&call.registry_caller(), &capsule.id).await?;
+        registry.forget_capsule(&call.registry_caller(), &id).await?;
     }
     Ok(Reply::new(NoContent))
 }
@@ -169,7 +198,7 @@ impl Call {
     /// A capsule that was just made, which belongs to whoever made it. What the host's owner makes is the machine's own.
     pub(super) async fn claimed(&self, made: Value) -> Result<Capsule, ApiError> {
         let capsule = owned(self, made)?;
-        if let Actor::Operator(operator) = &self.actor
+        if let Some(Actor::Operator(operator)) = &self.actor
             && ![ADMIN_OPERATOR, LOCAL_OPERATOR].contains(&operator.id.as_str())
         {
             let (registry, caller) = (self.registry()?, self.registry_caller());

@@ -76,15 +76,35 @@ struct Approved {
 }
 
 async fn list(call: Call, query: ListPins, _: NoBody) -> Result<Reply<Page<PinItem>>, ApiError> {
-    let host = call.rest.host.clone();
-    let capabilities: Vec<Arc<Capability>> = match &query.capability {
-        Some(id) => vec![known_capability(&host, id)?],
-        None => {
-            let catalog = host.catalog();
-            let watched = catalog.capabilities().filter(|one| one.pins != PinMode::Off);
-            watched.cloned().collect()
-        }
+    let host = &call.rest.host;
+    let items = match &query.capability {
+        Some(id) => items_of(host, vec![known_capability(host, id)?]).await?,
+        None => items_of(host, watched(host)).await?,
     };
+    let key = |item: &PinItem| format!("{}/{}", item.capability, item.tool);
+    Ok(Reply::new(query.paging.cut(&call, items, key)?))
+}
+
+/// How many definitions are not what they were pinned as, or hide something: what a person should look at.
+pub(in crate::rest) async fn waiting_pins(host: &Host) -> Result<usize, ApiError> {
+    let wants_a_look = |item: &PinItem| {
+        let is_settled = matches!(item.status, "pinned" | "unpinned");
+        !is_settled || item.held.is_some() || !item.hidden_text.is_empty()
+    };
+    Ok(items_of(host, watched(host)).await?.iter().filter(|item| wants_a_look(item)).count())
+}
+
+/// The capabilities whose definitions are pinned.
+fn watched(host: &Host) -> Vec<Arc<Capability>> {
+    let catalog = host.catalog();
+    catalog.capabilities().filter(|one| one.pins != PinMode::Off).cloned().collect()
+}
+
+async fn items_of(
+    host: &Host,
+    capabilities: Vec<Arc<Capability>>,
+) -> Result<Vec<PinItem>, ApiError> {
+    let host = host.clone();
     let items = blocking(move || {
         let items = capabilities.iter().map(|capability| {
             let offered = host.offered_to_anyone(capability);
@@ -93,9 +113,7 @@ async fn list(call: Call, query: ListPins, _: NoBody) -> Result<Reply<Page<PinIt
         items.collect::<Result<Vec<_>, ApiError>>()
     })
     .await?;
-    let items = items.into_iter().flatten().collect();
-    let key = |item: &PinItem| format!("{}/{}", item.capability, item.tool);
-    Ok(Reply::new(query.paging.cut(&call, items, key)?))
+    Ok(items.into_iter().flatten().collect())
 }
 
 async fn diff(call: Call, query: Diff, _: NoBody) -> Result<Reply<Page<Open>>, ApiError> {

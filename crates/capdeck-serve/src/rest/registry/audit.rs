@@ -1,6 +1,8 @@
 //! What was done: to the registry and to capsules as a whole, and by calls of the deck.
 
-use capdeck_host::{AuditFilter, AuditOutcome, CapsuleOperation, TrailFilter, TrailLine};
+use capdeck_host::{
+    AuditFilter, AuditOutcome, CapsuleOperation, TrailFilter, TrailLine, TrailOutcome,
+};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +17,8 @@ use crate::rest::{
     reply::Reply,
 };
 
+/// The outcome that stands for everything that did not end well.
+const FAILED: &str = "failed";
 /// Lines that a list reaches back.
 const MOST_LINES: usize = 10_000;
 
@@ -52,7 +56,7 @@ struct ListAudit {
     client: Option<String>,
     /// Only lines about this capability. Of the deck only.
     capability: Option<String>,
-    /// Only what ended like this: `ok`, `denied` or `error`; of the deck, `ok`, `tool_error` or an error code.
+    /// Only what ended like this: `ok`, `denied` or `error`; of the deck, `ok`, `tool_error` or an error code; of both, `failed` for everything but `ok`.
     outcome: Option<String>,
     #[serde(flatten)]
     paging: Paging,
@@ -90,11 +94,13 @@ async fn of_registry(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiErr
         return Err(ApiError::invalid("`capability` goes with `source=deck`"));
     }
     let outcome = match query.outcome.as_deref() {
-        None => None,
+        None | Some(FAILED) => None,
         Some("ok") => Some(AuditOutcome::Ok),
         Some("denied") => Some(AuditOutcome::Denied),
         Some("error") => Some(AuditOutcome::Error),
-        Some(_) => return Err(ApiError::invalid("`outcome` is `ok`, `denied` or `error`")),
+        Some(_) => {
+            return Err(ApiError::invalid("`outcome` is `ok`, `denied`, `error` or `failed`"));
+        }
     };
     let filter = AuditFilter {
         since: query.since,
@@ -108,7 +114,10 @@ async fn of_registry(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiErr
         limit: MOST_LINES,
     };
     let told = call.ask_as_host(None, CapsuleOperation::RegistryAuditQuery(filter)).await?;
-    let lines = shaped::<Told>(told)?.lines;
+    let mut lines = shaped::<Told>(told)?.lines;
+    if query.outcome.as_deref() == Some(FAILED) {
+        lines.retain(|line| line.outcome != AuditOutcome::Ok);
+    }
     Ok(lines.into_iter().rev().map(|line| Line::Registry(Box::new(line))).collect())
 }
 
@@ -122,7 +131,10 @@ async fn of_deck(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiError> 
         client: query.client.clone(),
         method: query.action.clone(),
         capability: query.capability.clone(),
-        outcome: query.outcome.clone(),
+        outcome: query.outcome.clone().map(|word| match word.as_str() {
+            FAILED => TrailOutcome::Failed,
+            _ => TrailOutcome::Is(word),
+        }),
     };
     let host = call.rest.host.clone();
     let read = tokio::task::spawn_blocking(move || host.trail(&filter, MOST_LINES)).await;

@@ -1,7 +1,8 @@
 //! How requests and grants look in answers.
 
 use capdeck_auth::inbound::{
-    Grant, GrantRequest, GrantTarget, Page as RegistryPage, PageRequest, Scopes,
+    Enrollment, Grant, GrantRequest, GrantTarget, Page as RegistryPage, PageRequest, RequestSource,
+    Scopes,
 };
 use capdeck_host::Role;
 use jiff::Timestamp;
@@ -82,9 +83,22 @@ pub(super) struct RequestShown {
     /// What it became, where it was approved.
     #[serde(default, skip_deserializing)]
     grant: Option<GrantShown>,
+    /// The sign-up that it came from, where it came from one.
+    #[serde(default, skip_deserializing)]
+    enrollment: Option<EnrollmentOf>,
     /// Whether you may decide it.
     #[serde(default)]
     may_decide: bool,
+}
+
+/// What a sign-up says about whoever made it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct EnrollmentOf {
+    id: String,
+    /// The agent was given the same: whoever approves compares them.
+    user_code: String,
+    /// How to reach whoever runs the agent, in their words.
+    contact: Option<String>,
 }
 
 impl RequestShown {
@@ -94,6 +108,12 @@ impl RequestShown {
         let grant = request.grant.as_deref().and_then(|id| registry.grant(id));
         let mut shown: Self = translated(request)?;
         shown.grant = grant.as_ref().map(GrantShown::of).transpose()?;
+        if request.source == RequestSource::Enrollment {
+            let found = registry.enrollment_of_request(&request.id);
+            shown.enrollment = found.map(|Enrollment { id, user_code, contact, .. }| {
+                EnrollmentOf { id, user_code, contact }
+            });
+        }
         shown.may_decide =
             call.decider().is_ok_and(|decider| registry.may_decide(&decider, request));
         Ok(shown)

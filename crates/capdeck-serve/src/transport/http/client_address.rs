@@ -1,4 +1,7 @@
-//! Where a request comes from: the other end of its socket, or what a proxy that is trusted says.
+//! Where a request comes from: the other end of its socket, or what a proxy that is trusted says in `X-Forwarded-*` or
+//! `Forwarded`.
+
+mod forwarded;
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -8,7 +11,9 @@ use axum::{
     response::Response,
 };
 use capdeck_auth::inbound::Network;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::problem::problem;
 
 /// The other end of the socket, left with every request by the connection.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +25,24 @@ pub(crate) struct ClientAddress {
     pub(crate) ip: IpAddr,
     /// Whether the client spoke HTTPS, to a proxy that is trusted.
     pub(crate) is_https: bool,
+}
+
+/// Why nobody can say where a request comes from, although a proxy that is trusted passed it on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unclear {
+    Malformed,
+    TwoClients,
+}
+
+impl Unclear {
+    fn told(self) -> &'static str {
+        match self {
+            Self::Malformed => "the header `Forwarded` is not written as RFC 7239 has it",
+            Self::TwoClients => {
+                "`Forwarded` and `X-Forwarded-For` name two different clients; the proxy has to remove the one that it does not write"
+            }
+        }
+    }
 }
 
 impl ClientAddress {
@@ -34,23 +57,41 @@ impl ClientAddress {
         }
     }
 
-    fn of(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> Self {
+    fn of(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> Result<Self, Unclear> {
         let is_trusted = |ip: &IpAddr| trusted.iter().any(|network| network.holds(*ip));
         if !is_trusted(&peer) {
-            return Self { ip: peer, is_https: false };
+            return Ok(Self { ip: peer, is_https: false });
         }
-        let hops: Vec<&str> = words(headers, "x-forwarded-for").collect();
-        // The last one that no proxy of ours wrote is the client; what stands before it is anybody's word.
-        let hops = hops.iter().rev().map_while(|hop| hop.parse::<IpAddr>().ok());
-        let mut ip = peer;
-        for hop in hops {
-            ip = hop;
-            if !is_trusted(&hop) {
-                break;
+        // The last one that no proxy of ours wrote is the client; what stands before it is anybody's word. A hop without an
+        // address is where knowledge ends.
+        let client = |hops: &[Option<IpAddr>]| {
+            let mut ip = peer;
+            for hop in hops.iter().rev().map_while(|hop| *hop) {
+                ip = hop;
+                if !is_trusted(&hop) {
+                    break;
+                }
             }
-        }
-        let is_https = words(headers, "x-forwarded-proto").last() == Some("https");
-        Self { ip, is_https }
+            ip
+        };
+        let hops = forwarded::hops(headers).map_err(|_| Unclear::Malformed)?;
+        let listed: Vec<_> =
+            words(headers, "x-forwarded-for").map(|hop| hop.parse().ok()).collect();
+        let named: Vec<_> =
+            hops.iter().filter(|hop| hop.names_client).map(|hop| hop.address).collect();
+        let ip = match (listed.is_empty(), named.is_empty()) {
+            (_, true) => client(&listed),
+            (true, false) => client(&named),
+            // A proxy that writes one of them passes the other on as the client sent it, and nothing says which one that is.
+            (false, false) if client(&listed) != client(&named) => return Err(Unclear::TwoClients),
+            (false, false) => client(&listed),
+        };
+        let said = [
+            words(headers, "x-forwarded-proto").last().map(|word| word == "https"),
+            hops.last().and_then(|hop| hop.is_https),
+        ];
+        let is_https = said.contains(&Some(true)) && !said.contains(&Some(false));
+        Ok(Self { ip, is_https })
     }
 }
 
@@ -68,8 +109,12 @@ pub(super) async fn locate(
 ) -> Response {
     let peer = request.extensions().get::<SocketPeer>().map(|peer| peer.0);
     if let Some(peer) = peer {
-        let address = ClientAddress::of(peer, request.headers(), &trusted);
-        request.extensions_mut().insert(address);
+        match ClientAddress::of(peer, request.headers(), &trusted) {
+            Ok(address) => request.extensions_mut().insert(address),
+            Err(unclear) => {
+                return problem(StatusCode::BAD_REQUEST, "unclear_origin", unclear.told());
+            }
+        };
     }
     next.run(request).await
 }
@@ -79,6 +124,11 @@ mod tests {
     use super::*;
 
     fn seen(peer: &str, headers: &[(&'static str, &str)]) -> (String, bool) {
+        let address = located(peer, headers).unwrap();
+        (address.ip.to_string(), address.is_https)
+    }
+
+    fn located(peer: &str, headers: &[(&'static str, &str)]) -> Result<ClientAddress, Unclear> {
         let trusted = [Network::parse("10.0.0.0/8").unwrap()];
         let headers: HeaderMap = headers
             .iter()
@@ -86,8 +136,7 @@ mod tests {
                 (http::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
             })
             .collect();
-        let address = ClientAddress::of(peer.parse().unwrap(), &headers, &trusted);
-        (address.ip.to_string(), address.is_https)
+        ClientAddress::of(peer.parse().unwrap(), &headers, &trusted)
     }
 
     #[test]
@@ -104,6 +153,44 @@ mod tests {
         assert_eq!(seen("10.1.2.3", &forged).0, "192.0.2.7");
         assert_eq!(seen("10.1.2.3", &[("x-forwarded-for", "nonsense")]).0, "10.1.2.3");
         assert!(!seen("10.1.2.3", &[("x-forwarded-proto", "https, http")]).1);
+    }
+
+    #[test]
+    fn both_ways_to_say_it_are_read() {
+        let passed = [("forwarded", "for=192.0.2.7;proto=https")];
+        assert_eq!(seen("10.1.2.3", &passed), ("192.0.2.7".to_owned(), true));
+        assert_eq!(seen("198.51.100.1", &passed), ("198.51.100.1".to_owned(), false));
+        let forged = [("forwarded", "for=127.0.0.1, for=192.0.2.7;proto=http, for=10.9.9.9")];
+        assert_eq!(seen("10.1.2.3", &forged), ("192.0.2.7".to_owned(), false));
+        // What a proxy hides is not guessed at from what stands before it.
+        let hidden = [("forwarded", "for=127.0.0.1, for=unknown")];
+        assert_eq!(seen("10.1.2.3", &hidden).0, "10.1.2.3");
+        let both = [
+            ("forwarded", "for=\"192.0.2.7:99\";proto=https"),
+            ("x-forwarded-for", "192.0.2.7"),
+            ("x-forwarded-proto", "https"),
+        ];
+        assert_eq!(seen("10.1.2.3", &both), ("192.0.2.7".to_owned(), true));
+        let said_by_one = [("forwarded", "by=10.1.2.3"), ("x-forwarded-for", "192.0.2.7")];
+        assert_eq!(seen("10.1.2.3", &said_by_one).0, "192.0.2.7");
+    }
+
+    #[test]
+    fn a_header_that_the_proxy_does_not_write_cannot_stand_in_for_the_one_it_does() {
+        for theirs in ["for=127.0.0.1", "for=10.1.2.3", "for=unknown", "for=_me"] {
+            let forged = [("forwarded", theirs), ("x-forwarded-for", "192.0.2.7")];
+            assert_eq!(located("10.1.2.3", &forged), Err(Unclear::TwoClients), "{theirs}");
+        }
+        let forged = [("forwarded", "for=192.0.2.7"), ("x-forwarded-for", "127.0.0.1")];
+        assert_eq!(located("10.1.2.3", &forged), Err(Unclear::TwoClients));
+        // An open quote would swallow what the proxy writes behind it.
+        let open = [("forwarded", "for=\"127.0.0.1, for=192.0.2.7")];
+        assert_eq!(located("10.1.2.3", &open), Err(Unclear::Malformed));
+        // Whoever is not trusted is not listened to at all.
+        assert_eq!(seen("198.51.100.1", &forged), ("198.51.100.1".to_owned(), false));
+        assert_eq!(seen("198.51.100.1", &open).0, "198.51.100.1");
+        let scheme = [("forwarded", "for=192.0.2.7;proto=https"), ("x-forwarded-proto", "http")];
+        assert!(!seen("10.1.2.3", &scheme).1);
     }
 
     #[test]

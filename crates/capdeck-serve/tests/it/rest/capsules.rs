@@ -28,6 +28,15 @@ fn a_capsule_is_made_found_changed_and_taken_away() {
     api.json("PATCH", "/v1/capsules/team-notes", json!({"name": ""})).fails(400, "invalid_input");
     api.delete("/v1/capsules/team-notes").is(204);
     api.delete("/v1/capsules/team-notes").fails(404, "not_found");
+    // What was kept aside can be removed for good, and what is there at once.
+    for wrong in ["0", "false", "", "yes", "2"] {
+        let refused = api.delete(&format!("/v1/capsules/team-notes?purge={wrong}"));
+        refused.fails(400, "invalid_input");
+    }
+    api.delete("/v1/capsules/team-notes?purge=1").is(204);
+    api.delete("/v1/capsules/team-notes?purge=1").fails(404, "not_found");
+    api.delete("/v1/capsules/other?purge=true").is(204);
+    api.delete("/v1/capsules/other?purge=true").fails(404, "not_found");
 }
 
 #[test]
@@ -170,12 +179,25 @@ fn a_post_under_a_key_is_done_once() {
     assert_eq!(first.json, again.json);
     assert_eq!(again.reply.header("idempotency-replayed"), Some("true"));
     assert_ne!(first.reply.header("x-request-id"), again.reply.header("x-request-id"));
+    assert_eq!(again.reply.header("original-request"), first.reply.header("x-request-id"));
     let other = json!({"name": "other"});
     api.json_with("POST", "/v1/capsules", &key, other.clone()).fails(422, "idempotency_key_reused");
     let long = "x".repeat(129);
     api.json_with("POST", "/v1/capsules", &[("Idempotency-Key", &long)], other)
         .fails(400, "invalid_input");
     assert_eq!(api.get("/v1/capsules").is(200)["items"].as_array().unwrap().len(), 1);
+    // A problem that is repeated names the request that it answers, like every other, and beside it the first one.
+    let taken = |api: &mut Api| {
+        let key = [("Idempotency-Key", "k2")];
+        api.json_with("POST", "/v1/capsules", &key, json!({"name": "TEAM"}))
+    };
+    let (first, again) = (taken(&mut api), taken(&mut api));
+    let (told, repeated) = (first.fails(409, "exists"), again.fails(409, "exists"));
+    assert_eq!(told["detail"], repeated["detail"]);
+    assert_ne!(told["request_id"], repeated["request_id"]);
+    assert_eq!(again.reply.header("original-request"), told["request_id"].as_str());
+    assert_eq!(again.reply.header("idempotency-replayed"), Some("true"));
+    assert_eq!(first.reply.header("original-request"), None);
     let path = "/v1/capsules/team/entries/docs/a";
     let write = json!({"content": "one"});
     api.json_with("PUT", path, &key, write.clone()).is(201);

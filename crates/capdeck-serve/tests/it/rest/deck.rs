@@ -105,6 +105,33 @@ fn a_tool_that_needs_a_person_waits_for_one() {
 }
 
 #[test]
+fn failed_calls_and_definitions_to_look_at_are_counted_and_found() {
+    let sly = json!({"name": "sly", "description": "Reads.\u{e0041}\u{e0042}", "inputSchema": {"type": "object"}});
+    let plan = FakePlan { behaviours: true, extra_tools: vec![sly], ..FakePlan::default() };
+    let policy = json!([{"ask": {"tool": "sly"}}]);
+    let mut api = Api::of(Setting::of(&plan).config("policy", policy));
+    assert_eq!(api.get("/v1/overview").is(200)["pending"]["pins"], 0, "nothing is known yet");
+    api.get("/v1/deck/capabilities/fake/tools").is(200);
+    assert_eq!(api.get("/v1/overview").is(200)["pending"]["pins"], 1);
+    let call = |api: &mut Api, tool: &str| {
+        let path = format!("/v1/deck/capabilities/fake/tools/{tool}/call");
+        api.json("POST", &path, json!({})).status
+    };
+    assert_eq!(call(&mut api, "echo"), 200);
+    assert_eq!(call(&mut api, "sly"), 409, "it waits for a person");
+    // Lines are written together, a moment after their calls.
+    let all = "/v1/audit?source=deck&action=tools/call";
+    while api.get(all).is(200)["items"].as_array().unwrap().len() < 2 {}
+    let path = "/v1/audit?source=deck&action=tools/call&outcome=failed";
+    let failed = api.get(path).is(200)["items"].as_array().unwrap().len();
+    let counted = &api.get("/v1/overview").is(200)["calls"]["errors_last_24_hours"];
+    assert_eq!(failed, 1);
+    assert_eq!(*counted, json!(failed), "what is counted is what the link shows");
+    let fine = api.get("/v1/audit?source=deck&action=tools/call&outcome=ok").is(200);
+    assert_eq!(each(&fine, "tool"), ["echo"]);
+}
+
+#[test]
 fn pins_runs_and_artifacts_are_listed() {
     let mut api = with_fake();
     api.get("/v1/deck/capabilities/fake/tools").is(200);

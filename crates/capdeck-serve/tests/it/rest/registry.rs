@@ -155,6 +155,59 @@ fn item_21_visibility_decides_who_finds_and_reads_a_capsule() {
 }
 
 #[test]
+fn only_its_owner_and_admins_purge_a_capsule() {
+    let mut office = Office::new();
+    let (ann, ben) = (office.person("Ann", "member"), office.person("Ben", "member"));
+    office.as_person(&ann).json("POST", "/v1/capsules", json!({"name": "anns"})).is(201);
+    let team = json!({"visibility": "team"});
+    office.as_person(&ann).json("PATCH", "/v1/capsules/anns", team).is(200);
+    let purge = "/v1/capsules/anns?purge=1";
+    office.as_person(&ben).delete(purge).fails(403, "forbidden_role");
+    office.as_person(&ann).delete("/v1/capsules/anns").is(204);
+    // Nobody owns what was taken away; an admin removes what was kept of it.
+    office.as_person(&ann).delete(purge).fails(404, "not_found");
+    office.as_owner().delete(purge).is(204);
+    office.as_person(&ben).json("POST", "/v1/capsules", json!({"name": "bens"})).is(201);
+    office.as_person(&ben).delete("/v1/capsules/bens?purge=1").is(204);
+    office.as_owner().delete("/v1/capsules/bens?purge=1").fails(404, "not_found");
+    let lines = office.as_owner().get("/v1/audit?action=capsule.purge").is(200);
+    assert_eq!(each(&lines, "outcome"), ["ok", "ok"]);
+    // Whatever did not end well is one word, too.
+    office.as_owner().delete("/v1/agent-enrollments/enr_x").fails(404, "not_found");
+    let path = "/v1/audit?action=enrollment.withdraw&outcome=";
+    let failed = office.as_owner().get(&format!("{path}failed")).is(200);
+    assert_eq!(each(&failed, "action"), ["enrollment.withdraw"]);
+    assert!(each(&office.as_owner().get(&format!("{path}ok")).is(200), "action").is_empty());
+}
+
+#[test]
+fn whoever_decides_a_sign_up_sees_its_code() {
+    let mut office = Office::new();
+    office.as_owner().capsule("team");
+    let wanted = json!({"client_id": "robot", "capsule": "team", "contact": "ops@example.com"});
+    let path = "/v1/agent-enrollments";
+    let made = office.as_owner().json("POST", path, wanted.clone()).is(201);
+    let waiting = office.as_owner().get("/v1/grants?status=pending").is(200);
+    let told = &waiting["items"][0]["enrollment"];
+    assert_eq!((&told["id"], &told["user_code"]), (&made["id"], &made["user_code"]));
+    assert_eq!(told["contact"], "ops@example.com");
+    assert!(!waiting.to_string().contains(made["enrollment_token"].as_str().unwrap()));
+    // Strangers cannot be told from each other, so none is answered with what another was told.
+    let keyed = [("Idempotency-Key", "one")];
+    let other = json!({"client_id": "other", "capsule": "team"});
+    let first = office.api.json_with("POST", path, &keyed, other.clone()).is(201);
+    let second = office.api.json_with("POST", path, &keyed, other).is(200);
+    assert_eq!(first["id"], second["id"]);
+    assert!(first["enrollment_token"].is_string() && second.get("enrollment_token").is_none());
+    // The others have no such thing.
+    let ann = office.person("Ann", "member");
+    office.as_person(&ann).json("POST", "/v1/capsules", json!({"name": "anns"})).is(201);
+    ask(office.as_person(&ann), "anns", "reader");
+    let hers = office.as_person(&ann).get("/v1/grants?mine=true").is(200);
+    assert!(hers["items"][0]["enrollment"].is_null());
+}
+
+#[test]
 fn item_20_policy_never_grants_owner() {
     let mut office = Office::new();
     let ann = office.person("Ann", "member");

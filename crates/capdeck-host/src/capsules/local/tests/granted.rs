@@ -101,6 +101,7 @@ async fn grants_are_no_rights_on_this_machine() {
         create("Two"),
         CapsuleOperation::Shares,
         CapsuleOperation::DeleteCapsule,
+        CapsuleOperation::PurgeCapsule,
         CapsuleOperation::OpenShare { token: "cap_sh_x".to_owned() },
         CapsuleOperation::RegistryAuditVerify,
     ] {

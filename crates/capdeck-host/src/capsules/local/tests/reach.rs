@@ -39,6 +39,7 @@ async fn spec_26_14_another_capsule_does_not_exist() {
         CapsuleOperation::MemoryList,
         CapsuleOperation::Shares,
         CapsuleOperation::DeleteCapsule,
+        CapsuleOperation::PurgeCapsule,
         CapsuleOperation::Verify,
         CapsuleOperation::AuditVerify,
     ] {
@@ -136,6 +137,7 @@ async fn a_share_has_its_own_memory_and_never_the_machine() {
         CapsuleOperation::RevokeShare { id: other.id.clone() },
         CapsuleOperation::OpenShare { token: other.token.clone() },
         CapsuleOperation::DeleteCapsule,
+        CapsuleOperation::PurgeCapsule,
         CapsuleOperation::RegistryAuditVerify,
         CapsuleOperation::RegistryAuditQuery(AuditFilter::default()),
         create("Mine"),

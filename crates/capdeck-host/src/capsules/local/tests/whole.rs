@@ -32,6 +32,46 @@ async fn capsules_are_made_renamed_found_and_deleted() {
 }
 
 #[tokio::test]
+async fn a_purged_capsule_leaves_nothing() {
+    let desk = Desk::with(&["One", "Two"]).await;
+    desk.write(Some("one"), "docs://a", "the-only-secret").await;
+    let purge = || CapsuleOperation::PurgeCapsule;
+    let purged = desk.ask(Some("ONE"), purge()).await.unwrap();
+    assert_eq!((&purged["id"], &purged["purged"]), (&json!("one"), &json!(1)));
+    assert_eq!(desk.ask(Some("one"), purge()).await.unwrap_err().code, "not_found");
+    // What was deleted before goes by its id; what has another id stays.
+    for name in ["Three", "Three 1"] {
+        desk.ask(None, create(name)).await.unwrap();
+        desk.write(Some(name), "docs://a", "kept aside").await;
+        desk.ask(Some(name), CapsuleOperation::DeleteCapsule).await.unwrap();
+    }
+    let kept = desk.ask(Some("three"), purge()).await.unwrap();
+    assert_eq!(kept, json!({ "id": "three", "purged": 1 }));
+    for wrong in ["three", "../boxes/two", "two/../two", "", "three-1-"] {
+        assert_eq!(desk.ask(Some(wrong), purge()).await.unwrap_err().code, "not_found", "{wrong}");
+    }
+    let left = texts_below(desk.folder.path());
+    assert!(!left.iter().any(|text| text.contains("the-only-secret")), "{left:?}");
+    assert_eq!(left.iter().filter(|text| text.contains("kept aside")).count(), 1, "{left:?}");
+    let listed = desk.ask(None, CapsuleOperation::ListCapsules { with_counts: false }).await;
+    assert_eq!(listed.unwrap()["capsules"].as_array().unwrap().len(), 1);
+}
+
+/// Every Markdown file below a folder.
+fn texts_below(folder: &std::path::Path) -> Vec<String> {
+    let mut texts = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            texts.extend(texts_below(&path));
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            texts.push(fs::read_to_string(path).unwrap());
+        }
+    }
+    texts
+}
+
+#[tokio::test]
 async fn capsules_are_carried_in_files() {
     let desk = Desk::with(&["One"]).await;
     let folder = desk.folder.path();

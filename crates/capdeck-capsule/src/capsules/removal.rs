@@ -1,0 +1,96 @@
+//! Taking a capsule away: aside, from where it can be put back by hand, or for good.
+
+use std::{fs, io, path::PathBuf};
+
+use super::{Capsules, Inner};
+use crate::{CapsuleInfo, RegistryError, file_store::make_private_folder, registry_audit::Subject};
+
+impl Capsules {
+    /// Takes a capsule and its shares away. Its folder is moved to `deleted/` and can be put back by hand.
+    pub async fn delete(&self, id: &str) -> Result<CapsuleInfo, RegistryError> {
+        let now = self.inner.options.clock.now();
+        self.take_away(id, "capsule.delete", move |inner, id| {
+            let deleted = inner.deleted();
+            make_private_folder(&deleted)?;
+            let to = deleted.join(format!("{id}-{}", now.as_millisecond()));
+            inner.disk.rename(&inner.box_folder(id), &to)
+        })
+        .await
+    }
+
+    /// Takes a capsule and its shares away for good: entries, versions, memory, signals and its own audit.
+    pub async fn purge(&self, id: &str) -> Result<CapsuleInfo, RegistryError> {
+        self.take_away(id, "capsule.purge", |inner, id| inner.disk.erase(&inner.box_folder(id)))
+            .await
+    }
+
+    /// Removes for good what [`Self::delete`] kept of capsules that had this id. Returns how many there were.
+    pub async fn purge_deleted(&self, id: &str) -> Result<usize, RegistryError> {
+        let failed = || RegistryError::io("remove what was kept of the capsule");
+        let kept = self.inner.kept(id).map_err(failed())?;
+        // Where there was no such capsule there is nothing to change and no name for the trail.
+        if kept.is_empty() {
+            return Err(RegistryError::NotFound { name: id.to_owned() });
+        }
+        let change = move |inner: &Inner| {
+            for folder in &kept {
+                inner.disk.erase(folder).map_err(failed())?;
+            }
+            Ok(kept.len())
+        };
+        let subject = Subject::capsule(id);
+        self.change("capsule.purge", subject.clone(), change, |_| subject).await
+    }
+
+    async fn take_away(
+        &self,
+        id: &str,
+        action: &'static str,
+        remove: impl FnOnce(&Inner, &str) -> io::Result<()> + Send + 'static,
+    ) -> Result<CapsuleInfo, RegistryError> {
+        let info = self.find(id)?;
+        let open = self.inner.open.lock().remove(&info.id);
+        if let Some(capsule) = open.as_ref().and_then(|cell| cell.get()) {
+            capsule.close().await;
+        }
+        let subject = Subject::capsule(&info.id);
+        let change = move |inner: &Inner| {
+            inner.boxes.change(&inner.disk, |capsules| {
+                capsules.retain(|capsule| capsule.id != info.id);
+                Ok(())
+            })?;
+            inner.shares.change(&inner.disk, |shares| {
+                shares.retain(|share| share.capsule != info.id);
+                Ok(())
+            })?;
+            remove(inner, &info.id).map_err(RegistryError::io("move the capsule away"))?;
+            Ok(info)
+        };
+        self.change(action, subject.clone(), change, |_| subject).await
+    }
+}
+
+impl Inner {
+    fn deleted(&self) -> PathBuf {
+        self.folder.join("deleted")
+    }
+
+    /// The folders in `deleted/` of capsules that had this id, whose names end with when that was.
+    fn kept(&self, id: &str) -> io::Result<Vec<PathBuf>> {
+        let listed = match fs::read_dir(self.deleted()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            listed => listed?,
+        };
+        let is_time = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let mut kept = Vec::new();
+        for entry in listed {
+            let entry = entry?;
+            let name = entry.file_name();
+            let name = name.to_str().and_then(|name| name.rsplit_once('-'));
+            if name.is_some_and(|(of, when)| of == id && is_time(when)) {
+                kept.push(entry.path());
+            }
+        }
+        Ok(kept)
+    }
+}
