@@ -16,6 +16,7 @@ mod oauth;
 mod operators;
 mod otlp;
 mod reception;
+mod registry_desk;
 mod registry_trail;
 mod rest;
 mod shell;

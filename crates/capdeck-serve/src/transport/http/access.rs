@@ -24,6 +24,7 @@ pub(crate) use self::{
     challenge::{insufficient_scope, unauthorized},
     cookie::{clear_session_cookie, session_cookie, set_session_cookie},
 };
+use super::ClientAddress;
 use crate::{actor::Actor, mcp::ViaShare, oauth::Resource, reception::Reception};
 
 /// Who needs a token.
@@ -185,7 +186,8 @@ pub(super) async fn identify(
         }
         Actor::Credential(standing) => {
             if let Some(admissions) = &reception.admissions {
-                parts.extensions.insert(admissions.of(standing));
+                let address = parts.extensions.get::<ClientAddress>().map(|address| address.ip);
+                parts.extensions.insert(admissions.of(standing, address));
             }
         }
         Actor::Owner | Actor::Operator(_) => {}
