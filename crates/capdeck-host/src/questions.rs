@@ -53,11 +53,15 @@ impl Questions {
         let refused = *self.unanswered.lock();
         match outcome {
             // A server may get along without the answer; only one that gave up is explained.
-            Ok(result) if refused.is_some() && crate::call::is_tool_error(&result) => {
-                Err(unanswerable(id, tool, refused))
+            Ok(result) if crate::call::is_tool_error(&result) => {
+                match refused.or_else(|| Wanted::repeated_in(result.get())) {
+                    Some(wanted) => Err(unanswerable(id, tool, Some(wanted))),
+                    None => Ok(result),
+                }
             }
             Ok(result) => Ok(result),
             Err(error) => {
+                let refused = refused.or_else(|| Wanted::repeated_in(&error.message));
                 let Some(remote) = &error.rpc else {
                     return Err(match refused {
                         Some(_) => unanswerable(id, tool, refused),
@@ -88,11 +92,20 @@ pub(crate) fn check_declared(
     }
 }
 
+/// Refuses a question on a connection that several clients share, when nobody can say whose call it belongs to. None of
+/// them can be asked: a client that can be has a connection of its own.
+pub(crate) fn refuse_unaddressed(method: &str, params: Option<&RawObject>) -> CallError {
+    match Wanted::of(method, params) {
+        Some(wanted) => undeclared(wanted),
+        None => CallError::new(
+            ErrorCode::UnsupportedCapability,
+            format!("nobody is here to answer `{method}`"),
+        ),
+    }
+}
+
 fn undeclared(wanted: Wanted) -> CallError {
-    CallError::new(
-        ErrorCode::UnsupportedCapability,
-        format!("the client does not declare `{}`", wanted.capability()),
-    )
+    CallError::new(ErrorCode::UnsupportedCapability, wanted.refusal())
 }
 
 #[async_trait]
@@ -170,6 +183,19 @@ impl Wanted {
         }
     }
 
+    /// What a server hears that asks for it in vain.
+    fn refusal(self) -> String {
+        format!("the client does not declare `{}`", self.capability())
+    }
+
+    /// What a failed call was refused, when its server repeats the refusal. That is the only trace of a question that
+    /// could not be matched to its call.
+    fn repeated_in(text: &str) -> Option<Self> {
+        [Self::Form, Self::Sampling, Self::Roots]
+            .into_iter()
+            .find(|wanted| text.contains(&wanted.refusal()))
+    }
+
     fn wish(self) -> &'static str {
         match self {
             Self::Form => "asks the person something",
@@ -219,4 +245,42 @@ fn unanswerable(id: &str, tool: &str, wanted: Option<Wanted>) -> CallError {
     CallError::new(ErrorCode::UnsupportedCapability, message)
         .hint(hint)
         .data(json!({ "requiredCapability": capability }))
+}
+
+#[cfg(test)]
+mod tests {
+    use capdeck_backend::ClientProfile;
+
+    use super::*;
+
+    fn questions() -> Arc<Questions> {
+        let context = CallContext::detached(std::time::Duration::from_secs(1));
+        Questions::watch(&context, &Audience::new(ClientProfile::default())).0
+    }
+
+    fn result(text: &str, is_error: bool) -> Box<RawValue> {
+        let result = json!({"content": [{"type": "text", "text": text}], "isError": is_error});
+        serde_json::value::to_raw_value(&result).unwrap()
+    }
+
+    #[test]
+    fn a_server_that_gave_up_with_the_refusal_is_explained() {
+        let told = result("MCP error -32601: the client does not declare `elicitation`", true);
+        let error = questions().explain("forms", "ask", Ok(told)).unwrap_err();
+        assert_eq!(
+            error.message,
+            "`ask` of `forms` asks the person something (`elicitation`), and this client cannot be asked that"
+        );
+    }
+
+    #[test]
+    fn other_errors_and_good_results_stay_as_they_are() {
+        for (text, is_error) in
+            [("no such row", true), ("the client does not declare `elicitation`", false)]
+        {
+            let told = result(text, is_error);
+            let kept = questions().explain("forms", "ask", Ok(told.clone())).unwrap();
+            assert_eq!(kept.get(), told.get());
+        }
+    }
 }

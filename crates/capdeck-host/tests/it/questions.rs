@@ -100,6 +100,33 @@ async fn a_client_that_cannot_be_asked_gives_the_server_a_clear_refusal() {
 }
 
 #[tokio::test]
+async fn the_refusal_is_as_clear_while_another_client_calls_on_the_same_connection() {
+    let deck = Deck::new();
+    let record = deck.record("fake");
+    let plan = FakePlan { record: record.path(), ..FakePlan::default() };
+    let deck = deck.server("fake", &plan, json!({}));
+    let host = deck.open();
+    let (first, second) = (agent(&host), agent(&host));
+    let context = ScriptedClient::new("ada").context();
+    let cancel = context.cancel.clone();
+    let calling =
+        tokio::spawn(
+            async move { first.call(&request("fake", "hang", json!({})), &context).await },
+        );
+    until("the other call to arrive", || (record.calls() == 1).then_some(())).await;
+    let answer = call(&second, "fake", "ask_elicitation", json!({})).await.unwrap();
+    let answer: Value = serde_json::from_str(text(&answer)).unwrap();
+    assert_eq!(
+        answer["error"],
+        json!({"code": -32601, "message": "the client does not declare `elicitation`"})
+    );
+    assert_eq!(record.starts().len(), 1, "they share one process");
+    cancel.cancel();
+    calling.await.unwrap().unwrap_err();
+    host.close().await;
+}
+
+#[tokio::test]
 async fn progress_passes_through_without_the_hosts_token() {
     let deck = Deck::new();
     let record = deck.record("fake");
