@@ -2,7 +2,7 @@
 
 The official Python client finds the host by its challenge, registers, sends its person to the consent page (which this script fills in as a browser
 would), redeems the code and works; what it lacks it asks for by stepping up. The inspector's command line works with the token. An agent without a
-browser signs up, waits, is approved and works. Ends with `N passed, N failed, 0 skipped` and exits with 1 when something failed.
+browser signs up, waits, is approved and works. One agent asks another one for access, gets it and loses it. Ends with `N passed, N failed, 0 skipped` and exits with 1 when something failed.
 
     python tests/e2e/sign_in.py [WORD…]     only walks whose label has every word
 
@@ -224,25 +224,42 @@ def inspector_works_with_the_token(_machine, inspector, base):
     assert "search" in names, names
 
 
-def agent_signs_up(_machine, _inspector, base):
-    agent, operator = Browser(base), Browser(base)
-    wanted = {"client_id": "nightly", "capsule": "team", "role": "reader", "reason": "reads the style"}
-    headers = {"Content-Type": "application/json"}
-    status, _, made = agent.send("/v1/agent-enrollments", body=json.dumps(wanted).encode(), headers=headers)
+JSON = {"Content-Type": "application/json"}
+ADMIN = {"Authorization": f"Bearer {KEY}"}
+
+
+def as_admin(base, method, address, body):
+    """Asks the interface for programs as the host's owner."""
+    sent = json.dumps(body).encode()
+    status, _, answer = Browser(base).send(address, body=sent, headers={**JSON, **ADMIN}, method=method)
+    assert status in (200, 201), answer
+    return json.loads(answer)
+
+
+def signed_up(base, **wanted):
+    """The token of an agent without a browser, before anybody agreed, and where it asks how that stands."""
+    status, _, made = Browser(base).send("/v1/agent-enrollments", body=json.dumps(wanted).encode(), headers=JSON)
     assert status == 201, made
     made = json.loads(made)
-    token = {"Authorization": f"Bearer {made['enrollment_token']}"}
-    ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
-    status, _, _ = agent.send("/mcp/team", body=ping, headers={**headers, **token})
-    assert status == 401, "nothing is open before somebody agreed"
-    admin = {"Authorization": f"Bearer {KEY}"}
-    status, _, pending = operator.send("/v1/grants?status=pending", headers=admin)
+    return {"Authorization": f"Bearer {made['enrollment_token']}"}, made["poll_url"]
+
+
+def approved(base, client_id):
+    """A person agrees to what an agent asks for."""
+    status, _, pending = Browser(base).send("/v1/grants?status=pending", headers=ADMIN)
     assert status == 200, pending
-    (request,) = [item for item in json.loads(pending)["items"] if item["client_id"] == "nightly"]
-    address = f"/v1/grants/{request['id']}/approve"
-    status, _, approved = operator.send(address, body=b"{}", headers={**headers, **admin})
-    assert status == 200, approved
-    status, _, state = agent.send(made["poll_url"], headers=token)
+    (request,) = [item for item in json.loads(pending)["items"] if item["client_id"] == client_id]
+    return as_admin(base, "POST", f"/v1/grants/{request['id']}/approve", {})
+
+
+def agent_signs_up(_machine, _inspector, base):
+    agent = Browser(base)
+    token, poll_url = signed_up(base, client_id="nightly", capsule="team", role="reader", reason="reads the style")
+    ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
+    status, _, _ = agent.send("/mcp/team", body=ping, headers={**JSON, **token})
+    assert status == 401, "nothing is open before somebody agreed"
+    approved(base, "nightly")
+    status, _, state = agent.send(poll_url, headers=token)
     state = json.loads(state)
     assert status == 200 and state["status"] == "approved", state
 
@@ -255,12 +272,69 @@ def agent_signs_up(_machine, _inspector, base):
     assert "Short functions" in text_of(result), text_of(result)
 
 
+def agents_ask_and_decide(_machine, _inspector, base):
+    """One agent finds a capsule and asks for it, another one decides, and takes it back."""
+    as_admin(base, "POST", "/v1/capsules", {"name": "handbook", "visibility": "discoverable", "description": "how we work"})
+    as_admin(base, "PUT", "/v1/capsules/handbook/entries/docs/leave", {"content": "Thirty days."})
+    as_admin(base, "PATCH", "/v1/settings", {"approval_mode": "supervisor"})
+    asking, _ = signed_up(base, client_id="asking", capsule="team", role="reader")
+    scopes = ["capsule:write", "registry:manage"]
+    deciding, _ = signed_up(base, client_id="deciding", capsule="handbook", role="writer", scopes=scopes)
+    for name in ("asking", "deciding"):
+        approved(base, name)
+
+    async def called(client, tool, **arguments):
+        result = await client.call_tool(tool, arguments)
+        assert not result.is_error, text_of(result)
+        return result.structured_content
+
+    async def walk(agent, supervisor):
+        tools = [tool.name for tool in (await agent.list_tools()).tools]
+        assert "capsol_capsules" in tools and "capsol_manage" not in tools, tools
+        found = await called(agent, "capsol_capsules", action="discover")
+        assert found["capsules"] == [{"name": "handbook", "description": "how we work"}], found
+        hidden = await agent.call_tool("capsol_read", {"capsule": "handbook", "uri": "docs://leave"})
+        assert hidden.is_error and "not_found" in text_of(hidden), text_of(hidden)
+        asked = await called(agent, "capsol_capsules", action="request_access", capsule="handbook", reason="to answer")
+        assert asked["status"] == "pending", asked
+        waiting = await called(supervisor, "capsol_manage", action="list_grant_requests")
+        (request,) = waiting["requests"]
+        assert request["request_id"] == asked["request_id"] and request["may_decide"], request
+        wider = {"action": "approve_grant", "request_id": request["request_id"], "role": "owner"}
+        refused = await supervisor.call_tool("capsol_manage", wider)
+        assert refused.is_error and "widens" in text_of(refused), text_of(refused)
+        granted = await called(supervisor, "capsol_manage", action="approve_grant", request_id=request["request_id"])
+        assert granted["granted"]["role"] == "reader", granted
+        read = await called(agent, "capsol_read", capsule="handbook", uri="docs://leave")
+        assert read["body"] == "Thirty days.", read
+        users = await called(supervisor, "capsol_manage", action="list_connections")
+        assert [user["client_id"] for user in users["connections"]] == ["asking"], users
+        taken = {"action": "revoke_connection", "connection_id": granted["connection_id"]}
+        await called(supervisor, "capsol_manage", **taken)
+        gone = await agent.call_tool("capsol_read", {"capsule": "handbook", "uri": "docs://leave"})
+        assert gone.is_error and "not_found" in text_of(gone), text_of(gone)
+
+    async def both():
+        def session(http):
+            return mcp.Client(streamable_http_client(f"{base}/mcp", http_client=http), mode="legacy")
+
+        async with create_mcp_http_client(headers=asking) as first, create_mcp_http_client(headers=deciding) as second:
+            async with session(first) as agent, session(second) as supervisor:
+                await walk(agent, supervisor)
+
+    try:
+        asyncio.run(both())
+    finally:
+        as_admin(base, "PATCH", "/v1/settings", {"approval_mode": "human"})
+
+
 WALKS = [
     python_client_signs_in,
     python_client_signs_in_modern,
     python_client_steps_up,
     inspector_works_with_the_token,
     agent_signs_up,
+    agents_ask_and_decide,
 ]
 
 

@@ -10,8 +10,11 @@ use crate::{CapsuleFailure, Role};
 /// Where one client asks for access. Who asks is part of the desk and never of a wish.
 #[async_trait]
 pub trait GrantDesk: fmt::Debug + Send + Sync {
-    /// Does what is wished for, as far as the client may. The answer is an object.
+    /// Does what is wished for, as far as the client may, and records it either way. The answer is an object.
     async fn ask(&self, wish: GrantWish) -> Result<Value, CapsuleFailure>;
+
+    /// Records a wish that could not be understood.
+    async fn note_unfit(&self);
 }
 
 /// What a client may wish for.

@@ -134,7 +134,10 @@ impl Host {
             allowed: KeptAllowance::default(),
             set_up: SetUp::default(),
             handed_out: HandedOut::default(),
-            mount: Mount::default(),
+            mount: match continuity {
+                Continuity::Connection => Mount::default(),
+                Continuity::Requests => Mount::forgetful(),
+            },
         })
     }
 }

@@ -1,19 +1,24 @@
 //! What the registry grants, in the host's words.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::HashMap, fmt, net::IpAddr, sync::Arc};
 
 use capdeck_auth::inbound::{self, CapsuleAccess, GrantedAccess, Registry, Standing};
 use capdeck_host::{
-    Access, Admission, AdmissionSource, DeckGrant, EntryScope, Granted, GrantedCapsule, Role,
+    Access, Admission, AdmissionSource, CapsuleDesk, DeckGrant, EntryScope, GrantDesk, Granted,
+    GrantedCapsule, Role,
 };
 use futures_util::{StreamExt as _, stream, stream::BoxStream};
 use parking_lot::Mutex;
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::registry_desk::RegistryDesk;
+
 /// Translates what the registry knows, once for every change.
 #[derive(Clone)]
 pub(crate) struct Admissions {
     registry: Registry,
+    /// What access is asked for.
+    capsules: Option<Arc<dyn CapsuleDesk>>,
     translated: Arc<Mutex<HashMap<String, Translated>>>,
 }
 
@@ -26,22 +31,20 @@ struct Translated {
 /// The way to what one credential opens.
 struct OfCredential {
     admissions: Admissions,
-    principal: String,
-    credential: String,
+    standing: Arc<Standing>,
+    /// Where whoever has it comes from.
+    address: Option<IpAddr>,
 }
 
 impl Admissions {
-    pub(crate) fn new(registry: Registry) -> Self {
-        Self { registry, translated: Arc::default() }
+    pub(crate) fn new(registry: Registry, capsules: Option<Arc<dyn CapsuleDesk>>) -> Self {
+        Self { registry, capsules, translated: Arc::default() }
     }
 
     /// The way to what a credential opens.
-    pub(crate) fn of(&self, standing: &Standing) -> Admission {
-        Admission::new(OfCredential {
-            admissions: self.clone(),
-            principal: standing.principal.clone(),
-            credential: standing.credential.clone(),
-        })
+    pub(crate) fn of(&self, standing: &Arc<Standing>, address: Option<IpAddr>) -> Admission {
+        let (admissions, standing) = (self.clone(), Arc::clone(standing));
+        Admission::new(OfCredential { admissions, standing, address })
     }
 
     fn granted(&self, credential: &str) -> Option<Arc<Granted>> {
@@ -65,15 +68,21 @@ impl Admissions {
 
 impl AdmissionSource for OfCredential {
     fn granted(&self) -> Option<Arc<Granted>> {
-        self.admissions.granted(&self.credential)
+        self.admissions.granted(&self.standing.credential)
     }
 
     fn principal(&self) -> &str {
-        &self.principal
+        &self.standing.principal
     }
 
     fn credential(&self) -> &str {
-        &self.credential
+        &self.standing.credential
+    }
+
+    fn grant_desk(&self) -> Option<Arc<dyn GrantDesk>> {
+        let Admissions { registry, capsules, .. } = &self.admissions;
+        let (registry, standing) = (registry.clone(), Arc::clone(&self.standing));
+        Some(Arc::new(RegistryDesk::new(registry, standing, self.address, capsules.clone()?)))
     }
 
     fn changes(&self) -> Option<BoxStream<'static, ()>> {
@@ -88,7 +97,10 @@ impl AdmissionSource for OfCredential {
 
 impl fmt::Debug for OfCredential {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("OfCredential").field("credential", &self.credential).finish()
+        formatter
+            .debug_struct("OfCredential")
+            .field("credential", &self.standing.credential)
+            .finish()
     }
 }
 

@@ -17,6 +17,7 @@ mod operators;
 mod otlp;
 mod reception;
 mod refusals;
+mod registry_desk;
 mod registry_trail;
 mod rest;
 mod shell;

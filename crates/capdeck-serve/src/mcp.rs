@@ -12,6 +12,7 @@ mod deck_session;
 mod entry_changes;
 mod failure;
 mod follow;
+mod granted_session;
 mod listen;
 mod log_level;
 mod page;

@@ -56,8 +56,10 @@ impl Reception {
         if let (Ok(registry), Some(key)) = (&registry, &key) {
             registry.use_admin_key(key);
         }
+        let admissions =
+            |registry: &Registry| Admissions::new(registry.clone(), host.capsules().cloned());
         Arc::new(Self {
-            admissions: registry.as_ref().ok().cloned().map(Admissions::new),
+            admissions: registry.as_ref().ok().map(admissions),
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
             provider: oidc.map(|oidc| Provider::new(oidc, host.guarded_clients().clone())),
             seal: FormSeal::new(),

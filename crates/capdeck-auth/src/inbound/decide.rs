@@ -57,12 +57,14 @@ impl Registry {
         let deed = Deed::new(action, caller, Subject::id(request));
         let (decider, request) = (decider.clone(), request.to_owned());
         self.change(deed, move |draft| {
-            let request = draft.pending_request(&request, "decided")?;
+            let request = draft.known_request(&request)?;
+            // Whoever may not know of a request does not learn what became of it either.
+            decider.may_look_at(draft.state, draft.now, &request)?;
+            request.require_pending("decided")?;
             match decision {
                 Decision::Approve(terms) => draft.approve(&decider, request, terms),
                 Decision::Deny { note } => {
                     // Nobody learns from a refusal what is granted, so a no needs no ceiling but the capsule.
-                    decider.may_look_at(draft.state, draft.now, &request)?;
                     let note = text::note("note", note.as_deref())?;
                     Ok(draft.deny(request, decider.name(draft.state), note))
                 }
@@ -76,6 +78,11 @@ impl Registry {
         let (state, now) = (self.state(), self.now());
         decider.may_look_at(&state, now, request).is_ok()
     }
+
+    /// Whether somebody may take a grant back.
+    pub fn may_take_back(&self, decider: &Decider, grant: &Grant) -> bool {
+        decider.may_take_back(&self.state(), self.now(), grant).is_ok()
+    }
 }
 
 impl Draft<'_> {
@@ -85,7 +92,6 @@ impl Draft<'_> {
         mut request: GrantRequest,
         terms: Terms,
     ) -> Result<GrantRequest, RegistryError> {
-        decider.may_look_at(self.state, self.now, &request)?;
         let note = text::note("note", terms.note.as_deref())?;
         let mut wanted = Wanted::of(&request);
         if let Some(id) = &terms.profile {
@@ -94,8 +100,8 @@ impl Draft<'_> {
             profile.narrow(&mut wanted, self.now)?;
             request.profile_id = Some(id.clone());
         }
-        let granted = wanted.narrowed(terms, self.now)?;
-        decider.may_grant(self.state, self.now, &request, &granted)?;
+        let mut granted = wanted.narrowed(terms, self.now)?;
+        decider.limit(self.state, self.now, &mut granted)?;
         self.grant(request, granted, decider.name(self.state), note)
     }
 
@@ -228,15 +234,13 @@ impl Decider {
         }
     }
 
-    /// Whether they may grant this.
-    fn may_grant(
+    /// Refuses to grant what they may not, and lets nothing outlast what a program holds itself.
+    fn limit(
         &self,
         state: &State,
         now: Timestamp,
-        request: &GrantRequest,
-        granted: &Wanted,
+        granted: &mut Wanted,
     ) -> Result<(), RegistryError> {
-        self.may_look_at(state, now, request)?;
         match self {
             Self::Operator { role, .. } => {
                 if granted.scopes.allows(Scope::RegistryManage) && *role < OperatorRole::Approver {
@@ -250,12 +254,15 @@ impl Decider {
                     granted.target.is_within(&grant.target)
                         && held.scopes.meet(&grant.scopes).covers(&granted.scopes)
                 };
-                if held.grants.iter().any(|grant| covers(&grant)) {
-                    return Ok(());
-                }
-                Err(RegistryError::Forbidden {
-                    reason: "a program can grant no more than it holds itself",
-                })
+                let ends = held.grants.iter().filter(covers).map(|grant| grant.expires_at);
+                let lasts = ends.max_by_key(|end| end.unwrap_or(Timestamp::MAX));
+                let Some(end) = lasts else {
+                    return Err(RegistryError::Forbidden {
+                        reason: "a program can grant no more than it holds itself",
+                    });
+                };
+                granted.until = [granted.until, end].into_iter().flatten().min();
+                Ok(())
             }
         }
     }

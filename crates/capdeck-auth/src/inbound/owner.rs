@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Caller, Registry, RegistryError,
+    ADMIN_OPERATOR, Caller, GrantRequest, GrantTarget, Holder, LOCAL_OPERATOR, NewRequest,
+    Registry, RegistryError, RequestSource, RequestStatus, Role, Scope, Scopes,
     collection::Record,
+    decide::Wanted,
     event::{Deed, Subject},
 };
 
@@ -57,6 +59,58 @@ impl Registry {
         .await
     }
 
+    /// Gives a capsule that was just made to the program that made it, and to the operator whom it works for. It may
+    /// decide about it, too. A capsule that is anybody's already is given to nobody.
+    pub async fn claim_capsule(
+        &self,
+        caller: &Caller,
+        principal: &str,
+        capsule: &str,
+    ) -> Result<GrantRequest, RegistryError> {
+        let subject = Subject { capsule: Some(capsule.to_owned()), ..Subject::default() };
+        let deed = Deed::new("grant.request", caller, subject);
+        let (principal, capsule) = (principal.to_owned(), capsule.to_owned());
+        let lifetime = self.0.options.lifetimes.request;
+        self.change(deed, move |draft| {
+            let about = |target: &GrantTarget| target.capsule_id() == Some(capsule.as_str());
+            let is_owned = draft.state.owners.get(&capsule).is_some()
+                || draft.state.grants.values().any(|one| about(&one.target));
+            if is_owned {
+                return Err(RegistryError::Forbidden {
+                    reason: "the capsule is somebody's already",
+                });
+            }
+            let manage = Scopes::from_iter([Scope::RegistryManage]);
+            let new = NewRequest {
+                source: RequestSource::Manage,
+                holder: Holder::Principal { id: principal.clone() },
+                requested_by: principal.clone(),
+                target: GrantTarget::capsule(&capsule, Role::Owner),
+                scopes: Scopes::of_role(Role::Owner).union(&manage),
+                reason: None,
+                wanted_until: None,
+            };
+            // Rules make no owners, but they may refuse one.
+            let request = draft.file_request(&new, draft.after(lifetime))?;
+            if request.status != RequestStatus::Pending {
+                return Err(RegistryError::Forbidden { reason: "the policy refuses it" });
+            }
+            let operator = draft.state.principals.get(&principal);
+            let operator = operator.and_then(|found| found.operator.clone());
+            let is_person = |id: &String| ![ADMIN_OPERATOR, LOCAL_OPERATOR].contains(&id.as_str());
+            if let Some(operator) = operator.filter(is_person) {
+                draft.state.owners.put(CapsuleOwner { capsule, operator });
+            }
+            let note = Some("it made the capsule".to_owned());
+            let wanted = Wanted::of(&request);
+            let approved = draft.grant(request, wanted, principal, note)?;
+            let deed = Deed::new("grant.approve", &draft.deed.caller, approved.subject());
+            draft.consequences.push(deed);
+            Ok(approved)
+        })
+        .await
+    }
+
     /// Ends everything about a capsule that is gone: its owner, its grants and the requests for it.
     pub async fn forget_capsule(
         &self,
@@ -69,7 +123,7 @@ impl Registry {
         self.change(deed, move |draft| {
             let now = draft.now;
             draft.state.owners.keep(|owner| owner.capsule != capsule);
-            let about = |target: &super::GrantTarget| target.capsule_id() == Some(capsule.as_str());
+            let about = |target: &GrantTarget| target.capsule_id() == Some(capsule.as_str());
             let waiting: Vec<_> = draft
                 .state
                 .requests

@@ -49,6 +49,13 @@ impl Registry {
         let found = state.principals.values().find(|one| one.is_of(client_id, operator));
         found.cloned()
     }
+
+    /// Everybody that a client is known as: once for each operator who uses it, and for each time it signed up.
+    pub fn principals_of_client(&self, client_id: &str) -> Vec<Principal> {
+        let state = self.state();
+        let all = state.principals.values();
+        all.filter(|one| one.client_id.as_deref() == Some(client_id)).cloned().collect()
+    }
 }
 
 impl Principal {

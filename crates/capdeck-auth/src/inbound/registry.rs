@@ -7,8 +7,8 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::broadcast;
 
 use super::{
-    OpenRegistryError, RegistryError, RegistryEvent, RegistryOptions, access::AccessCache,
-    event::Deed, state::State, storage::Storage, volatile::Volatile,
+    Caller, OpenRegistryError, RegistryError, RegistryEvent, RegistryOptions, Subject,
+    access::AccessCache, event::Deed, state::State, storage::Storage, volatile::Volatile,
 };
 
 /// How many events somebody who follows may be behind before missing some.
@@ -105,6 +105,17 @@ impl Registry {
         if let Err(error) = recorded.await {
             tracing::error!(%error, "an event of the registry could not be recorded");
         }
+    }
+
+    /// Records what somebody looked at, or what they were refused before the registry had to be changed.
+    pub async fn note(
+        &self,
+        caller: &Caller,
+        action: &'static str,
+        subject: Subject,
+        error: Option<&RegistryError>,
+    ) {
+        self.record(Deed::new(action, caller, subject), error).await;
     }
 
     /// Records something that changes nothing on disk, or that was refused before anything was tried.

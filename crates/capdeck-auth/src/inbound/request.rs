@@ -118,6 +118,19 @@ impl GrantRequest {
         self.status_at(now) == RequestStatus::Pending
     }
 
+    /// Refuses to do something to a request that waits for nothing any more.
+    pub(super) fn require_pending(&self, attempt: &'static str) -> Result<(), RegistryError> {
+        match self.status {
+            RequestStatus::Pending => Ok(()),
+            status => Err(RegistryError::WrongState {
+                what: "request",
+                id: self.id.clone(),
+                state: status.as_str(),
+                attempt,
+            }),
+        }
+    }
+
     pub(super) fn subject(&self) -> Subject {
         Subject {
             id: Some(self.id.clone()),
@@ -160,11 +173,12 @@ impl Registry {
         let id = id.to_owned();
         self.change(deed, move |draft| {
             let caller = draft.deed.caller.id.clone();
-            let mut request = draft.pending_request(&id, "cancelled")?;
+            let mut request = draft.known_request(&id)?;
             if caller.is_empty() || (caller != request.requested_by && caller != request.principal)
             {
                 return Err(RegistryError::not_found("request", &id));
             }
+            request.require_pending("cancelled")?;
             request.status = RequestStatus::Cancelled;
             request.decided_by = Some(caller);
             request.decided_at = Some(draft.now);
@@ -181,24 +195,11 @@ impl Draft<'_> {
         self.now.checked_add(while_).unwrap_or(Timestamp::MAX)
     }
 
-    /// A request that waits for a decision.
-    pub(super) fn pending_request(
-        &mut self,
-        id: &str,
-        attempt: &'static str,
-    ) -> Result<GrantRequest, RegistryError> {
+    /// A request as it stands now, which the audit is told of.
+    pub(super) fn known_request(&mut self, id: &str) -> Result<GrantRequest, RegistryError> {
         let found = self.state.requests.get(id).cloned();
         let request = found.ok_or_else(|| RegistryError::not_found("request", id))?.at(self.now);
         self.deed.subject = request.subject();
-        if request.status != RequestStatus::Pending {
-            let state = request.status.as_str();
-            return Err(RegistryError::WrongState {
-                what: "request",
-                id: request.id,
-                state,
-                attempt,
-            });
-        }
         Ok(request)
     }
 

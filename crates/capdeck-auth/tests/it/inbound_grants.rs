@@ -178,6 +178,28 @@ async fn a_capsule_that_is_gone_takes_its_grants_and_requests_along() {
 }
 
 #[tokio::test]
+async fn whoever_makes_a_capsule_is_given_it_once() {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    let maker = fixture.grant(reader("cap_a"), "capsule:read registry:manage").await.principal;
+    fixture.audit.take();
+    let claimed = registry.claim_capsule(&caller(&maker), &maker, "cap_new").await.unwrap();
+    assert_eq!(fixture.audit.take(), ["grant.request", "grant.approve"]);
+    assert_eq!(claimed.decided_by.as_ref(), Some(&maker), "nobody else decided it");
+    let grant = registry.grant(&claimed.grant.unwrap()).unwrap();
+    assert_eq!(grant.target, GrantTarget::capsule("cap_new", Role::Owner));
+    assert_eq!(grant.scopes, scopes("capsule:admin registry:manage"));
+    assert_eq!(registry.capsule_owner("cap_new").as_deref(), Some("opr_ann"), "its person's, too");
+    for taken in ["cap_new", "cap_a"] {
+        let refused = registry.claim_capsule(&caller(&maker), &maker, taken).await.unwrap_err();
+        assert_eq!(refused.code(), "forbidden", "{taken} is somebody's already");
+    }
+    let nobody = registry.claim_capsule(&caller("prn_x"), "prn_x", "cap_b").await.unwrap_err();
+    assert_eq!(nobody.code(), "not_found");
+    assert_eq!(registry.capsule_owner("cap_b"), None);
+}
+
+#[tokio::test]
 async fn a_grant_that_a_new_one_makes_pointless_is_taken_back() {
     let fixture = fixture();
     let registry = &fixture.registry;

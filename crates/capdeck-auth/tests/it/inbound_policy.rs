@@ -210,6 +210,8 @@ async fn a_supervisor_gives_no_more_than_it_holds_and_nothing_to_itself() {
     assert_eq!(decide(&scoped.id).await, Err("forbidden"));
     let elsewhere = fixture.file(reader("cap_b"), "capsule:read").await;
     assert_eq!(decide(&elsewhere.id).await, Err("not_found"));
+    registry.decide(&caller("admin"), &admin(), &elsewhere.id, approve()).await.unwrap();
+    assert_eq!(decide(&elsewhere.id).await, Err("not_found"), "nor what became of it");
     let deck = fixture.file(GrantTarget::whole_deck(), "deck:read").await;
     assert_eq!(decide(&deck.id).await, Err("not_found"));
     let own = NewRequest {

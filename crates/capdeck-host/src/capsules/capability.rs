@@ -7,16 +7,13 @@ use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_capsule::Author;
 use capdeck_catalog::{Catalog, Discovery, Held, Tool, sha256_hex};
 use capdeck_definition::{Backend, CapabilityId, Definition, Layer, Shadowing, Source};
-use serde::Deserialize;
-use serde_json::{json, value::RawValue};
+use serde_json::value::RawValue;
 
 use super::{
     CapsuleCaller, CapsuleDesk, Reach,
     tools::{CapsuleTool, Mount, ToolCaller},
 };
-use crate::{
-    Admission, Continuity, GrantTools, Principal, Session, ToolRequest, patience::answer_time, raw,
-};
+use crate::{Admission, GrantTools, Principal, Session, ToolRequest, patience::answer_time, raw};
 
 /// The capability's id. A capability of the person's own with this id stands before it.
 pub(crate) const CAPSULES: &str = "capsules";
@@ -108,12 +105,6 @@ impl Session {
             CallError::new(ErrorCode::ToolNotFound, message)
         };
         let tool = CapsuleTool::named(&request.tool).ok_or_else(unknown)?;
-        if self.continuity == Continuity::Requests
-            && tool == CapsuleTool::Capsules
-            && mounts(request)
-        {
-            return not_mountable();
-        }
         let caller = self.capsule_caller();
         let grants = self.admission.as_ref().and_then(Admission::grant_desk);
         let by = ToolCaller {
@@ -143,29 +134,4 @@ pub(super) async fn in_time<T>(
                 .hint("what was begun is finished: look whether it was done before you try again"))
         }
     }
-}
-
-/// True when a call would have the session remember a capsule.
-fn mounts(request: &ToolRequest) -> bool {
-    #[derive(Deserialize)]
-    struct Action {
-        action: String,
-    }
-    let arguments = request.arguments.as_ref().map_or("{}", |arguments| arguments.get());
-    serde_json::from_str(arguments)
-        .is_ok_and(|Action { action }| matches!(action.as_str(), "mount" | "unmount"))
-}
-
-/// What a client is told whose requests stand alone: nothing would remember what it mounts.
-fn not_mountable() -> Result<Box<RawValue>, CallError> {
-    let message =
-        "requests of this connection stand alone, so a mounted capsule would be forgotten";
-    let hint = "name the capsule in each call: `capsule`";
-    let result = json!({
-        "content": [{ "type": "text", "text": format!("not_mountable: {message}\n{hint}") }],
-        "structuredContent": { "error": { "code": "not_mountable", "message": message, "hint": hint } },
-        "isError": true,
-    });
-    serde_json::value::to_raw_value(&result)
-        .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
 }

@@ -1,9 +1,9 @@
 //! What subscribers are told.
 
-use std::{fmt, pin::Pin};
+use std::{fmt, future::ready, pin::Pin};
 
 use capdeck_capsule::Change;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{Stream, StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 
 use super::{CapsuleCaller, CapsuleDesk, CapsuleFailure, Reach};
@@ -31,7 +31,7 @@ impl CapsuleChanges {
     }
 
     /// Changes for a client. What it was granted is looked up with every change, so that one grant more or less counts at
-    /// once.
+    /// once; and that is a change as well.
     pub async fn for_client(
         desk: &dyn CapsuleDesk,
         caller: CapsuleCaller,
@@ -39,9 +39,22 @@ impl CapsuleChanges {
     ) -> Result<Self, CapsuleFailure> {
         let Some(admission) = admission else { return desk.changes(caller).await };
         let everything = desk.changes(CapsuleCaller { reach: Reach::All, ..caller }).await?;
-        Ok(Self::new(everything.0.filter(move |change| {
-            std::future::ready(is_granted(&admission.granted().capsules, change))
-        })))
+        let grants = admission.changes().unwrap_or_else(|| stream::pending().boxed());
+        let mut known = admission.granted();
+        let holder = admission.clone();
+        let regranted = grants.filter_map(move |()| {
+            let now = holder.granted();
+            let is_other = now.capsules != known.capsules;
+            known = now;
+            ready(is_other.then_some(Some(CapsuleChange::Capsules)))
+        });
+        let entries = everything
+            .0
+            .filter(move |change| ready(is_granted(&admission.granted().capsules, change)));
+        // Without the capsules there is nothing more to tell, whatever becomes of grants.
+        let entries = entries.map(Some).chain(stream::iter([None]));
+        let both = stream::select(entries, regranted);
+        Ok(Self::new(both.take_while(|change| ready(change.is_some())).filter_map(ready)))
     }
 
     /// Waits for the next change; `None` when there will be no more. Dropping the future loses nothing.

@@ -20,7 +20,7 @@ use serde_json::{Value, value::RawValue};
 pub use self::mount::Mount;
 use self::{
     answer::{Answer, tool_result},
-    watched_desk::WatchedDesk,
+    watched_desk::{WatchedDesk, WatchedGrants},
 };
 use super::{CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation};
 use crate::{GrantDesk, GrantTools};
@@ -85,7 +85,12 @@ impl CapsuleTool {
     /// Calls the tool. What fails is a result, too: its model reads it and corrects the call.
     pub async fn call(self, by: &ToolCaller<'_>, arguments: Option<&RawValue>) -> Box<RawValue> {
         let desk = WatchedDesk::new(by.desk);
-        let watched = &ToolCaller { desk: &desk, ..*by };
+        let grants = by.grants.map(WatchedGrants::new);
+        let watched = &ToolCaller {
+            desk: &desk,
+            grants: grants.as_ref().map(|grants| grants as &dyn GrantDesk),
+            ..*by
+        };
         let outcome = match self {
             Self::Read => read::call(watched, arguments).await,
             Self::Write => write::call(watched, arguments).await,
@@ -94,7 +99,8 @@ impl CapsuleTool {
             Self::Memory => memory::call(watched, arguments).await,
             Self::Manage => manage::call(watched, arguments).await,
         };
-        if outcome.is_err() && !desk.was_asked() {
+        let was_asked = desk.was_asked() || grants.as_ref().is_some_and(WatchedGrants::was_asked);
+        if outcome.is_err() && !was_asked {
             self.note_refusal(by, arguments).await;
         }
         tool_result(outcome)
@@ -102,6 +108,9 @@ impl CapsuleTool {
 
     /// Has a call recorded whose arguments kept it from the desk, in the capsule that it was about as far as can be told.
     async fn note_refusal(self, by: &ToolCaller<'_>, arguments: Option<&RawValue>) {
+        if let (Self::Manage, Some(grants)) = (self, by.grants) {
+            return grants.note_unfit().await;
+        }
         #[derive(Default, Deserialize)]
         struct About {
             capsule: Option<String>,

@@ -6,7 +6,8 @@ use capdeck_host::{
     Admission, Author, CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure,
     CapsuleOperation, EntryNaming, EntryOffer, GrantDesk, GrantTools, Host, Mount, Reach,
 };
-use capdeck_mcp::server::ClientHello;
+use capdeck_mcp::{Era, server::ClientHello};
+use futures_util::{StreamExt as _, stream::BoxStream};
 use serde_json::Value;
 
 /// Left in the extensions of a request that came with the token of a share.
@@ -82,7 +83,11 @@ impl CapsuleClient {
         let reach = reach(&hello.extensions);
         let version = host.settings().version.clone();
         let caller = CapsuleCaller { author, reach, project: None };
-        Self { desk, caller, admission, mount: Mount::default(), capsule: None, version }
+        let mount = match hello.revision.era() {
+            Era::Legacy => Mount::default(),
+            Era::Modern => Mount::forgetful(),
+        };
+        Self { desk, caller, admission, mount, capsule: None, version }
     }
 
     /// The client with what it reaches now.
@@ -97,6 +102,24 @@ impl CapsuleClient {
     /// Which tools for asking and deciding about access the client has.
     pub(super) fn grant_tools(&self) -> GrantTools {
         self.admission.as_ref().map(Admission::grant_tools).unwrap_or_default()
+    }
+
+    /// Whether the client is one with grants of its own, beside the endpoints of single capsules. Its capsules may become
+    /// others while it works, and so may its tools.
+    pub(super) fn may_have_several(&self) -> bool {
+        self.admission.is_some() && !self.mount.is_bound()
+    }
+
+    /// Yields whenever the client's tools are others than they were.
+    pub(super) fn tool_changes(&self) -> Option<BoxStream<'static, ()>> {
+        let admission = self.admission.clone().filter(|_| self.may_have_several())?;
+        let changes = admission.changes()?;
+        let mut known = admission.grant_tools();
+        let others = changes.filter_map(move |()| {
+            let before = std::mem::replace(&mut known, admission.grant_tools());
+            std::future::ready((before != known).then_some(()))
+        });
+        Some(others.boxed())
     }
 
     /// Where the client asks for more access.
@@ -117,9 +140,12 @@ impl CapsuleClient {
         self
     }
 
-    /// The entries of its capsule, by the capsule's own names.
-    pub(super) fn entries(&self) -> EntryOffer<'_> {
-        let naming = EntryNaming::Own(self.capsule.as_deref());
+    /// The entries of its capsule by the capsule's own names. Whoever may have several has names that say whose they are.
+    pub(super) fn entries<'a>(&'a self, mounted: Option<&'a str>) -> EntryOffer<'a> {
+        let naming = match self.may_have_several() {
+            true => EntryNaming::Deck { mounted },
+            false => EntryNaming::Own(self.capsule.as_deref()),
+        };
         EntryOffer { desk: self.desk.as_ref(), caller: self.caller(), naming }
     }
 
@@ -128,13 +154,13 @@ impl CapsuleClient {
         CapsuleChanges::for_client(self.desk.as_ref(), self.caller(), self.admission.clone()).await
     }
 
-    /// What the client may know of its capsule; `None` when there is none any more, or several.
-    pub(super) async fn about(&self) -> Result<Option<Value>, CapsuleFailure> {
+    /// What the client may know of its capsule, or of all that it reaches.
+    pub(super) async fn reached(&self) -> Result<Vec<Value>, CapsuleFailure> {
         let mut listed = listed(self.desk.as_ref(), &self.caller()).await?;
         if let Some(id) = &self.capsule {
             listed.retain(|capsule| capsule["id"] == id.as_str());
         }
-        Ok(if listed.len() == 1 { listed.pop() } else { None })
+        Ok(listed)
     }
 }
 

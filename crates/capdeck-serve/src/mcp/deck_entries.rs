@@ -129,24 +129,33 @@ impl DeckEntries {
     pub(super) fn catalog_changed(self: &Arc<Self>) {
         if self.is_wanted.load(Ordering::Relaxed) && self.session.offers_entries() {
             let entries = Arc::clone(self);
-            tokio::spawn(async move { entries.follow().await });
+            tokio::spawn(async move {
+                // What came before changes were heard, the client is told at once.
+                if entries.follow().await {
+                    entries.listening.tell_everything();
+                }
+            });
         }
     }
 
-    /// Hears of changes from now on, where entries are offered.
-    async fn follow(&self) {
+    /// Hears of changes from now on, where entries are offered. True when that begins now.
+    async fn follow(&self) -> bool {
         self.is_wanted.store(true, Ordering::Relaxed);
         let mut following = self.following.lock().await;
         if following.as_ref().is_some_and(|task| !task.is_finished()) {
-            return;
+            return false;
         }
         match self.session.entry_changes().await {
             Ok(Some(changes)) => {
                 let task = self.listening.clone().follow(changes, self.ended.clone());
                 *following = Some(tokio::spawn(task));
+                true
             }
-            Ok(None) => {}
-            Err(failure) => tracing::warn!(%failure, "changes of capsules cannot be heard"),
+            Ok(None) => false,
+            Err(failure) => {
+                tracing::warn!(%failure, "changes of capsules cannot be heard");
+                false
+            }
         }
     }
 }

@@ -130,7 +130,8 @@ impl Listening {
         self.tell_updated(self.watched.shown(is_changed));
     }
 
-    fn tell_everything(&self) {
+    /// Tells that anything may have changed.
+    pub(super) fn tell_everything(&self) {
         self.tell_lists(true, true);
         self.tell_updated(self.watched.shown(|_| true));
     }

@@ -1,4 +1,4 @@
-//! Opens one session per client: the whole deck, or one capability as it is.
+//! Opens one session per client: the whole deck, one capability as it is, or capsules alone for those who have nothing else.
 
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use super::{
     client_listener::ClientListener,
     client_streams::ClientStreams,
     deck_session::DeckSession,
+    granted_session::GrantedSession,
     transparent_session::TransparentSession,
 };
 
@@ -35,11 +36,42 @@ impl McpService {
 #[async_trait]
 impl Service for McpService {
     async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError> {
-        if let (Some(_), Some(desk)) = (hello.extensions.get::<ViaShare>(), self.host.capsules()) {
+        let streams = ClientStreams::new(hello.revision, peer.clone());
+        let via_share = hello.extensions.get::<ViaShare>().is_some();
+        let bare = hello.extensions.get::<Admission>().filter(|one| self.is_bare(one)).cloned();
+        let capsules = match self.host.capsules().filter(|_| via_share || bare.is_some()) {
+            Some(desk) => {
+                let client = CapsuleClient::new(&self.host, desk.clone(), &hello);
+                Some(CapsuleSession::open(client, streams.clone()).await?)
+            }
+            None => None,
+        };
+        match (capsules, bare) {
             // A share opens capsules and nothing of the deck, so there is no session of the deck to begin with.
-            let client = CapsuleClient::new(&self.host, desk.clone(), &hello);
-            return CapsuleSession::open(client, ClientStreams::new(hello.revision, peer)).await;
+            (Some(capsules), None) => Ok(capsules),
+            (Some(capsules), Some(admission)) => {
+                let deck = self.whole(hello, peer, streams.clone());
+                Ok(GrantedSession::open(admission, capsules, deck, streams))
+            }
+            (None, _) => Ok(self.whole(hello, peer, streams)),
         }
+    }
+}
+
+impl McpService {
+    /// Whether somebody comes to the deck who was granted nothing of it, but capsules.
+    fn is_bare(&self, admission: &Admission) -> bool {
+        let Scope::Deck(policy) = &self.scope else { return false };
+        policy.view.is_none() && admission.granted().deck.is_empty()
+    }
+
+    /// A session of everything that this endpoint serves.
+    fn whole(
+        &self,
+        hello: ClientHello,
+        peer: Peer,
+        streams: Arc<ClientStreams>,
+    ) -> Arc<dyn Session> {
         let client_name = hello
             .info
             .get("name")
@@ -52,7 +84,6 @@ impl Service for McpService {
             (None, Some(sender)) => Principal::named(&sender.0),
             (None, None) => Principal::local(),
         };
-        let streams = ClientStreams::new(hello.revision, peer.clone());
         let session = self.host.session(SessionSettings {
             scope: self.scope.clone(),
             principal,
@@ -71,8 +102,8 @@ impl Service for McpService {
             admission,
         });
         match &self.scope {
-            Scope::Transparent(id) => Ok(TransparentSession::open(id.clone(), session, streams)),
-            Scope::Deck(_) | Scope::Operator => Ok(DeckSession::open(session, streams)),
+            Scope::Transparent(id) => TransparentSession::open(id.clone(), session, streams),
+            Scope::Deck(_) | Scope::Operator => DeckSession::open(session, streams),
         }
     }
 }

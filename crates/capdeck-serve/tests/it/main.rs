@@ -16,6 +16,7 @@ mod deck_endpoint;
 mod deck_features;
 mod edges;
 mod event_stream;
+mod grants;
 mod modern;
 mod modern_client;
 mod otlp;

@@ -13,19 +13,27 @@ pub(crate) struct ModernClient {
     path: &'static str,
     name: String,
     capabilities: Value,
+    token: Option<String>,
     next_id: u64,
 }
 
 impl ModernClient {
     pub(crate) fn new(served: &Served, path: &'static str, capabilities: Value) -> Self {
         let (http, authority) = (served.client(path), served.authority().to_owned());
-        Self { http, authority, path, name: "modern".to_owned(), capabilities, next_id: 1 }
+        let name = "modern".to_owned();
+        Self { http, authority, path, name, capabilities, token: None, next_id: 1 }
     }
 
     /// A client at another address than the first one's.
     pub(crate) fn over(http: HttpClient, path: &'static str, capabilities: Value) -> Self {
         let (authority, name) = (String::new(), "modern".to_owned());
-        Self { http, authority, path, name, capabilities, next_id: 1 }
+        Self { http, authority, path, name, capabilities, token: None, next_id: 1 }
+    }
+
+    /// The same client with a token.
+    pub(crate) fn with_token(mut self, token: &str) -> Self {
+        self.token = Some(token.to_owned());
+        self
     }
 
     /// The same client under another name, which makes it another one.
@@ -80,6 +88,8 @@ impl ModernClient {
             _ => None,
         };
         headers.extend(name.map(|name| ("Mcp-Name", name.to_owned())));
+        let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
+        headers.extend(bearer.map(|bearer| ("Authorization", bearer)));
         let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         (headers, body)
     }

@@ -51,6 +51,7 @@ pub(super) async fn call(
             Ok(Answer { text, facts: json!({ "capsules": answer["capsules"] }) })
         }
         Action::Mount => {
+            by.mount.require_memory()?;
             let name = needed(capsule, "capsule", "mount")?;
             let answer = ask(by, CapsuleOperation::ListCapsules { with_counts: false }).await?;
             let found = find(&answer, &name);
@@ -68,6 +69,7 @@ pub(super) async fn call(
             Ok(Answer { text: manage::text(&facts), facts })
         }
         Action::Unmount => {
+            by.mount.require_memory()?;
             by.mount.set(None);
             let text = "no capsule is mounted".to_owned();
             Ok(Answer { text, facts: json!({ "mounted": null }) })

@@ -6,10 +6,11 @@ use parking_lot::Mutex;
 use crate::capsules::CapsuleFailure;
 
 /// The capsule that one client works in. At the endpoint of one capsule it is that one, for good; else the client
-/// mounts and unmounts.
+/// mounts and unmounts, if anything of it is remembered from one request to the next.
 #[derive(Debug, Default)]
 pub struct Mount {
     bound: Option<Bound>,
+    is_forgetful: bool,
     mounted: Mutex<Option<String>>,
 }
 
@@ -23,7 +24,12 @@ impl Mount {
     /// Always this capsule.
     pub fn bound(id: &str, name: &str) -> Self {
         let bound = Bound { id: id.to_owned(), name: name.to_owned() };
-        Self { bound: Some(bound), mounted: Mutex::default() }
+        Self { bound: Some(bound), ..Self::default() }
+    }
+
+    /// For a client whose requests stand alone: nothing can be mounted.
+    pub fn forgetful() -> Self {
+        Self { is_forgetful: true, ..Self::default() }
     }
 
     /// Whether there is one capsule for good.
@@ -34,6 +40,17 @@ impl Mount {
     /// The id of the capsule the client mounted.
     pub fn mounted(&self) -> Option<String> {
         self.mounted.lock().clone()
+    }
+
+    /// Refuses where nothing would remember it.
+    pub(super) fn require_memory(&self) -> Result<(), CapsuleFailure> {
+        if !self.is_forgetful {
+            return Ok(());
+        }
+        let message =
+            "requests of this connection stand alone, so a mounted capsule would be forgotten";
+        Err(CapsuleFailure::new("not_mountable", message)
+            .hint("name the capsule in each call: `capsule`"))
     }
 
     pub(super) fn set(&self, capsule: Option<String>) {

@@ -1,4 +1,4 @@
-//! A desk that knows whether it was asked, so that a call which never got there is recorded, too.
+//! Desks that know whether they were asked, so that a call which never got there is recorded, too.
 
 use std::{
     path::PathBuf,
@@ -8,7 +8,10 @@ use std::{
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::capsules::{CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure, CapsuleRequest};
+use crate::{
+    GrantDesk, GrantWish,
+    capsules::{CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure, CapsuleRequest},
+};
 
 /// Passes everything on.
 #[derive(Debug)]
@@ -48,5 +51,34 @@ impl CapsuleDesk for WatchedDesk<'_> {
 
     async fn close(&self) {
         self.desk.close().await;
+    }
+}
+
+/// The same for access.
+#[derive(Debug)]
+pub(super) struct WatchedGrants<'a> {
+    desk: &'a dyn GrantDesk,
+    was_asked: AtomicBool,
+}
+
+impl<'a> WatchedGrants<'a> {
+    pub(super) fn new(desk: &'a dyn GrantDesk) -> Self {
+        Self { desk, was_asked: AtomicBool::new(false) }
+    }
+
+    pub(super) fn was_asked(&self) -> bool {
+        self.was_asked.load(Ordering::Relaxed)
+    }
+}
+
+#[async_trait]
+impl GrantDesk for WatchedGrants<'_> {
+    async fn ask(&self, wish: GrantWish) -> Result<Value, CapsuleFailure> {
+        self.was_asked.store(true, Ordering::Relaxed);
+        self.desk.ask(wish).await
+    }
+
+    async fn note_unfit(&self) {
+        self.desk.note_unfit().await;
     }
 }

@@ -83,6 +83,8 @@ impl GrantDesk for Book {
         self.wishes.lock().push(wish);
         Ok(json!({ "request_id": "grq_1", "status": "pending" }))
     }
+
+    async fn note_unfit(&self) {}
 }
 
 /// One grant of the deck, with calls.

@@ -31,6 +31,7 @@ pub(super) use self::{
     names::{Names, check_names},
     turned_away::{TurnedAway, turn_away},
 };
+use super::ClientAddress;
 use crate::{actor::Actor, mcp::ViaShare, oauth::Resource, reception::Reception};
 
 /// Who needs a token.
@@ -198,7 +199,8 @@ pub(super) async fn identify(
         }
         Actor::Credential(standing) => {
             if let Some(admissions) = &reception.admissions {
-                parts.extensions.insert(admissions.of(standing));
+                let address = parts.extensions.get::<ClientAddress>().map(|address| address.ip);
+                parts.extensions.insert(admissions.of(standing, address));
             }
         }
         Actor::Owner | Actor::Operator(_) => {}

@@ -1,0 +1,103 @@
+//! The session of a client that was granted capsules and nothing of the deck: it is one of capsules, until the client is
+//! granted something of the deck as well.
+
+use std::{future::ready, sync::Arc};
+
+use async_trait::async_trait;
+use capdeck_host::{Admission, CapsuleTool, RawObject};
+use capdeck_mcp::{
+    HeaderParams, RpcError,
+    server::{Exchange, Session},
+};
+use futures_util::StreamExt as _;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::{client_streams::ClientStreams, seen_lists::List};
+
+/// Two sessions of one client. Which of them answers is decided with every request.
+pub(super) struct GrantedSession {
+    admission: Admission,
+    capsules: Arc<dyn Session>,
+    deck: Arc<dyn Session>,
+    ended: CancellationToken,
+}
+
+impl GrantedSession {
+    pub(super) fn open(
+        admission: Admission,
+        capsules: Arc<dyn Session>,
+        deck: Arc<dyn Session>,
+        streams: Arc<ClientStreams>,
+    ) -> Arc<dyn Session> {
+        let ended = CancellationToken::new();
+        if let Some(changes) = admission.changes() {
+            let (holder, mut known, stop) =
+                (admission.clone(), has_deck(&admission), ended.clone());
+            let telling = changes.for_each(move |()| {
+                let before = std::mem::replace(&mut known, has_deck(&holder));
+                if before != known {
+                    List::ALL.iter().for_each(|list| streams.tell(list.changed(), None));
+                }
+                ready(())
+            });
+            tokio::spawn(async move { stop.run_until_cancelled(telling).await });
+        }
+        Arc::new(Self { admission, capsules, deck, ended })
+    }
+
+    /// The session that answers now.
+    fn current(&self) -> &dyn Session {
+        if has_deck(&self.admission) { &*self.deck } else { &*self.capsules }
+    }
+
+    /// The session that a tool is called in. An agent goes on with the tools that it was told of in the beginning.
+    fn with_tool(&self, name: Option<&str>) -> &dyn Session {
+        match name.and_then(CapsuleTool::named) {
+            Some(_) => &*self.capsules,
+            None => self.current(),
+        }
+    }
+}
+
+fn has_deck(admission: &Admission) -> bool {
+    !admission.granted().deck.is_empty()
+}
+
+#[async_trait]
+impl Session for GrantedSession {
+    async fn describe(&self) -> Result<RawObject, RpcError> {
+        self.current().describe().await
+    }
+
+    async fn request(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+        exchange: Exchange,
+    ) -> Result<Box<RawValue>, RpcError> {
+        let session = match method {
+            "tools/call" => {
+                let name = params.as_ref().and_then(|params| params.get("name"));
+                let name = name.and_then(|name| serde_json::from_str::<String>(name.get()).ok());
+                self.with_tool(name.as_deref())
+            }
+            _ => self.current(),
+        };
+        session.request(method, params, exchange).await
+    }
+
+    async fn notification(&self, method: &str, params: Option<RawObject>) {
+        self.current().notification(method, params).await;
+    }
+
+    async fn header_params(&self, tool: &str) -> HeaderParams {
+        self.with_tool(Some(tool)).header_params(tool).await
+    }
+
+    async fn closed(&self) {
+        self.ended.cancel();
+        self.capsules.closed().await;
+        self.deck.closed().await;
+    }
+}

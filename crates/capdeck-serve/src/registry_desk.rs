@@ -1,0 +1,155 @@
+//! Where one connection asks the registry for access, and decides about that of others.
+//!
+//! The registry judges and records. What is refused before it is asked, and what changes nothing, is recorded here, so
+//! that each wish leaves its line either way.
+
+mod capsules;
+mod connections;
+mod known_capsules;
+mod refused;
+mod requests;
+mod shown;
+
+use std::{fmt, net::IpAddr, sync::Arc};
+
+use async_trait::async_trait;
+use capdeck_auth::inbound::{
+    Caller, Decider, GrantedAccess, Registry, RegistryError, Role, Standing, Subject,
+};
+use capdeck_host::{CapsuleDesk, CapsuleFailure, GrantDesk, GrantWish, Role as CapsuleRole};
+use serde_json::Value;
+
+use self::{known_capsules::KnownCapsules, refused::Refused};
+
+/// What a wish ends with.
+type Outcome = Result<Value, Refused>;
+
+/// The desk of one connection. What it may do is read from its grants with every wish.
+pub(crate) struct RegistryDesk {
+    registry: Registry,
+    standing: Arc<Standing>,
+    /// Where the connection comes from.
+    address: Option<IpAddr>,
+    capsules: KnownCapsules,
+}
+
+impl RegistryDesk {
+    pub(crate) fn new(
+        registry: Registry,
+        standing: Arc<Standing>,
+        address: Option<IpAddr>,
+        capsules: Arc<dyn CapsuleDesk>,
+    ) -> Self {
+        let capsules = KnownCapsules::new(capsules, &standing);
+        Self { registry, standing, address, capsules }
+    }
+
+    fn caller(&self) -> Caller {
+        Caller::new(&self.standing.principal, self.address)
+    }
+
+    fn decider(&self) -> Decider {
+        Decider::Supervisor { credential: self.standing.credential.clone() }
+    }
+
+    /// What the connection opens now.
+    fn access(&self) -> Result<Arc<GrantedAccess>, Refused> {
+        let ended = RegistryError::Forbidden { reason: "this access has ended" };
+        self.registry.access(&self.standing.credential).ok_or(Refused::Here(ended))
+    }
+
+    /// The same for those who may manage.
+    fn manager(&self) -> Result<Arc<GrantedAccess>, Refused> {
+        let access = self.access()?;
+        if access.may_manage() {
+            return Ok(access);
+        }
+        let reason = "this needs the scope `registry:manage`";
+        Err(Refused::Here(RegistryError::Forbidden { reason }))
+    }
+
+    async fn carry_out(&self, wish: GrantWish) -> Outcome {
+        match wish {
+            GrantWish::RequestAccess { capsule, role, reason } => {
+                self.request_access(&capsule, role, reason).await
+            }
+            GrantWish::RequestGrantFor { client_id, terms, reason } => {
+                self.request_grant_for(client_id, terms, reason).await
+            }
+            GrantWish::CreateCapsule { name, description } => {
+                self.create_capsule(name, description).await
+            }
+            GrantWish::UpdateCapsule { capsule, name, description } => {
+                self.update_capsule(&capsule, name, description).await
+            }
+            GrantWish::ListGrantRequests => self.list_requests().await,
+            GrantWish::ApproveGrant { request, terms, note } => {
+                self.approve(&request, terms, note).await
+            }
+            GrantWish::DenyGrant { request, note } => self.deny(&request, note).await,
+            GrantWish::ListConnections => self.list_connections().await,
+            GrantWish::RevokeConnection { connection } => self.revoke_connection(&connection).await,
+        }
+    }
+
+    async fn note(&self, action: &'static str, error: Option<&RegistryError>) {
+        let subject = Subject {
+            principal: Some(self.standing.principal.clone()),
+            client_id: self.standing.client_id.clone(),
+            ..Subject::default()
+        };
+        self.registry.note(&self.caller(), action, subject, error).await;
+    }
+}
+
+#[async_trait]
+impl GrantDesk for RegistryDesk {
+    async fn ask(&self, wish: GrantWish) -> Result<Value, CapsuleFailure> {
+        let action = action(&wish);
+        match self.carry_out(wish).await {
+            Ok(answer) => Ok(answer),
+            Err(Refused::Here(error)) => {
+                self.note(action, Some(&error)).await;
+                Err(refused::told(&error))
+            }
+            Err(Refused::There(failure)) => Err(failure),
+        }
+    }
+
+    async fn note_unfit(&self) {
+        let reason = "they do not fit".to_owned();
+        let error = RegistryError::Invalid { what: "arguments", reason };
+        self.note("manage", Some(&error)).await;
+    }
+}
+
+impl fmt::Debug for RegistryDesk {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let credential = &self.standing.credential;
+        formatter.debug_struct("RegistryDesk").field("credential", credential).finish()
+    }
+}
+
+/// What the audit calls a wish.
+fn action(wish: &GrantWish) -> &'static str {
+    match wish {
+        GrantWish::RequestAccess { .. } | GrantWish::RequestGrantFor { .. } => "grant.request",
+        GrantWish::CreateCapsule { .. } => "capsule.create",
+        GrantWish::UpdateCapsule { .. } => "capsule.update",
+        GrantWish::ListGrantRequests => "grant.list",
+        GrantWish::ApproveGrant { .. } => "grant.approve",
+        GrantWish::DenyGrant { .. } => "grant.deny",
+        GrantWish::ListConnections => "connection.list",
+        GrantWish::RevokeConnection { .. } => "grant.revoke",
+    }
+}
+
+/// A role in the registry's words.
+fn role(role: CapsuleRole) -> Role {
+    match role {
+        CapsuleRole::Reader => Role::Reader,
+        CapsuleRole::Appender => Role::Appender,
+        CapsuleRole::Writer => Role::Writer,
+        CapsuleRole::Owner => Role::Owner,
+    }
+}

@@ -1,0 +1,52 @@
+//! Why a wish was not granted, and what its client is told.
+
+use capdeck_auth::inbound::RegistryError;
+use capdeck_host::CapsuleFailure;
+
+/// A wish that was not granted.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// It was decided at this desk, which has to record it.
+    Here(RegistryError),
+    /// Whoever was asked refused it and recorded that.
+    There(CapsuleFailure),
+}
+
+impl Refused {
+    /// The registry refused.
+    pub(super) fn by_registry(error: RegistryError) -> Self {
+        Self::There(told(&error))
+    }
+
+    /// There is no such thing, or the client may not know of it.
+    pub(super) fn not_found(what: &'static str, name: &str) -> Self {
+        let id = name.chars().filter(|letter| !letter.is_control()).take(80).collect();
+        Self::Here(RegistryError::NotFound { what, id })
+    }
+
+    pub(super) fn invalid(what: &'static str, reason: impl Into<String>) -> Self {
+        Self::Here(RegistryError::Invalid { what, reason: reason.into() })
+    }
+}
+
+/// A refusal with what to do next.
+pub(super) fn told(error: &RegistryError) -> CapsuleFailure {
+    let failure = CapsuleFailure::new(error.code(), error.to_string());
+    let hint = match error {
+        RegistryError::NotFound { what: "capsule", .. } => {
+            "capsol_capsules lists those that are open to you, and discovers others"
+        }
+        RegistryError::NotFound { what: "request", .. } => {
+            "list_grant_requests shows those that you may decide"
+        }
+        RegistryError::NotFound { what: "grant" | "connection", .. } => {
+            "list_connections shows those that you may end"
+        }
+        RegistryError::Widens { .. } => {
+            "name only what is less than was asked for; what you leave out is as it was asked for"
+        }
+        RegistryError::Forbidden { .. } => "an operator of this host can decide it",
+        _ => return failure,
+    };
+    failure.hint(hint)
+}

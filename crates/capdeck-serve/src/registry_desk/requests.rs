@@ -1,0 +1,222 @@
+//! Requests for access: made, looked at and decided.
+
+use capdeck_auth::inbound::{
+    Decision, GrantTarget, Holder, NewRequest, PageRequest, RegistryError, RequestQuery,
+    RequestSource, RequestStatus, Scopes, Terms,
+};
+use capdeck_host::{NarrowedGrant, Role as CapsuleRole, WantedGrant};
+use serde_json::{Value, json};
+
+use super::{Outcome, RegistryDesk, known_capsules::is_open, refused::Refused, role, shown};
+
+/// How many requests are shown at once.
+const MOST_SHOWN: usize = 200;
+
+impl RegistryDesk {
+    /// Asks for access for the connection itself.
+    pub(super) async fn request_access(
+        &self,
+        capsule: &str,
+        wanted: CapsuleRole,
+        reason: Option<String>,
+    ) -> Outcome {
+        let access = self.access()?;
+        let capsule = self.capsules.requestable(capsule, &access).await?;
+        if is_open(&access, &capsule, role(wanted)) {
+            return Err(Refused::Here(RegistryError::WrongState {
+                what: "capsule",
+                id: capsule,
+                state: "open to you already",
+                attempt: "asked for",
+            }));
+        }
+        let terms = WantedGrant {
+            capsule,
+            role: wanted,
+            scopes: Vec::new(),
+            uri_prefixes: Vec::new(),
+            denied_prefixes: Vec::new(),
+        };
+        self.file(RequestSource::Library, self.own(), terms, reason).await
+    }
+
+    /// Asks for access for some client.
+    pub(super) async fn request_grant_for(
+        &self,
+        client_id: Option<String>,
+        mut terms: WantedGrant,
+        reason: Option<String>,
+    ) -> Outcome {
+        let access = self.manager()?;
+        terms.capsule = self.capsules.requestable(&terms.capsule, &access).await?;
+        let holder = match client_id {
+            Some(id) => self.holder(id)?,
+            None => self.own(),
+        };
+        self.file(RequestSource::Manage, holder, terms, reason).await
+    }
+
+    fn own(&self) -> Holder {
+        Holder::Principal { id: self.standing.principal.clone() }
+    }
+
+    /// Whom a client's id means: by preference the client as the same person uses it. The id of a principal means that one.
+    fn holder(&self, id: String) -> Result<Holder, Refused> {
+        if self.standing.client_id.as_ref() == Some(&id) {
+            return Ok(self.own());
+        }
+        if self.registry.principal(&id).is_some() {
+            return Ok(Holder::Principal { id });
+        }
+        let own = self.registry.principal(&self.standing.principal);
+        let operator = own.and_then(|own| own.operator);
+        let mut known = self.registry.principals_of_client(&id);
+        if let Some(operator) = &operator
+            && let Some(same) = known.iter().find(|one| one.operator.as_ref() == Some(operator))
+        {
+            return Ok(Holder::Principal { id: same.id.clone() });
+        }
+        match (known.len(), self.registry.client(&id), operator) {
+            (1, _, _) => Ok(Holder::Principal { id: known.remove(0).id }),
+            (0, Some(client), Some(operator)) => {
+                Ok(Holder::Client { client_id: id, client_name: client.name, operator })
+            }
+            (0, Some(_), None) => {
+                let reason = "the client has not signed in here yet";
+                Err(Refused::invalid("client_id", reason))
+            }
+            (0, None, _) => Err(Refused::not_found("client", &id)),
+            _ => {
+                let reason = "several people use this client; give the id of a principal instead";
+                Err(Refused::invalid("client_id", reason))
+            }
+        }
+    }
+
+    async fn file(
+        &self,
+        source: RequestSource,
+        holder: Holder,
+        wanted: WantedGrant,
+        reason: Option<String>,
+    ) -> Outcome {
+        let role = role(wanted.role);
+        let scopes = match wanted.scopes.as_slice() {
+            [] => Scopes::of_role(role),
+            named => scopes(named)?,
+        };
+        let is_own = holder == self.own();
+        let request = NewRequest {
+            source,
+            holder,
+            requested_by: self.standing.principal.clone(),
+            target: GrantTarget::Capsule {
+                capsule: wanted.capsule,
+                role,
+                uri_prefixes: wanted.uri_prefixes,
+                denied_prefixes: wanted.denied_prefixes,
+            },
+            scopes,
+            reason,
+            wanted_until: None,
+        };
+        let filed = self.registry.file_request(&self.caller(), request).await;
+        let filed = filed.map_err(Refused::by_registry)?;
+        let mut answer = shown::outcome(&self.registry, &filed);
+        // A grant opens nothing that the connection's own scopes keep shut.
+        let lacking: Scopes =
+            filed.scopes.iter().filter(|scope| !self.standing.scopes.allows(*scope)).collect();
+        if is_own && !lacking.is_empty() {
+            answer["missing_scopes"] = json!(lacking);
+        }
+        Ok(answer)
+    }
+
+    /// What waits: requests that the connection may decide, and its own.
+    pub(super) async fn list_requests(&self) -> Outcome {
+        self.manager()?;
+        let pending =
+            RequestQuery { status: Some(RequestStatus::Pending), ..RequestQuery::default() };
+        let decidable = RequestQuery { decidable_by: Some(self.decider()), ..pending.clone() };
+        let own = Some(self.standing.principal.clone());
+        let own = RequestQuery { requested_by: own, ..pending };
+        let page = PageRequest { cursor: None, limit: Some(MOST_SHOWN) };
+        let (mut requests, mut has_more) = (Vec::<Value>::new(), false);
+        // Nobody decides about what they asked for themselves, so none is in both.
+        for (query, may_decide) in [(decidable, true), (own, false)] {
+            let found = self.registry.requests(&query, &page).map_err(Refused::by_registry)?;
+            requests.extend(found.items.iter().map(|one| shown::request(one, may_decide)));
+            has_more |= found.next_cursor.is_some();
+        }
+        self.note("grant.list", None).await;
+        let mut answer = json!({ "requests": requests });
+        if has_more {
+            answer["has_more"] = true.into();
+        }
+        Ok(answer)
+    }
+
+    /// Grants a request, as it was made or narrower.
+    pub(super) async fn approve(
+        &self,
+        request: &str,
+        narrowed: NarrowedGrant,
+        note: Option<String>,
+    ) -> Outcome {
+        self.manager()?;
+        let terms = self.terms(request, narrowed, note)?;
+        self.decide(request, Decision::Approve(terms)).await
+    }
+
+    pub(super) async fn deny(&self, request: &str, note: Option<String>) -> Outcome {
+        self.manager()?;
+        self.decide(request, Decision::Deny { note }).await
+    }
+
+    async fn decide(&self, request: &str, decision: Decision) -> Outcome {
+        let decided =
+            self.registry.decide(&self.caller(), &self.decider(), request, decision).await;
+        Ok(shown::outcome(&self.registry, &decided.map_err(Refused::by_registry)?))
+    }
+
+    /// What is said, in the place of what was asked for. A request that the connection may not know of stays as it is: the
+    /// registry refuses it.
+    fn terms(
+        &self,
+        request: &str,
+        narrowed: NarrowedGrant,
+        note: Option<String>,
+    ) -> Result<Terms, Refused> {
+        let NarrowedGrant { role: lower, scopes: fewer, uri_prefixes, denied_prefixes } = narrowed;
+        let scopes = fewer.as_deref().map(scopes).transpose()?;
+        let mut terms = Terms { scopes, note, ..Terms::default() };
+        let is_narrowed = lower.is_some() || uri_prefixes.is_some() || denied_prefixes.is_some();
+        let known = self.registry.request(request);
+        let known = known.filter(|known| self.registry.may_decide(&self.decider(), known));
+        match known.filter(|_| is_narrowed).map(|known| known.target) {
+            Some(GrantTarget::Capsule {
+                capsule,
+                role: asked,
+                uri_prefixes: allowed,
+                denied_prefixes: denied,
+            }) => {
+                terms.target = Some(GrantTarget::Capsule {
+                    capsule,
+                    role: lower.map_or(asked, role),
+                    uri_prefixes: uri_prefixes.unwrap_or(allowed),
+                    denied_prefixes: denied_prefixes.unwrap_or(denied),
+                });
+            }
+            Some(GrantTarget::Deck { .. }) => {
+                let reason = "the request is about the deck, which has neither roles nor prefixes";
+                return Err(Refused::invalid("role", reason));
+            }
+            None => {}
+        }
+        Ok(terms)
+    }
+}
+
+fn scopes(names: &[String]) -> Result<Scopes, Refused> {
+    Scopes::parse(&names.join(" ")).map_err(|error| Refused::Here(error.into()))
+}

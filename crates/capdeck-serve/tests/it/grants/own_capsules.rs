@@ -1,0 +1,89 @@
+//! Capsules that programs make, and access that they ask for in the name of others.
+
+use capdeck_auth::inbound::{ApprovalMode, PolicyRule, Role, RuleAction, RuleMatch};
+use capdeck_host::Visibility::{Discoverable, Private};
+use serde_json::json;
+
+use super::stage::{Office, call, facts, listed, manage, on, refused};
+
+const ALL: &str = "capsule:admin registry:manage";
+
+#[test]
+fn whoever_makes_a_capsule_owns_it_and_decides_about_it() {
+    let office = Office::supervised(&[("home", Private), ("vault", Private)]);
+    let maker = office.agent("maker", &[on("home", Role::Reader, &[])], ALL);
+    let other = office.agent("other", &[on("home", Role::Reader, &[])], "capsule:read");
+    let (mut maker, mut other) = (office.client("/mcp", &maker), office.client("/mcp", &other));
+    let make = |name: &str| json!({"action": "create_capsule", "name": name, "description": "d"});
+    let (made, lines) = office.lines_of(|| manage(&mut maker, make("Findings")));
+    assert_eq!(
+        (&made["capsule"]["id"], &made["capsule"]["role"]),
+        (&json!("findings"), &json!("owner"))
+    );
+    assert_eq!(lines, ["capsule.create ok", "grant.request ok", "grant.approve ok"]);
+    assert_eq!(listed(&mut maker), ["home", "findings"]);
+    let entry = json!({"capsule": "findings", "uri": "docs://a", "content": "found"});
+    facts(&mut maker, "capsol_write", entry);
+    let rename = json!({"action": "update_capsule", "capsule": "findings", "name": "Results"});
+    assert_eq!(manage(&mut maker, rename)["capsule"]["name"], "Results");
+    let empty = json!({"action": "update_capsule", "capsule": "findings"});
+    assert_eq!(refused(&mut maker, "capsol_manage", empty), "invalid_input");
+    // A name that is taken tells nothing of whose it is.
+    let taken = call(&mut maker, "capsol_manage", make("vault"));
+    assert_eq!(taken["structuredContent"]["error"]["code"], "exists", "{taken}");
+    assert!(!taken.to_string().contains("as `vault`"), "{taken}");
+    // It is private: nobody else finds it, and only its maker brings others in.
+    let ask = json!({"action": "request_access", "capsule": "Results"});
+    assert_eq!(refused(&mut other, "capsol_capsules", ask), "not_found");
+    let bring =
+        json!({"action": "request_grant_for", "capsule": "Results", "client_id": "other-id"});
+    let filed = manage(&mut maker, bring);
+    assert_eq!(filed["status"], "pending", "whoever asks for another does not decide it, too");
+    assert!(filed["missing_scopes"].is_null(), "the scopes of somebody else are not told");
+}
+
+#[test]
+fn a_capsule_that_the_policy_refuses_is_not_left_behind() {
+    let office = Office::with(&[("home", Private)]);
+    let rule = PolicyRule {
+        matches: RuleMatch { max_role: Some(Role::Owner), ..RuleMatch::default() },
+        action: RuleAction::Deny,
+        ceiling_role: None,
+        ttl: None,
+    };
+    let maker = office.agent("maker", &[on("home", Role::Reader, &[])], ALL);
+    office.decide_by(ApprovalMode::Policy, vec![rule]);
+    let mut maker = office.client("/mcp", &maker);
+    let make = json!({"action": "create_capsule", "name": "Findings"});
+    assert_eq!(refused(&mut maker, "capsol_manage", make), "forbidden");
+    assert_eq!(listed(&mut maker), ["home"]);
+    let list = capdeck_host::CapsuleOperation::ListCapsules { with_counts: false };
+    assert_eq!(office.ask(None, list)["capsules"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn access_is_asked_for_in_the_name_of_a_client_that_is_known() {
+    let office = Office::supervised(&[("home", Private), ("open", Discoverable)]);
+    let boss =
+        office.agent("boss", &[on("home", Role::Reader, &[])], "capsule:read registry:manage");
+    let worker = office.agent("worker", &[on("home", Role::Reader, &[])], "capsule:read");
+    office.agent("twin", &[on("home", Role::Reader, &[])], "capsule:read");
+    office.agent("twin", &[on("home", Role::Reader, &[])], "capsule:read");
+    let mut client = office.client("/mcp", &boss);
+    let ask = |id: &str| json!({"action": "request_grant_for", "capsule": "open", "client_id": id});
+    let filed = |answer: serde_json::Value| {
+        office.served.registry().request(answer["request_id"].as_str().unwrap()).unwrap()
+    };
+    let by_client = filed(manage(&mut client, ask("worker-id")));
+    assert_eq!(
+        (&by_client.principal, &by_client.requested_by),
+        (&worker.principal, &boss.principal)
+    );
+    let by_principal = filed(manage(&mut client, ask(&worker.principal)));
+    assert_eq!(by_principal.id, by_client.id);
+    assert_eq!(filed(manage(&mut client, ask("boss-id"))).principal, boss.principal);
+    assert_eq!(refused(&mut client, "capsol_manage", ask("nobody")), "not_found");
+    let several = call(&mut client, "capsol_manage", ask("twin-id"));
+    assert_eq!(several["structuredContent"]["error"]["code"], "invalid_input", "{several}");
+    assert!(several.to_string().contains("several people use this client"), "{several}");
+}
