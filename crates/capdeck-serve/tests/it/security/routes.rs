@@ -53,6 +53,10 @@ pub(super) const ROUTES: &[Route] = &[
     closed("/api/logout", "/api/logout", &["POST"], None),
     closed("/api/activity", "/api/activity", &["GET"], None),
     open("/api/login", "/api/login", &["POST"], JSON),
+    open("/api/sign-in", "/api/sign-in", &["GET"], None),
+    // Declared by the names of their addresses.
+    open("", "/api/oidc/begin", &["GET"], None),
+    open("", "/api/oidc/callback", &["GET"], None),
     // What it takes is tried with the other operations of `/v1`, and where agents sign up.
     open("/v1/agent-enrollments", "/v1/agent-enrollments", &["POST"], None),
     open("/v1/agent-enrollments/{id}", "/v1/agent-enrollments/x", &["GET", "DELETE"], None),
@@ -81,8 +85,8 @@ pub(super) const ROUTES: &[Route] = &[
     open("/assets/{build}/{*path}", "/assets/x/app.js", &["GET"], None),
 ];
 
-/// Not tried here: what `/v1` answers where there is nothing, and how operators may sign in, which has tests of its own.
-const ELSEWHERE: [&str; 3] = ["/v1", "/v1/{*path}", "/api/sign-in"];
+/// Not tried here: what `/v1` answers where there is nothing.
+const ELSEWHERE: [&str; 2] = ["/v1", "/v1/{*path}"];
 
 #[test]
 fn the_table_has_every_path_that_is_declared() {
