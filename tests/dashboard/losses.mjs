@@ -104,8 +104,10 @@ async function rowsOnPhone({ browser, host, storage }) {
   const row = page.getByRole('row', { name: /Ada/ });
   const box = await row.getByRole('button', { name: 'Remove' }).boundingBox();
   assert.ok(box && box.x >= 0 && box.x + box.width <= 390, JSON.stringify(box));
-  const cell = row.getByRole('cell').nth(1);
-  assert.equal(await cell.evaluate((element) => getComputedStyle(element, '::before').content), '"Last here"');
+  for (const [place, label] of [[1, '"Signs in with"'], [2, '"Last here"']]) {
+    const cell = row.getByRole('cell').nth(place);
+    assert.equal(await cell.evaluate((element) => getComputedStyle(element, '::before').content), label);
+  }
   await opened.assertClean();
   await opened.context.close();
 }
