@@ -34,7 +34,7 @@ pub use exposure::{
     measure_exposure, render_exposure, replace_exposure_block,
 };
 pub use figures::{
-    CallFigures, Figures, Load, Machine, MemoryFigures, StartFigures, SurfaceFigures,
+    CallFigures, Figures, Load, Machine, Memory, MemoryFigures, StartFigures, SurfaceFigures,
 };
 pub use memory::measure_memory;
 pub(crate) use process_usage::resident_memory;

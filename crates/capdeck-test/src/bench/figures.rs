@@ -61,15 +61,26 @@ pub struct Load {
     pub calls_per_second: f64,
 }
 
-/// Resident memory of `capdeck up`, in bytes.
+/// Memory of `capdeck up`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryFigures {
-    pub empty_deck: u64,
-    pub after_first_list: u64,
-    pub after_load: u64,
+    pub empty_deck: Memory,
+    pub after_first_list: Memory,
+    pub after_load: Memory,
     /// The downstream server after the same load, sent to it directly.
-    pub direct_after_load: u64,
+    pub direct_after_load: Memory,
+}
+
+/// Memory of one process, in bytes.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Memory {
+    /// Everything that is mapped and present, the program's file included. How much of the file that is, is up to the
+    /// kernel, which shares it between processes and gives it back when memory is short.
+    pub resident: u64,
+    /// What the process has for itself.
+    pub own: u64,
 }
 
 /// Tokens (o200k) of everything `tools/list` answers, for a deck with this many tools.

@@ -1,10 +1,8 @@
-//! Resident memory at rest and after work.
+//! Memory at rest and after work.
 
 use serde_json::json;
 
-use super::{
-    MemoryFigures, Stage, load::http_load, process_usage::resident_memory, stage::servers,
-};
+use super::{MemoryFigures, Stage, load::http_load, process_usage::memory_of, stage::servers};
 use crate::{FakePlan, TestDirs};
 
 const CALLS: usize = 20_000;
@@ -14,7 +12,7 @@ const CALLERS: usize = 64;
 pub fn measure_memory(stage: &Stage) -> MemoryFigures {
     let nothing = TestDirs::new();
     let empty = stage.up(&nothing);
-    let empty_deck = resident_memory(empty.id());
+    let empty_deck = memory_of(empty.id());
     drop(empty);
 
     let fake = FakePlan::default().start_http();
@@ -27,12 +25,12 @@ pub fn measure_memory(stage: &Stage) -> MemoryFigures {
     let mut client = host.client("/mcp");
     client.initialize();
     client.request("tools/list", json!({}));
-    let after_first_list = resident_memory(host.id());
+    let after_first_list = memory_of(host.id());
 
     let call = |name: &str| json!({"name": name, "arguments": {"text": "hello"}});
     http_load(&format!("{}/mcp", host.url), &call("fake__echo"), CALLS, CALLERS);
-    let after_load = resident_memory(host.id());
+    let after_load = memory_of(host.id());
     http_load(&fake.url, &call("echo"), CALLS, CALLERS);
-    let direct_after_load = resident_memory(fake.id());
+    let direct_after_load = memory_of(fake.id());
     MemoryFigures { empty_deck, after_first_list, after_load, direct_after_load }
 }

@@ -1,6 +1,6 @@
 //! Figures as Markdown tables, and the block of a document that holds them.
 
-use super::{CallFigures, Figures};
+use super::{CallFigures, Figures, Memory};
 
 /// Everything between these two lines is written by the benchmark.
 pub const BLOCK_START: &str = "<!-- figures: written by bench/run -->";
@@ -82,17 +82,21 @@ fn start(figures: &Figures) -> String {
 
 fn memory(figures: &Figures) -> String {
     let memory = &figures.memory;
-    format!(
-        "| resident memory of `capdeck up` | |\n|---|--:|\n\
-         | nothing configured | {} |\n\
-         | 101 capabilities, first `tools/list` answered | {} |\n\
-         | after 20,000 calls from 64 callers | {} |\n\
-         | the server itself after the same calls | {} |\n\n",
-        megabytes(memory.empty_deck),
-        megabytes(memory.after_first_list),
-        megabytes(memory.after_load),
-        megabytes(memory.direct_after_load),
-    )
+    let rows = [
+        ("nothing configured", memory.empty_deck),
+        ("101 capabilities, first `tools/list` answered", memory.after_first_list),
+        ("after 20,000 calls from 64 callers", memory.after_load),
+        ("the server itself after the same calls", memory.direct_after_load),
+    ];
+    let mut table = String::from(
+        "| memory of `capdeck up` | its own | with its file, as far as the kernel maps it |\n|---|--:|--:|\n",
+    );
+    for (what, Memory { resident, own }) in rows {
+        let (own, resident) = (megabytes(own), megabytes(resident));
+        table.push_str(&format!("| {what} | {own} | {resident} |\n"));
+    }
+    table.push('\n');
+    table
 }
 
 fn surface(figures: &Figures) -> String {
