@@ -13,17 +13,19 @@ use crate::{actor::Actor, reception::Reception, transport::http::ClientAddress};
 const ACTION: &str = "access.refuse";
 
 /// Where a request was refused. The path as it is declared, so that nothing of what was sent gets into the audit.
+/// Noted of every request that may be refused, and written out only of those that are.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    what: Option<String>,
+    method: Method,
+    declared: Option<MatchedPath>,
     address: Option<ClientAddress>,
 }
 
 impl Place {
     pub(crate) fn of(method: &Method, extensions: &Extensions) -> Self {
-        let declared = extensions.get::<MatchedPath>();
         Self {
-            what: declared.map(|path| format!("{method} {}", path.as_str())),
+            method: method.clone(),
+            declared: extensions.get().cloned(),
             address: extensions.get().copied(),
         }
     }
@@ -39,14 +41,16 @@ impl Reception {
             }
             Actor::Owner | Actor::Operator(_) | Actor::Share(_) => (None, None),
         };
+        let Place { method, declared, address } = place;
+        let what = declared.map(|path| format!("{method} {}", path.as_str()));
         let event = RegistryEvent {
             at: Timestamp::now(),
             action: ACTION,
             error_code: Some(code),
             is_refused: true,
             actor: self.id_of(actor),
-            address: place.address.map(|address| address.ip),
-            subject: Subject { id: place.what, capsule: None, principal, client_id },
+            address: address.map(|address| address.ip),
+            subject: Subject { id: what, capsule: None, principal, client_id },
         };
         registry.record_event(event).await;
     }

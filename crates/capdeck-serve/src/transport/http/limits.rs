@@ -20,7 +20,11 @@ use self::{
     bucket::{Allowance, Buckets},
     places::{Held, Places},
 };
-use super::{ClientAddress, access::TurnedAway, problem::problem};
+use super::{
+    ClientAddress,
+    access::{TurnedAway, turn_away},
+    problem::problem,
+};
 use crate::{actor::Actor, reception::Reception};
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
@@ -103,7 +107,7 @@ pub(crate) async fn limit_strangers(
     next.run(request).await
 }
 
-/// Counts requests of those who were let in.
+/// Counts requests of those who are known, and answers those that are not let through.
 pub(crate) async fn limit_known(
     State(limiter): State<Arc<Limiter>>,
     mut request: Request,
@@ -135,7 +139,10 @@ pub(crate) async fn limit_known(
     if !is_owner {
         request.extensions_mut().insert(limiter.sessions);
     }
-    let mut response = next.run(request).await;
+    let mut response = match request.extensions_mut().remove::<TurnedAway>() {
+        Some(turned_away) => turn_away(&limiter.reception, turned_away, request).await,
+        None => next.run(request).await,
+    };
     describe(response.headers_mut(), &allowance);
     match held {
         Some(held) => held_until_the_end(response, held),

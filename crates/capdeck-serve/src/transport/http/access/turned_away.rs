@@ -1,10 +1,7 @@
 //! Requests of somebody who is known and still not let through: counted like all others, answered, and recorded once.
 
-use std::sync::Arc;
-
 use axum::{
-    extract::{Request, State},
-    middleware::Next,
+    extract::Request,
     response::{IntoResponse, Response},
 };
 use http::StatusCode;
@@ -45,15 +42,12 @@ impl TurnedAway {
     }
 }
 
-/// Answers those who are not let through, and lets the others pass.
+/// Answers somebody who is not let through.
 pub(crate) async fn turn_away(
-    State(reception): State<Arc<Reception>>,
+    reception: &Reception,
+    turned_away: TurnedAway,
     request: Request,
-    next: Next,
 ) -> Response {
-    let Some(turned_away) = request.extensions().get::<TurnedAway>().cloned() else {
-        return next.run(request).await;
-    };
     let (parts, _unread) = request.into_parts();
     let place = Place::of(&parts.method, &parts.extensions);
     reception.note_refusal(&turned_away.actor, place, turned_away.code()).await;
@@ -62,7 +56,7 @@ pub(crate) async fn turn_away(
             let advice = "a change that comes with a session cookie needs the header x-capdeck-csrf; GET /api/me tells its value\n";
             (StatusCode::FORBIDDEN, advice).into_response()
         }
-        Reason::OtherAudience => unauthorized(&reception, &parts),
+        Reason::OtherAudience => unauthorized(reception, &parts),
         Reason::Closed => areas::refuse(&turned_away.actor),
     }
 }
