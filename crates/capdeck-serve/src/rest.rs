@@ -31,7 +31,7 @@ use capdeck_host::Host;
 use capdeck_mcp::server::Load;
 use jiff::Timestamp;
 
-pub(crate) use self::serving::{Routers, dress_refusals, routers};
+pub(crate) use self::serving::{Routers, dress_refusal, is_interface, routers};
 use self::{
     activity::Feed,
     idempotency::Idempotency,

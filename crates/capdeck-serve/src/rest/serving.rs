@@ -6,7 +6,6 @@ use axum::{
     Router,
     body::Body,
     extract::{RawPathParams, Request, rejection::RawPathParamsRejection},
-    middleware::Next,
     response::Response,
     routing::{any, get},
 };
@@ -239,13 +238,16 @@ async fn unknown(request: Request) -> Response {
     error.hint("what there is stands in /v1/openapi.json").answer(&new_request_id())
 }
 
-/// Gives refusals that were made before an operation was found the form that all problems have.
-pub(crate) async fn dress_refusals(request: Request, next: Next) -> Response {
-    let is_ours = request.uri().path().starts_with("/v1/");
-    let response = next.run(request).await;
+/// Whether a request is for the interface.
+pub(crate) fn is_interface(path: &str) -> bool {
+    path.starts_with("/v1/")
+}
+
+/// Gives a refusal that was made before an operation was found the form that all problems have.
+pub(crate) async fn dress_refusal(response: Response) -> Response {
     let status = response.status();
     let is_refused = status.is_client_error() || status.is_server_error();
-    if !is_ours || !is_refused || response.headers().contains_key(REQUEST_ID) {
+    if !is_refused || response.headers().contains_key(REQUEST_ID) {
         return response;
     }
     let request_id = new_request_id();

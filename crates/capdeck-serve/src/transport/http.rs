@@ -4,6 +4,7 @@ mod access;
 mod body;
 mod client_address;
 mod connections;
+mod door;
 mod endpoints;
 mod limits;
 mod manifest;
@@ -40,7 +41,7 @@ pub use self::{
     connections::HttpLimits,
     limits::{Rate, RateLimits},
 };
-use self::{access::Names, endpoints::Endpoints, limits::Limiter};
+use self::{access::Names, door::Door, endpoints::Endpoints, limits::Limiter};
 pub(crate) use self::{
     access::{bearer, clear_session_cookie, set_session_cookie},
     body::{MAX_SIGN_IN_BYTES, read_body, read_form, read_json},
@@ -153,19 +154,17 @@ impl HttpServer {
             settings.registry,
             settings.oidc,
         );
-        let limiter = Limiter::new(Arc::clone(&reception), &settings.rates);
         let limits = settings.limits;
         let endpoints = Arc::new(Endpoints::new(host.clone(), settings.policy, limits));
-        let rules = Rules {
-            names: Arc::new(names),
-            proxies: settings.trusted_proxies.into(),
-            limiter,
+        let load = endpoints.clone();
+        let rest = Rest::new(reception.clone(), Box::new(move || load.load()), limits.body_timeout);
+        let door = Door {
+            names,
+            proxies: settings.trusted_proxies,
+            limiter: Limiter::new(&settings.rates),
             reception,
         };
-        let load = endpoints.clone();
-        let rest =
-            Rest::new(rules.reception.clone(), Box::new(move || load.load()), limits.body_timeout);
-        let router = router(host.clone(), endpoints.clone(), rest::routers(&rest), rules);
+        let router = router(host.clone(), endpoints.clone(), rest::routers(&rest), Arc::new(door));
         Ok(Self { listener, address, router, endpoints, rest, host, limits })
     }
 
@@ -219,24 +218,15 @@ fn auth_mode(settings: &HttpSettings, address: IpAddr) -> Result<AuthMode, BindE
     }
 }
 
-/// What every request passes.
-struct Rules {
-    names: Arc<Names>,
-    proxies: Arc<[Network]>,
-    limiter: Arc<Limiter>,
-    reception: Arc<Reception>,
-}
-
-fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, rules: Rules) -> Router {
+fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, door: Arc<Door>) -> Router {
     let Routers { known: rest, open } = rest;
-    let Rules { names, proxies, limiter, reception } = rules;
+    let reception = door.reception.clone();
     let mcp = Router::new()
         .route("/mcp", any(deck))
         .route("/mcp/{capsule}", any(one_capsule))
         .route("/servers/{id}/mcp", any(one_server))
         .route("/views/{name}/mcp", any(one_view))
-        .with_state(endpoints.clone())
-        .layer(middleware::from_fn_with_state(reception.clone(), step_up::check_scopes));
+        .with_state(endpoints.clone());
     let status = Router::new()
         .route("/ready", get(status::ready))
         .route("/attach/manifest", get(manifest::manifest))
@@ -252,7 +242,7 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, rules: Rules) ->
         .merge(oidc::routes())
         .with_state(reception.clone())
         .merge(open)
-        .layer(middleware::from_fn_with_state(limiter.clone(), limits::limit_strangers));
+        .layer(middleware::from_fn_with_state(door.clone(), door::admit_stranger));
     Router::new()
         .merge(mcp)
         .merge(status)
@@ -260,16 +250,13 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, rules: Rules) ->
         .merge(operators::routes().with_state(reception.clone()))
         // What is not there is not there for those who were let in; nobody else learns that.
         .fallback(|| async { StatusCode::NOT_FOUND })
-        .layer(middleware::from_fn_with_state(limiter, limits::limit_known))
-        .layer(middleware::from_fn_with_state(reception.clone(), access::identify))
+        .layer(middleware::from_fn_with_state(door.clone(), door::admit))
         // Liveness, the dashboard's page and what signing in needs to know say nothing about the deck, so they need no key.
         .merge(strangers)
         .merge(oauth::documents().merge(operators::documents()).with_state(reception))
         .merge(dashboard::routes())
         .route("/health", get(status::health))
-        .layer(middleware::from_fn_with_state(names, access::check_names))
-        .layer(middleware::from_fn_with_state(proxies, client_address::locate))
-        .layer(middleware::from_fn(rest::dress_refusals))
+        .layer(middleware::from_fn_with_state(door, door::receive))
         .layer(DefaultBodyLimit::disable())
 }
 

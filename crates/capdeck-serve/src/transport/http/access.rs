@@ -9,15 +9,10 @@ mod turned_away;
 
 use std::sync::Arc;
 
-use axum::{
-    extract::{Request, State},
-    middleware::Next,
-    response::Response,
-};
 use capdeck_auth::inbound::OperatorSession;
 use capdeck_host::{Author, CapsuleCaller, CapsuleOperation};
 use capdeck_mcp::server::Principal;
-use http::{HeaderMap, Method, header, request::Parts};
+use http::{Extensions, HeaderMap, Method, header, request::Parts};
 
 use self::{
     areas::{Area, is_open_to},
@@ -28,7 +23,7 @@ pub(crate) use self::{
     cookie::{clear_session_cookie, session_cookie, set_session_cookie},
 };
 pub(super) use self::{
-    names::{Names, check_names},
+    names::Names,
     turned_away::{TurnedAway, turn_away},
 };
 use super::ClientAddress;
@@ -51,8 +46,8 @@ const PASSED_ON: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host"
 
 /// As whom a request is let in.
 #[derive(Debug)]
-struct Admitted {
-    actor: Actor,
+pub(super) struct Admitted {
+    pub(super) actor: Actor,
     principal: Principal,
     /// The session, for those who came with a cookie.
     session: Option<Arc<OperatorSession>>,
@@ -60,7 +55,7 @@ struct Admitted {
 
 /// Why a request is not let in.
 #[derive(Debug)]
-enum NotAdmitted {
+pub(super) enum NotAdmitted {
     /// There is nothing to know the sender by, or nothing that opens anything.
     Unknown,
     /// Somebody who is known, but not for this.
@@ -77,12 +72,43 @@ impl Admitted {
     fn owner(principal: &str) -> Self {
         Self { actor: Actor::Owner, principal: Principal(principal.into()), session: None }
     }
+
+    /// Leaves with a request who sends it.
+    pub(super) fn sign(self, reception: &Reception, extensions: &mut Extensions) {
+        let Self { actor, principal, session } = self;
+        match &actor {
+            Actor::Share(via) => {
+                extensions.insert(via.clone());
+            }
+            Actor::Credential(standing) => {
+                if let Some(admissions) = &reception.admissions {
+                    let address = extensions.get::<ClientAddress>().map(|address| address.ip);
+                    extensions.insert(admissions.of(standing, address));
+                }
+            }
+            Actor::Owner | Actor::Operator(_) => {}
+        }
+        if let Some(session) = session {
+            extensions.insert(session);
+        }
+        extensions.insert(principal);
+        extensions.insert(actor);
+    }
 }
 
 /// Knows everyone who may come in.
 impl Reception {
+    /// Who sends a request, if there is something for them where it goes.
+    pub(super) async fn admit(&self, parts: &Parts) -> Result<Admitted, NotAdmitted> {
+        let admitted = self.identify(parts).await?;
+        if is_open_to(Area::at(parts.uri.path()), &admitted.actor) {
+            return Ok(admitted);
+        }
+        Err(TurnedAway::new(admitted.actor, Reason::Closed).into())
+    }
+
     /// A token that opens nothing is refused even where none is needed: whoever sends one does not mean to be the owner.
-    async fn admit(&self, parts: &Parts) -> Result<Admitted, NotAdmitted> {
+    async fn identify(&self, parts: &Parts) -> Result<Admitted, NotAdmitted> {
         match authorization(&parts.headers) {
             Sent::Nothing => match self.admit_session(parts)? {
                 Some(admitted) => Ok(admitted),
@@ -170,47 +196,6 @@ impl Reception {
         let actor = Actor::Share(ViaShare { share: text("id")? });
         Some(Admitted { actor, principal, session: None })
     }
-}
-
-/// Refuses requests of nobody, and marks the others with who sends them. Those of somebody who is known and still not let
-/// through are marked as such: they are counted like all others before [`turn_away`] answers them.
-pub(super) async fn identify(
-    State(reception): State<Arc<Reception>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let (mut parts, body) = request.into_parts();
-    let Admitted { actor, principal, session } = match reception.admit(&parts).await {
-        Ok(admitted) => admitted,
-        Err(NotAdmitted::Unknown) => return unauthorized(&reception, &parts),
-        Err(NotAdmitted::TurnedAway(turned_away)) => {
-            parts.extensions.insert(turned_away);
-            return next.run(Request::from_parts(parts, body)).await;
-        }
-    };
-    if !is_open_to(Area::at(parts.uri.path()), &actor) {
-        parts.extensions.insert(TurnedAway::new(actor, Reason::Closed));
-        return next.run(Request::from_parts(parts, body)).await;
-    }
-    match &actor {
-        Actor::Share(via) => {
-            let via = via.clone();
-            parts.extensions.insert(via);
-        }
-        Actor::Credential(standing) => {
-            if let Some(admissions) = &reception.admissions {
-                let address = parts.extensions.get::<ClientAddress>().map(|address| address.ip);
-                parts.extensions.insert(admissions.of(standing, address));
-            }
-        }
-        Actor::Owner | Actor::Operator(_) => {}
-    }
-    if let Some(session) = session {
-        parts.extensions.insert(session);
-    }
-    parts.extensions.insert(principal);
-    parts.extensions.insert(actor);
-    next.run(Request::from_parts(parts, body)).await
 }
 
 /// What a request says about who sends it.

@@ -3,13 +3,9 @@
 
 mod forwarded;
 
-use std::{net::IpAddr, sync::Arc};
+use std::net::IpAddr;
 
-use axum::{
-    extract::{Request, State},
-    middleware::Next,
-    response::Response,
-};
+use axum::{extract::Request, response::Response};
 use capdeck_auth::inbound::Network;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
@@ -101,22 +97,13 @@ fn words<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str
     texts.flat_map(|text| text.split(',')).map(str::trim)
 }
 
-/// Leaves a [`ClientAddress`] with every request.
-pub(super) async fn locate(
-    State(trusted): State<Arc<[Network]>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let peer = request.extensions().get::<SocketPeer>().map(|peer| peer.0);
-    if let Some(peer) = peer {
-        match ClientAddress::of(peer, request.headers(), &trusted) {
-            Ok(address) => request.extensions_mut().insert(address),
-            Err(unclear) => {
-                return problem(StatusCode::BAD_REQUEST, "unclear_origin", unclear.told());
-            }
-        };
-    }
-    next.run(request).await
+/// Leaves a [`ClientAddress`] with a request, unless nobody can say where it comes from.
+pub(super) fn locate(request: &mut Request, trusted: &[Network]) -> Result<(), Response> {
+    let Some(SocketPeer(peer)) = request.extensions().get().copied() else { return Ok(()) };
+    let address = ClientAddress::of(peer, request.headers(), trusted)
+        .map_err(|unclear| problem(StatusCode::BAD_REQUEST, "unclear_origin", unclear.told()))?;
+    request.extensions_mut().insert(address);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -8,24 +8,21 @@ use std::{net::IpAddr, sync::Arc, time::Instant};
 
 use axum::{
     body::Body,
-    extract::{Request, State},
-    middleware::Next,
+    extract::Request,
     response::{IntoResponse, Response},
 };
 use capdeck_mcp::server::SessionLimit;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{
+    Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts,
+};
 
 pub use self::bucket::Rate;
 use self::{
     bucket::{Allowance, Buckets},
     places::{Held, Places},
 };
-use super::{
-    ClientAddress,
-    access::{TurnedAway, turn_away},
-    problem::problem,
-};
-use crate::{actor::Actor, reception::Reception};
+use super::{ClientAddress, problem::problem};
+use crate::{actor::Actor, reception::Reception, rest};
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
@@ -60,111 +57,116 @@ impl Default for RateLimits {
 
 /// Counts what everyone asks for. The person at this machine, where that is enough to be let in, is not counted: there is
 /// nothing to guard the machine's owner from, and agents on the machine work as fast as they can.
-pub(crate) struct Limiter {
-    reception: Arc<Reception>,
+pub(super) struct Limiter {
     auth: Buckets<Option<IpAddr>>,
-    api: Buckets<Counted>,
-    mcp: Buckets<Counted>,
-    places: Places<Counted>,
+    api: Buckets<Key>,
+    mcp: Buckets<Key>,
+    places: Places<Key>,
     sessions: SessionLimit,
 }
 
 /// By whom is counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Counted {
+enum Key {
     /// The id of a credential, an operator or a share.
     Known(Arc<str>),
     Address(Option<IpAddr>),
 }
 
+/// A request that may go on.
+pub(super) struct Counted {
+    /// What is left; `None` for whoever is not counted.
+    allowance: Option<Allowance>,
+    /// Its place among those under way.
+    held: Option<Held<Key>>,
+}
+
 impl Limiter {
-    pub(crate) fn new(reception: Arc<Reception>, limits: &RateLimits) -> Arc<Self> {
-        Arc::new(Self {
-            reception,
+    pub(super) fn new(limits: &RateLimits) -> Self {
+        Self {
             auth: Buckets::new(limits.auth),
             api: Buckets::new(limits.api),
             mcp: Buckets::new(limits.mcp),
             places: Places::new(limits.concurrent),
             sessions: SessionLimit(limits.sessions.max(1) as usize),
-        })
-    }
-}
-
-/// Counts requests of people and programs that are not let in yet, by their address.
-pub(crate) async fn limit_strangers(
-    State(limiter): State<Arc<Limiter>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    if limiter.reception.is_at_this_machine(request.headers()) {
-        return next.run(request).await;
-    }
-    let address = request.extensions().get::<ClientAddress>().map(ClientAddress::counted);
-    let allowance = limiter.auth.take(&address, Instant::now());
-    if allowance.retry_after.is_some() {
-        return refuse(&allowance);
-    }
-    next.run(request).await
-}
-
-/// Counts requests of those who are known, and answers those that are not let through.
-pub(crate) async fn limit_known(
-    State(limiter): State<Arc<Limiter>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let is_owner = matches!(request.extensions().get::<Actor>(), Some(Actor::Owner));
-    if is_owner && limiter.reception.is_at_this_machine(request.headers()) {
-        return next.run(request).await;
-    }
-    let counted = counted(&request);
-    let path = request.uri().path();
-    let is_interface = path.starts_with("/v1/") || path.starts_with("/api/");
-    let buckets = if is_interface { &limiter.api } else { &limiter.mcp };
-    let allowance = buckets.take(&counted, Instant::now());
-    if allowance.retry_after.is_some() {
-        return refuse(&allowance);
-    }
-    // Streams that a client listens to stand open for hours and cost nothing.
-    let is_counted = request.method() != Method::GET;
-    let held = if is_counted {
-        match limiter.places.take(&counted) {
-            Some(held) => Some(held),
-            None => return too_many_at_once(),
         }
-    } else {
-        None
-    };
-    // The owner's key may be shared by any number of agents.
-    if !is_owner {
-        request.extensions_mut().insert(limiter.sessions);
     }
-    let mut response = match request.extensions_mut().remove::<TurnedAway>() {
-        Some(turned_away) => turn_away(&limiter.reception, turned_away, request).await,
-        None => next.run(request).await,
-    };
-    describe(response.headers_mut(), &allowance);
-    match held {
-        Some(held) => held_until_the_end(response, held),
-        None => response,
+
+    /// Counts a request of somebody who is not let in yet, by their address.
+    pub(super) fn count_stranger(
+        &self,
+        reception: &Reception,
+        request: &Request,
+    ) -> Result<(), Response> {
+        if reception.is_at_this_machine(request.headers()) {
+            return Ok(());
+        }
+        let allowance = self.auth.take(&address(request.extensions()), Instant::now());
+        if allowance.retry_after.is_some() { Err(refuse(&allowance)) } else { Ok(()) }
+    }
+
+    /// Counts a request of somebody who is known.
+    pub(super) fn count_known(
+        &self,
+        reception: &Reception,
+        actor: &Actor,
+        parts: &Parts,
+    ) -> Result<Counted, Response> {
+        if matches!(actor, Actor::Owner) && reception.is_at_this_machine(&parts.headers) {
+            return Ok(Counted { allowance: None, held: None });
+        }
+        let key = key(actor, &parts.extensions);
+        let buckets = if is_for_programs(parts.uri.path()) { &self.api } else { &self.mcp };
+        let allowance = buckets.take(&key, Instant::now());
+        if allowance.retry_after.is_some() {
+            return Err(refuse(&allowance));
+        }
+        // Streams that a client listens to stand open for hours and cost nothing.
+        let held = if parts.method == Method::GET {
+            None
+        } else {
+            Some(self.places.take(&key).ok_or_else(too_many_at_once)?)
+        };
+        Ok(Counted { allowance: Some(allowance), held })
+    }
+
+    /// Says with a request how many sessions its sender may have. The owner's key may be shared by any number of agents.
+    pub(super) fn bound_sessions(&self, actor: &Actor, extensions: &mut Extensions) {
+        if !matches!(actor, Actor::Owner) {
+            extensions.insert(self.sessions);
+        }
     }
 }
 
-fn counted(request: &Request) -> Counted {
-    let address = request.extensions().get::<ClientAddress>().map(ClientAddress::counted);
-    let turned_away = || request.extensions().get::<TurnedAway>().map(|one| &one.actor);
-    let id = match request.extensions().get::<Actor>().or_else(turned_away) {
-        Some(Actor::Credential(standing)) => standing.credential.as_str(),
-        Some(Actor::Operator(operator)) => operator.id.as_str(),
-        Some(Actor::Share(via)) => via.share.as_str(),
-        Some(Actor::Owner) | None => return Counted::Address(address),
-    };
-    Counted::Known(id.into())
+impl Counted {
+    /// Says in an answer what is left, and keeps the request's place taken while the answer is being read.
+    pub(super) fn tell(self, mut response: Response) -> Response {
+        if let Some(allowance) = &self.allowance {
+            describe(response.headers_mut(), allowance);
+        }
+        match self.held {
+            Some(held) => response.map(|body| Body::new(places::HeldBody::new(body, held))),
+            None => response,
+        }
+    }
 }
 
-/// Keeps a place taken while the answer is being read.
-fn held_until_the_end(response: Response, held: Held<Counted>) -> Response {
-    response.map(|body| Body::new(places::HeldBody::new(body, held)))
+fn is_for_programs(path: &str) -> bool {
+    rest::is_interface(path) || path.starts_with("/api/")
+}
+
+fn address(extensions: &Extensions) -> Option<IpAddr> {
+    extensions.get::<ClientAddress>().map(ClientAddress::counted)
+}
+
+fn key(actor: &Actor, extensions: &Extensions) -> Key {
+    let id = match actor {
+        Actor::Credential(standing) => standing.credential.as_str(),
+        Actor::Operator(operator) => operator.id.as_str(),
+        Actor::Share(via) => via.share.as_str(),
+        Actor::Owner => return Key::Address(address(extensions)),
+    };
+    Key::Known(id.into())
 }
 
 fn refuse(allowance: &Allowance) -> Response {

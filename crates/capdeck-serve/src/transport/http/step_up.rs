@@ -3,15 +3,10 @@
 
 use std::sync::Arc;
 
-use axum::{
-    body::Body,
-    extract::{Request, State},
-    middleware::Next,
-    response::Response,
-};
+use axum::{body::Body, response::Response};
 use capdeck_auth::inbound::{Scope, Scopes, Standing};
 use capdeck_host::CapsuleTool;
-use http::Method;
+use http::{Method, request::Parts};
 use serde::Deserialize;
 
 use super::{access::insufficient_scope, read_body};
@@ -20,42 +15,34 @@ use crate::{actor::Actor, oauth::Resource, reception::Reception, refusals::Place
 /// How long a body may take to arrive.
 const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// Refuses calls that the token was not given for. Grants are another matter: what is not granted does not exist.
+/// Refuses calls that the token was not given for; gives the body back otherwise. Grants are another matter: what is not
+/// granted does not exist.
 pub(super) async fn check_scopes(
-    State(reception): State<Arc<Reception>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let standing = match request.extensions().get::<Actor>() {
-        Some(Actor::Credential(standing)) => Arc::clone(standing),
-        Some(Actor::Owner | Actor::Operator(_) | Actor::Share(_)) | None => {
-            return next.run(request).await;
-        }
-    };
-    let Some(resource) = Resource::at(request.uri().path()) else { return next.run(request).await };
-    let issuer = reception.issuer(request.headers(), request.extensions().get().copied());
-    let place = Place::of(request.method(), request.extensions());
+    reception: &Reception,
+    standing: &Arc<Standing>,
+    parts: &Parts,
+    body: Body,
+) -> Result<Body, Response> {
+    let Some(resource) = Resource::at(parts.uri.path()) else { return Ok(body) };
     let refuse = async |lacking: &Scopes| {
-        let actor = Actor::Credential(Arc::clone(&standing));
+        let actor = Actor::Credential(Arc::clone(standing));
+        let place = Place::of(&parts.method, &parts.extensions);
         reception.note_refusal(&actor, place, "insufficient_scope").await;
-        insufficient_scope(&resource, &issuer, &standing.scopes.union(lacking))
+        let issuer = reception.issuer(&parts.headers, parts.extensions.get().copied());
+        Err(insufficient_scope(&resource, &issuer, &standing.scopes.union(lacking)))
     };
     let first = needed_at_all(&resource);
     if !first.iter().any(|scope| standing.scopes.allows(*scope)) {
         return refuse(&resource.first_scopes()).await;
     }
-    if request.method() != Method::POST || is_enough_for_all(&standing.scopes, &resource) {
-        return next.run(request).await;
+    if parts.method != Method::POST || is_enough_for_all(&standing.scopes, &resource) {
+        return Ok(body);
     }
-    let (parts, body) = request.into_parts();
-    let body = match read_body(body, capdeck_mcp::MAX_MESSAGE_BYTES, TIMEOUT).await {
-        Ok(body) => body,
-        Err(refusal) => return refusal,
-    };
-    if let Some(missing) = missing(&body, &standing, &resource) {
-        return refuse(&missing).await;
+    let body = read_body(body, capdeck_mcp::MAX_MESSAGE_BYTES, TIMEOUT).await?;
+    match missing(&body, standing, &resource) {
+        Some(missing) => refuse(&missing).await,
+        None => Ok(Body::from(body)),
     }
-    next.run(Request::from_parts(parts, Body::from(body))).await
 }
 
 /// One of these is needed to have anything to look for.

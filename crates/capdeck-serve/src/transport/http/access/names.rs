@@ -1,10 +1,9 @@
 //! The names a host is reached by and the pages that may ask it: against DNS rebinding and foreign web pages.
 
-use std::{net::IpAddr, sync::Arc};
+use std::net::IpAddr;
 
 use axum::{
-    extract::{Request, State},
-    middleware::Next,
+    extract::Request,
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, StatusCode, header};
@@ -30,10 +29,26 @@ impl Names {
         Self { hosts, origins: names }
     }
 
+    /// Refuses requests addressed to a foreign name, sent by a foreign web page, or with a secret in their address.
+    pub(crate) fn check(&self, request: &Request) -> Result<(), Response> {
+        let refuse = |reason: &'static str| Err((StatusCode::FORBIDDEN, reason).into_response());
+        if !self.allow_host(request.headers(), request.uri().host()) {
+            return refuse("this host is not reached by that name\n");
+        }
+        if !self.allow_origin(request.headers()) {
+            return refuse("requests from that origin are not allowed\n");
+        }
+        if has_token(request.uri()) {
+            let advice = "no token is taken from an address, where logs keep it; send Authorization: Bearer <token>\n";
+            return Err((StatusCode::GONE, advice).into_response());
+        }
+        Ok(())
+    }
+
     fn allow_host(&self, headers: &HeaderMap, uri_host: Option<&str>) -> bool {
         let Some(allowed) = &self.hosts else { return true };
         let named = headers.get(header::HOST).and_then(|host| host.to_str().ok()).or(uri_host);
-        named.is_some_and(|host| allowed.contains(&without_port(host).to_lowercase()))
+        named.is_some_and(|host| is_among(allowed, without_port(host)))
     }
 
     fn allow_origin(&self, headers: &HeaderMap) -> bool {
@@ -43,30 +58,10 @@ impl Names {
                 .to_str()
                 .ok()
                 .and_then(|origin| origin.split_once("://"))
-                .map(|(_, host)| without_port(host).to_lowercase());
-            name.is_some_and(|name| self.origins.contains(&name))
+                .map(|(_, host)| without_port(host));
+            name.is_some_and(|name| is_among(&self.origins, name))
         })
     }
-}
-
-/// Refuses requests addressed to a foreign name or sent by a foreign web page.
-pub(crate) async fn check_names(
-    State(names): State<Arc<Names>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let refuse = |reason: &'static str| (StatusCode::FORBIDDEN, reason).into_response();
-    if !names.allow_host(request.headers(), request.uri().host()) {
-        return refuse("this host is not reached by that name\n");
-    }
-    if !names.allow_origin(request.headers()) {
-        return refuse("requests from that origin are not allowed\n");
-    }
-    if has_token(request.uri()) {
-        let advice = "no token is taken from an address, where logs keep it; send Authorization: Bearer <token>\n";
-        return (StatusCode::GONE, advice).into_response();
-    }
-    next.run(request).await
 }
 
 /// True when an address carries a secret, which belongs into a header: addresses are kept in logs and histories.
@@ -76,6 +71,10 @@ fn has_token(uri: &http::Uri) -> bool {
     names
         .into_iter()
         .any(|name| name.eq_ignore_ascii_case("token") || name.eq_ignore_ascii_case("access_token"))
+}
+
+fn is_among(names: &[String], name: &str) -> bool {
+    names.iter().any(|one| one.eq_ignore_ascii_case(name))
 }
 
 fn without_port(host: &str) -> &str {

@@ -1,18 +1,15 @@
 //! Requests of somebody who is known and still not let through: counted like all others, answered, and recorded once.
 
-use axum::{
-    extract::Request,
-    response::{IntoResponse, Response},
-};
-use http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use http::{StatusCode, request::Parts};
 
 use super::{areas, unauthorized};
 use crate::{actor::Actor, reception::Reception, refusals::Place};
 
-/// Left in a request instead of an [`Actor`], so that nothing behind the door can take it for one that was let in.
-#[derive(Debug, Clone)]
-pub(crate) struct TurnedAway {
-    pub(crate) actor: Actor,
+/// Somebody who is known, and not let through.
+#[derive(Debug)]
+pub(in super::super) struct TurnedAway {
+    pub(in super::super) actor: Actor,
     reason: Reason,
 }
 
@@ -43,12 +40,11 @@ impl TurnedAway {
 }
 
 /// Answers somebody who is not let through.
-pub(crate) async fn turn_away(
+pub(in super::super) async fn turn_away(
     reception: &Reception,
     turned_away: TurnedAway,
-    request: Request,
+    parts: &Parts,
 ) -> Response {
-    let (parts, _unread) = request.into_parts();
     let place = Place::of(&parts.method, &parts.extensions);
     reception.note_refusal(&turned_away.actor, place, turned_away.code()).await;
     match turned_away.reason {
@@ -56,7 +52,7 @@ pub(crate) async fn turn_away(
             let advice = "a change that comes with a session cookie needs the header x-capdeck-csrf; GET /api/me tells its value\n";
             (StatusCode::FORBIDDEN, advice).into_response()
         }
-        Reason::OtherAudience => unauthorized(reception, &parts),
+        Reason::OtherAudience => unauthorized(reception, parts),
         Reason::Closed => areas::refuse(&turned_away.actor),
     }
 }
