@@ -3,8 +3,8 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use capdeck_capsule::{
-    BlobSource, CapsuleUpdate, Capsules, Format, ListRequest, Mode, Order, PatchStep,
-    RegistryError, Role, Scheme, StoreError, StoreOptions, Visibility, Write,
+    CapsuleUpdate, Capsules, Format, ListRequest, Mode, Order, PatchStep, RegistryError, Role,
+    Scheme, StoreError, StoreOptions, Visibility, Write,
 };
 
 use crate::stage::{Stage, access, fill, options, uri};
@@ -313,42 +313,4 @@ async fn a_purged_capsule_is_gone_even_where_a_kill_cut_it_short() {
     std::fs::write(half.join("a.md"), "x").unwrap();
     let stage = stage.restarted().await;
     assert!(!stage.folder.path().join("tmp/.erased-1-1").exists());
-}
-
-#[tokio::test]
-async fn blobs_are_shared_kept_and_collected() {
-    let stage = Stage::new().await;
-    let owner = stage.owner().await;
-    let with = |bytes: &[u8]| {
-        Some(BlobSource::Bytes { bytes: bytes.to_vec(), mime: "image/png".to_owned() })
-    };
-    owner.write(Write { blob: with(b"one"), ..Write::create(uri("docs://a"), "x") }).await.unwrap();
-    owner.write(Write { blob: with(b"one"), ..Write::create(uri("docs://b"), "x") }).await.unwrap();
-    owner
-        .write(Write { blob: with(b"two"), ..Write::replace(uri("docs://b"), "x") })
-        .await
-        .unwrap();
-    let blobs = stage.root().join("blobs");
-    assert_eq!(fs::read_dir(&blobs).unwrap().count(), 2);
-    // A write that says nothing of the blob keeps it.
-    fill(&owner, &[("docs://b", "y")]).await;
-    assert_eq!(owner.read_blob(&uri("docs://b"), None).await.unwrap().bytes, b"two");
-    assert_eq!(owner.read_blob(&uri("docs://b"), Some(1)).await.unwrap().bytes, b"one");
-    owner
-        .write(Write { blob: Some(BlobSource::Remove), ..Write::replace(uri("docs://b"), "y") })
-        .await
-        .unwrap();
-    assert!(owner.read_blob(&uri("docs://b"), None).await.is_err());
-    owner.restore(&uri("docs://b"), 1, None).await.unwrap();
-    assert_eq!(owner.read_blob(&uri("docs://b"), None).await.unwrap().bytes, b"one");
-    owner.purge(&uri("docs://b")).await.unwrap();
-    let young = owner.collect_blobs().await.unwrap();
-    assert_eq!((young.removed, young.kept), (0, 2));
-    for blob in fs::read_dir(&blobs).unwrap() {
-        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3_600);
-        fs::File::open(blob.unwrap().path()).unwrap().set_modified(old).unwrap();
-    }
-    let collected = owner.collect_blobs().await.unwrap();
-    assert_eq!((collected.removed, collected.kept, collected.bytes), (1, 1, 3));
-    assert_eq!(owner.read_blob(&uri("docs://a"), None).await.unwrap().bytes, b"one");
 }
