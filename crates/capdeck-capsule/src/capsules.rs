@@ -305,8 +305,9 @@ impl Capsules {
                 Ok(done) => (named(done), Ok(())),
                 Err(error) => (subject, Err(error)),
             };
-            inner.audit.record(&author, action, subject, outcome)?;
-            result
+            let recorded = inner.audit.record(&author, action, subject, outcome);
+            // What failed is told as it is: nothing was done that could be unrecorded.
+            result.and_then(|done| recorded.map(|()| done))
         })
         .await
     }
