@@ -269,6 +269,21 @@ async fn capsules_are_made_renamed_and_taken_away() {
     let second = stage.capsules.create(named("Team: Docs & more")).await.unwrap();
     assert_eq!(second.id, "team-docs-more");
     assert_eq!(stage.capsules.create(named("TEAM")).await.unwrap_err().code(), "exists");
+#[tokio::test]
+async fn a_capsule_that_could_not_be_made_leaves_its_name_free() {
+    let stage = Stage::new().await;
+    let list = stage.folder.path().join("boxes.json");
+    let kept = fs::read(&list).unwrap();
+    // The list cannot be replaced, as on a disk that is full.
+    fs::remove_file(&list).unwrap();
+    fs::create_dir(&list).unwrap();
+    let new = || CapsuleUpdate { name: Some("other".to_owned()), ..CapsuleUpdate::default() };
+    assert_eq!(stage.capsules.create(new()).await.unwrap_err().code(), "io_failed");
+    fs::remove_dir(&list).unwrap();
+    fs::write(&list, kept).unwrap();
+    assert_eq!(stage.capsules.create(new()).await.unwrap().id, "other");
+}
+
     for bad in ["", "a\nb", &"x".repeat(101)] {
         assert_eq!(
             stage.capsules.create(named(bad)).await.unwrap_err().code(),
