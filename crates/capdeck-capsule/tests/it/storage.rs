@@ -137,6 +137,47 @@ async fn conditions_hold_and_a_conflict_proposes_a_merge() {
     let proposal = conflict.proposal.unwrap();
     assert_eq!((proposal.text.as_str(), proposal.conflicts), ("A\nb\nC\n", 0));
     write(&proposal.text, 2).await.unwrap();
+    // A patch is merged as what it makes of the version it was meant for.
+    let patched = |find: &str, version: u64| {
+        let (find, with) = (find.to_owned(), "B".to_owned());
+        let steps = vec![PatchStep::Replace { find, with, count: None }];
+        owner.write(Write::patch(entry.clone(), steps).if_version(version))
+    };
+    let StoreError::VersionConflict(conflict) = patched("b", 1).await.unwrap_err() else {
+        panic!("no conflict")
+    };
+    assert_eq!(conflict.proposal.unwrap().text, "A\nB\nC\n");
+    let StoreError::VersionConflict(conflict) = patched("nowhere", 1).await.unwrap_err() else {
+        panic!("no conflict")
+    };
+    assert_eq!(conflict.proposal, None);
+}
+
+#[tokio::test]
+async fn a_conflict_says_what_is_there() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    fill(&owner, &[("docs://a", "x")]).await;
+    for (address, version, said) in [
+        (
+            "docs://a",
+            0,
+            "`docs://a` is there already, in version 1; read it, merge, and write with `if_version`: 1",
+        ),
+        (
+            "docs://a",
+            7,
+            "`docs://a` is in version 1, not 7; read it, merge, and write with `if_version`: 1",
+        ),
+        (
+            "docs://gone",
+            7,
+            "there is no `docs://gone` any more, and version 7 was expected; to make it again, write with `if_version`: 0",
+        ),
+    ] {
+        let write = Write::replace(uri(address), "y").if_version(version);
+        assert_eq!(owner.write(write).await.unwrap_err().to_string(), said);
+    }
 }
 
 #[tokio::test]
@@ -229,6 +270,21 @@ async fn listings_come_in_pages() {
 }
 
 #[tokio::test]
+async fn a_capsule_that_could_not_be_made_leaves_its_name_free() {
+    let stage = Stage::new().await;
+    let list = stage.folder.path().join("boxes.json");
+    let kept = fs::read(&list).unwrap();
+    // The list cannot be replaced, as on a disk that is full.
+    fs::remove_file(&list).unwrap();
+    fs::create_dir(&list).unwrap();
+    let new = || CapsuleUpdate { name: Some("other".to_owned()), ..CapsuleUpdate::default() };
+    assert_eq!(stage.capsules.create(new()).await.unwrap_err().code(), "io_failed");
+    fs::remove_dir(&list).unwrap();
+    fs::write(&list, kept).unwrap();
+    assert_eq!(stage.capsules.create(new()).await.unwrap().id, "other");
+}
+
+#[tokio::test]
 async fn spec_26_24_a_second_opener_is_refused_and_readers_are_not() {
     let stage = Stage::new().await;
     fill(&stage.owner().await, &[("docs://a", "x")]).await;
@@ -269,21 +325,6 @@ async fn capsules_are_made_renamed_and_taken_away() {
     let second = stage.capsules.create(named("Team: Docs & more")).await.unwrap();
     assert_eq!(second.id, "team-docs-more");
     assert_eq!(stage.capsules.create(named("TEAM")).await.unwrap_err().code(), "exists");
-#[tokio::test]
-async fn a_capsule_that_could_not_be_made_leaves_its_name_free() {
-    let stage = Stage::new().await;
-    let list = stage.folder.path().join("boxes.json");
-    let kept = fs::read(&list).unwrap();
-    // The list cannot be replaced, as on a disk that is full.
-    fs::remove_file(&list).unwrap();
-    fs::create_dir(&list).unwrap();
-    let new = || CapsuleUpdate { name: Some("other".to_owned()), ..CapsuleUpdate::default() };
-    assert_eq!(stage.capsules.create(new()).await.unwrap_err().code(), "io_failed");
-    fs::remove_dir(&list).unwrap();
-    fs::write(&list, kept).unwrap();
-    assert_eq!(stage.capsules.create(new()).await.unwrap().id, "other");
-}
-
     for bad in ["", "a\nb", &"x".repeat(101)] {
         assert_eq!(
             stage.capsules.create(named(bad)).await.unwrap_err().code(),

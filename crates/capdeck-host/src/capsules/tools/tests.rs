@@ -176,6 +176,12 @@ async fn a_conflict_comes_with_the_current_version_and_a_fenced_proposal() {
     let shown = text(&result);
     assert!(shown.contains("\nA\nb\nc\nD\n\\━━━ END"), "{shown}");
     assert_eq!(shown.lines().filter(|line| *line == fence).count(), 1, "{shown}");
+    assert!(error["hint"].as_str().unwrap().starts_with("`proposal` has both"), "{error}");
+    // Without one nothing points to it.
+    let never = setting.error(CapsuleTool::Write, write("x", 9)).await;
+    assert_eq!((&never["code"], &never["hint"]), (&json!("version_conflict"), &Value::Null));
+    let twice = setting.call(CapsuleTool::Write, write("mine\n", 1)).await;
+    assert!(text(&twice).contains("\n1 place to decide, "), "{twice}");
 }
 
 #[tokio::test]
