@@ -4,7 +4,7 @@ mod removal;
 
 use std::{
     collections::HashMap,
-    fs::{File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{Read as _, Seek as _, Write as _},
     path::{Path, PathBuf},
     sync::Arc,
@@ -121,7 +121,8 @@ impl Capsules {
     pub async fn create(&self, new: CapsuleUpdate) -> Result<CapsuleInfo, RegistryError> {
         let now = self.inner.options.clock.now();
         let change = move |inner: &Inner| {
-            inner.boxes.change(&inner.disk, |capsules| {
+            let mut made = None;
+            let created = inner.boxes.change(&inner.disk, |capsules| {
                 let name = new.name.clone().unwrap_or_default();
                 registry::check_text(
                     &CapsuleUpdate { name: Some(name.clone()), ..new.clone() },
@@ -141,11 +142,19 @@ impl Capsules {
                         format!("a folder for `{}` is there already; move it away", info.id);
                     return Err(RegistryError::InvalidInput { what: "name", reason });
                 }
+                made = Some(info.id.clone());
                 make_private_folder(&inner.root(&info.id))
                     .map_err(RegistryError::io("make the capsule's folder"))?;
                 capsules.push(info.clone());
                 Ok(info)
-            })
+            });
+            if let (Err(_), Some(id)) = (&created, made) {
+                // Otherwise its name could not be used again. Both are empty.
+                for folder in [inner.root(&id), inner.box_folder(&id)] {
+                    fs::remove_dir(folder).ok();
+                }
+            }
+            created
         };
         let named = |info: &CapsuleInfo| Subject::capsule(&info.id);
         self.change("capsule.create", Subject::default(), change, named).await
@@ -305,8 +314,9 @@ impl Capsules {
                 Ok(done) => (named(done), Ok(())),
                 Err(error) => (subject, Err(error)),
             };
-            inner.audit.record(&author, action, subject, outcome)?;
-            result
+            let recorded = inner.audit.record(&author, action, subject, outcome);
+            // What failed is told as it is: nothing was done that could be unrecorded.
+            result.and_then(|done| recorded.map(|()| done))
         })
         .await
     }

@@ -59,26 +59,26 @@ impl DayFile {
         Ok(Self { folder, prefix, open: None, last })
     }
 
-    /// Adds whole lines with `write`, or nothing. Tells where in the file they begin.
+    /// Where lines of this moment would go: the file, and how long it is.
+    pub(crate) fn place(&mut self, now: Timestamp) -> io::Result<(PathBuf, u64)> {
+        let open = self.opened(now)?;
+        let (day, length) = (open.day, open.length);
+        Ok((self.path_of(day), length))
+    }
+
+    /// Adds whole lines with `write`, or nothing.
     pub(crate) fn append(
         &mut self,
         now: Timestamp,
         lines: &[u8],
         write: impl FnOnce(&mut File, &[u8]) -> io::Result<()>,
-    ) -> io::Result<u64> {
-        let day = self.last.map_or(day(now), |last| last.max(day(now)));
-        if self.open.as_ref().is_none_or(|open| open.day != day) {
-            self.open = Some(self.start(day)?);
-        }
-        let Some(open) = &mut self.open else {
-            return Err(io::Error::other("the day's log is not open"));
-        };
-        let start = open.length;
+    ) -> io::Result<()> {
+        let open = self.opened(now)?;
         match write(&mut open.file, lines) {
             Ok(()) => {
                 open.length += lines.len() as u64;
-                self.last = Some(day);
-                Ok(start)
+                self.last = Some(open.day);
+                Ok(())
             }
             Err(error) => {
                 // A part of a line would spoil the next one. If it cannot be cut off here, opening the file again does.
@@ -89,9 +89,16 @@ impl DayFile {
         }
     }
 
-    /// The file that was last written to.
-    pub(crate) fn path(&self) -> Option<PathBuf> {
-        self.open.as_ref().map(|open| self.path_of(open.day))
+    /// The file of a moment's day.
+    fn opened(&mut self, now: Timestamp) -> io::Result<&mut Open> {
+        let day = self.last.map_or(day(now), |last| last.max(day(now)));
+        match self.open.take() {
+            Some(open) if open.day == day => Ok(self.open.insert(open)),
+            _ => {
+                let started = self.start(day)?;
+                Ok(self.open.insert(started))
+            }
+        }
     }
 
     fn path_of(&self, day: Date) -> PathBuf {

@@ -68,6 +68,14 @@ pub enum StoreError {
         #[source]
         source: io::Error,
     },
+    /// The line of an earlier call could not be written yet.
+    #[error(
+        "not done: an earlier call could not be recorded yet, and recording is required; mend the folder of the audit, then repeat this"
+    )]
+    AuditOwed {
+        #[source]
+        source: io::Error,
+    },
     #[error("cannot {what}")]
     Io {
         what: String,
@@ -101,7 +109,7 @@ impl StoreError {
             Self::Closed => "closed",
             Self::Damaged { .. } => "damaged",
             Self::UnsafePath { .. } => "unsafe_path",
-            Self::AuditFailed { .. } => "audit_failed",
+            Self::AuditFailed { .. } | Self::AuditOwed { .. } => "audit_failed",
             Self::Io { .. } => "io_failed",
         }
     }

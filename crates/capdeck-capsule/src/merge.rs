@@ -12,15 +12,14 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Someone else wrote first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
-#[error(
-    "`{uri}` is in version {current_version}, not {expected_version}; read it, merge, and write with `if_version`: {current_version}"
-)]
+#[error("{}", said(.uri, *.expected_version, *.current_version))]
 pub struct Conflict {
     pub uri: EntryUri,
     pub expected_version: u64,
     /// 0 when there is no entry.
     pub current_version: u64,
-    /// How both changes could stand together; absent when the expected version never existed.
+    /// How both changes could stand together; absent when one of the two versions is not there, or a patch does not fit
+    /// the one it was meant for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposal: Option<MergeProposal>,
 }
@@ -32,6 +31,20 @@ pub struct MergeProposal {
     pub text: String,
     /// Places that somebody must decide; 0 means the text can be written as it is.
     pub conflicts: usize,
+}
+
+fn said(uri: &EntryUri, expected: u64, current: u64) -> String {
+    match (expected, current) {
+        (_, 0) => format!(
+            "there is no `{uri}` any more, and version {expected} was expected; to make it again, write with `if_version`: 0"
+        ),
+        (0, _) => format!(
+            "`{uri}` is there already, in version {current}; read it, merge, and write with `if_version`: {current}"
+        ),
+        _ => format!(
+            "`{uri}` is in version {current}, not {expected}; read it, merge, and write with `if_version`: {current}"
+        ),
+    }
 }
 
 /// A unified diff of two bodies.

@@ -69,7 +69,7 @@ impl RegistryAudit {
     /// In strict mode, nothing is done while something earlier is not recorded.
     pub(crate) fn settle(&self) -> Result<(), RegistryError> {
         match self.0.as_ref().filter(|log| log.mode() == AuditMode::Strict) {
-            Some(log) => log.settle().map_err(|source| StoreError::AuditFailed { source }.into()),
+            Some(log) => log.settle().map_err(|source| StoreError::AuditOwed { source }.into()),
             None => Ok(()),
         }
     }

@@ -246,13 +246,18 @@ impl CapsuleSession {
             // Those who only ask for what is in memory let others have their turn, too.
             tokio::task::coop::consume_budget().await;
             session.settle()?;
-            let result = work.await;
-            let record = match &result {
-                Ok(done) => session.record(action, uri, Ok(()), note(done)),
-                Err(error) => session.record(action, uri, Err(error), Noted::default()),
-            };
-            session.write_line(record)?;
-            result
+            match work.await {
+                Ok(done) => {
+                    session.write_line(session.record(action, uri, Ok(()), note(&done)))?;
+                    Ok(done)
+                }
+                Err(error) => {
+                    let record = session.record(action, uri, Err(&error), Noted::default());
+                    // Nothing was done, which is what the caller must hear; the line is owed.
+                    session.write_line(record).ok();
+                    Err(error)
+                }
+            }
         });
         // A call that has nothing to wait for is over at once and needs no task of its own.
         let begun = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
@@ -270,7 +275,7 @@ impl CapsuleSession {
     fn settle(&self) -> Result<(), StoreError> {
         match self.audit.as_ref().filter(|audit| audit.mode() == AuditMode::Strict) {
             None => Ok(()),
-            Some(audit) => audit.settle().map_err(|source| StoreError::AuditFailed { source }),
+            Some(audit) => audit.settle().map_err(|source| StoreError::AuditOwed { source }),
         }
     }
 

@@ -59,6 +59,10 @@ fn verify(engine: &Engine) -> Result<VerifyReport, StoreError> {
         let past = check.past(&uri, version + 1)?;
         check.gapless(&uri, &past, version);
     }
+    for place in engine.undeclared_folders().map_err(StoreError::io("read the entries"))? {
+        let what = "its scheme is not declared, so nothing of it is read".to_owned();
+        check.report.remarks.push(VerifyProblem { place, what });
+    }
     check.blobs()?;
     check.signals()?;
     let failed = StoreError::io("read the audit");

@@ -35,6 +35,8 @@ pub(crate) struct EnvVars {
     pub(crate) data_dir: Option<PathBuf>,
     /// `CAPSOL_SCHEMES`.
     pub(crate) capsule_schemes: Option<String>,
+    /// `CAPDECK_AUDIT_STRICT=1`.
+    pub(crate) strict_audit: bool,
     /// `VISUAL`, else `EDITOR`: a command line.
     pub(crate) editor: Option<String>,
     /// `CAPDECK_HOST`.
@@ -118,6 +120,7 @@ impl EnvVars {
             cache_dir: path("CAPDECK_CACHE_DIR"),
             data_dir: path("CAPDECK_DATA_DIR").or_else(|| path("CAPSOL_DATA_DIR")),
             capsule_schemes: text("CAPSOL_SCHEMES"),
+            strict_audit: text("CAPDECK_AUDIT_STRICT").is_some_and(|value| value == "1"),
             editor: text("VISUAL").or_else(|| text("EDITOR")),
             host: text("CAPDECK_HOST"),
             port: text("CAPDECK_PORT"),

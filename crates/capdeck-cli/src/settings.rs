@@ -8,7 +8,9 @@ use std::{
 use capdeck_auth::{Environment, KeySettings, Secret, Vault};
 use capdeck_catalog::sha256_hex;
 use capdeck_definition::{Exposure, Owner, Project, Root, find_project};
-use capdeck_host::{ApprovalStore, GuardianCommand, Host, HostSettings, RunStore, WorkerCommand};
+use capdeck_host::{
+    ApprovalStore, AuditMode, GuardianCommand, Host, HostSettings, RunStore, WorkerCommand,
+};
 use capdeck_serve::{SharedDesk, SharedDeskSettings, Standing};
 
 use crate::{
@@ -44,6 +46,7 @@ pub(crate) struct Settings {
     /// Where capsules are kept.
     pub(crate) data_dir: PathBuf,
     capsule_schemes: Option<String>,
+    capsule_audit: AuditMode,
     pub(crate) environment: Environment,
     pub(crate) vault: Vault,
     executable: Option<PathBuf>,
@@ -85,6 +88,7 @@ impl Settings {
             cache_dir: place(env.cache_dir.as_ref(), "CAPDECK_CACHE_DIR", |base| &base.cache)?,
             data_dir: place(env.data_dir.as_ref(), "CAPDECK_DATA_DIR", |base| &base.data)?,
             capsule_schemes: env.capsule_schemes.clone(),
+            capsule_audit: if env.strict_audit { AuditMode::Strict } else { AuditMode::Lenient },
             environment: env.snapshot.clone(),
             executable: env.executable.clone(),
             config_dir,
@@ -135,6 +139,7 @@ impl Settings {
         SharedDesk::new(SharedDeskSettings {
             folder: self.data_dir.clone(),
             schemes: self.capsule_schemes.clone(),
+            audit: self.capsule_audit,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             standing,
         })

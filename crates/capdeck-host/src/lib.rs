@@ -78,9 +78,9 @@ pub use capdeck_backend::{
     vault_holder,
 };
 pub use capdeck_capsule::{
-    Access, AccessEvent, AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode,
-    Indexing, Mode, Origin, PatchStep, RiskClass, Role, Scheme, SchemeError, Scope as EntryScope,
-    StoreOptions, Visibility,
+    Access, AccessEvent, AuditMode, AuditOutcome, Author, Change, ChangeKind, Existing, Format,
+    ImportMode, Indexing, Mode, Origin, PatchStep, RiskClass, Role, Scheme, SchemeError,
+    Scope as EntryScope, StoreOptions, Visibility,
 };
 pub use capdeck_catalog::{Capability, Catalog, DeckGrant, RawObject, estimate_tokens, sha256_hex};
 pub use capdeck_definition::{

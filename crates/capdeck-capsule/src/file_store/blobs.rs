@@ -3,6 +3,7 @@
 use std::{
     collections::HashSet,
     fs, io,
+    path::PathBuf,
     time::{Duration, SystemTime},
 };
 
@@ -11,6 +12,8 @@ use crate::{Blob, BlobId, Collected, EntryUri, Scope, StoreError};
 
 /// Blobs younger than this are kept: the entry they belong to may still be on its way.
 const GRACE: Duration = Duration::from_secs(60);
+/// The folders with current entries and old versions.
+const HOLDING_ENTRIES: [&str; 4] = ["knowledge", "skills", "entries", "history"];
 
 impl Engine {
     pub(crate) fn read_blob(
@@ -48,7 +51,7 @@ impl Engine {
         having.any(|meta| scope.reaches(&meta.uri))
     }
 
-    /// Removes blobs that no version of any entry has.
+    /// Removes blobs that no file of any entry names.
     pub(crate) fn collect_blobs(&self) -> Result<Collected, StoreError> {
         self.writable()?;
         let _alone = self.blobs_in_use.write();
@@ -73,24 +76,34 @@ impl Engine {
         Ok(collected)
     }
 
-    /// The blobs of all versions, deleted entries' included.
-    pub(super) fn used_blobs(&self) -> Result<HashSet<BlobId>, StoreError> {
-        let (mut uris, mut used) = (Vec::new(), HashSet::new());
-        let state = self.state.read();
-        for meta in state.entries.values() {
-            used.extend(meta.blob.as_ref().map(|blob| blob.sha256.clone()));
-            uris.push(meta.uri.clone());
-        }
-        uris.extend(state.deleted.keys().cloned());
-        drop(state);
-        for uri in uris {
-            let scheme = self.scheme(&uri)?;
-            for version in self.kept_versions(&uri, &scheme)? {
-                let files = self.layout.version(&uri, version, scheme.format);
-                let entry = self.read_pair(&uri, &files, scheme.format)?;
-                used.extend(entry.and_then(|(entry, _)| entry.meta.blob).map(|blob| blob.sha256));
+    /// The blobs that any file of an entry names. Every file counts, not only those that are entries now: one whose
+    /// scheme is not declared at the moment, or that somebody damaged, may be mended tomorrow and would miss its blob.
+    fn used_blobs(&self) -> Result<HashSet<BlobId>, StoreError> {
+        let mut used = HashSet::new();
+        let mut folders: Vec<PathBuf> =
+            HOLDING_ENTRIES.map(|name| self.layout.root().join(name)).into();
+        while let Some(folder) = folders.pop() {
+            let failed = || {
+                let folder = self.layout.shown(&folder);
+                StoreError::io(format!("read the capsule's folder `{folder}`"))
+            };
+            for entry in fs::read_dir(&folder).map_err(failed())? {
+                let entry = entry.map_err(failed())?;
+                let kind = entry.file_type().map_err(failed())?;
+                if kind.is_dir() {
+                    folders.push(entry.path());
+                } else if kind.is_file() {
+                    used.extend(named_blobs(&fs::read(entry.path()).map_err(failed())?));
+                }
             }
         }
         Ok(used)
     }
+}
+
+/// Everything in a file that could point to a blob.
+fn named_blobs(file: &[u8]) -> impl Iterator<Item = BlobId> {
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let words = file.split(move |byte| !is_digit(byte));
+    words.filter_map(|word| BlobId::parse(str::from_utf8(word).ok()?).ok())
 }

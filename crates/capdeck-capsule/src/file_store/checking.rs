@@ -1,9 +1,8 @@
 //! What a verification and an export need to see of a capsule's files.
 
 use std::{
-    fs::File,
-    io,
-    io::{BufRead as _, BufReader},
+    fs::{self, File},
+    io::{self, BufRead as _, BufReader},
     path::Path,
 };
 
@@ -34,6 +33,22 @@ impl Engine {
     pub(crate) fn scan_problems(&self) -> Result<Vec<(String, String)>, StoreError> {
         let problems = scan::look(self)?;
         Ok(problems.into_iter().map(|problem| (problem.path, problem.what)).collect())
+    }
+
+    /// Folders of entries whose scheme is not declared, below the capsule's folder. Nothing of them is read.
+    pub(crate) fn undeclared_folders(&self) -> io::Result<Vec<String>> {
+        let schemes = self.schemes();
+        let declared: Vec<_> =
+            schemes.iter().map(|scheme| self.layout.scheme_folder(scheme)).collect();
+        let mut found = Vec::new();
+        for entry in fs::read_dir(self.layout.custom_entries())? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() && !declared.contains(&entry.path()) {
+                found.push(self.layout.shown(&entry.path()));
+            }
+        }
+        found.sort();
+        Ok(found)
     }
 
     pub(crate) fn versions_in_history(&self, uri: &EntryUri) -> Result<Vec<u64>, StoreError> {

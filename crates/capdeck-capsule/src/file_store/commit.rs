@@ -130,16 +130,19 @@ impl Committer {
     }
 
     fn run(&self, mut batch: Vec<(Job, Arc<Slot>)>, layout: &Layout, disk: &Disk, log: &SignalLog) {
-        // Told first: a change that is told and then cut off costs its hearer a look, one that is not told is missed.
         let signals: Vec<Vec<Signal>> =
             batch.iter_mut().map(|(job, _)| std::mem::take(&mut job.signals)).collect();
-        let kept = log.append(signals, disk).and_then(|told| {
-            let jobs = batch.iter().flat_map(|(job, _)| job.steps.iter());
-            let mut changes: Vec<Redo<'_>> = jobs.map(|step| redo(step, layout)).collect();
-            changes.extend(told.added.as_ref().map(|added| added.redo(layout)));
-            self.journal.append(&changes, disk).map(|()| told.signals)
+        let kept = log.prepare(signals).and_then(|outgoing| {
+            let steps = batch.iter().flat_map(|(job, _)| job.steps.iter());
+            let changes = steps.map(|step| redo(step, layout)).chain(outgoing.redo(layout));
+            self.journal.append(&changes.collect::<Vec<_>>(), disk)?;
+            Ok(outgoing)
         });
-        let signals = match kept {
+        // Told before the names are changed: a change that is told and then cut off costs its hearer a look, one that is
+        // not told is missed. Told after the journal has it, so that a full disk tells of nothing.
+        let told =
+            kept.and_then(|outgoing| log.send(outgoing, disk).inspect_err(|_| self.drop_journal()));
+        let signals = match told {
             Ok(signals) => signals,
             Err(error) => {
                 for (_, slot) in batch {
@@ -155,12 +158,16 @@ impl Committer {
             slot.tell(Turn::Done(done));
         }
         if has_failed {
-            // The journal holds something that is not to be made again.
-            if let Err(error) = self.journal.finish() {
-                tracing::error!(%error, "the disk did not confirm what was written; the journal is kept");
-            }
+            self.drop_journal();
         }
         self.journal.turn_over();
+    }
+
+    /// The journal holds something that is not to be made again.
+    fn drop_journal(&self) {
+        if let Err(error) = self.journal.finish() {
+            tracing::error!(%error, "the disk did not confirm what was written; the journal is kept");
+        }
     }
 }
 

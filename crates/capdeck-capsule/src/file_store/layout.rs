@@ -79,8 +79,13 @@ impl Layout {
         match scheme.origin {
             Origin::Builtin if scheme.name == "skills" => self.root.join("skills"),
             Origin::Builtin => self.root.join("knowledge").join(&scheme.name),
-            Origin::Registry | Origin::Capsule => self.root.join("entries").join(&scheme.name),
+            Origin::Registry | Origin::Capsule => self.custom_entries().join(&scheme.name),
         }
+    }
+
+    /// The folder with the folders of all schemes that are not built in.
+    pub(crate) fn custom_entries(&self) -> PathBuf {
+        self.root.join("entries")
     }
 
     /// The files of an entry's current version.

@@ -157,6 +157,26 @@ fn edits_by_hand_survive_a_kill_and_a_machine_that_goes_down() {
 }
 
 #[test]
+fn a_clock_that_went_back_makes_no_file_somebody_elses() {
+    let folder = quick_folder();
+    let engine = open(folder.path());
+    let file = folder.path().join("knowledge/docs/a.md");
+    perform(&engine, &Operation::Replace(0, 1, None)).unwrap();
+    let first = fs::read(&file).unwrap();
+    perform(&engine, &Operation::Replace(0, 2, None)).unwrap();
+    drop(engine);
+    // The second version was confirmed and is lost; the first was written while the clock was ahead.
+    fs::write(&file, first).unwrap();
+    let ahead = SystemTime::now() + Duration::from_secs(3_600);
+    File::options().write(true).open(&file).unwrap().set_modified(ahead).unwrap();
+    start_again(folder.path());
+    let engine = open(folder.path());
+    let uri = crate::EntryUri::parse("docs://a").unwrap();
+    let entry = engine.read(&uri, None).unwrap();
+    assert_eq!((entry.meta.version, entry.body.starts_with("body 2")), (2, true), "{}", entry.body);
+}
+
+#[test]
 fn a_journal_cannot_lead_out_of_the_capsule() {
     let folder = quick_folder();
     let root = folder.path().join("capsule");

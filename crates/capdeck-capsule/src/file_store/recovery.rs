@@ -56,11 +56,12 @@ fn make_again(layout: &Layout, disk: &Disk, records: &[Record<'_>]) -> Result<us
             });
         };
         layout.check_way(&path)?;
-        // Somebody changed it by hand since.
+        // Somebody changed it by hand since; unless it is what the journal put there, by a clock that went back later.
         let is_newer =
             |changed: SystemTime| Timestamp::try_from(changed).is_ok_and(|then| then > at);
         let known = fs::symlink_metadata(&path);
-        let is_ours = !known.as_ref().is_ok_and(|known| known.modified().is_ok_and(is_newer));
+        let looks_newer = known.as_ref().is_ok_and(|known| known.modified().is_ok_and(is_newer));
+        let is_ours = !looks_newer || was_put(records, &path);
         let made = match last {
             Last::Whole(bytes) if is_ours || known.is_ok_and(|known| known.len() == 0) => {
                 put(&path, bytes, disk)
@@ -73,6 +74,13 @@ fn make_again(layout: &Layout, disk: &Disk, records: &[Record<'_>]) -> Result<us
         remade += usize::from(made.map_err(StoreError::io(format!("write `{shown}` again")))?);
     }
     Ok(remade)
+}
+
+/// Whether a file is what some record says that a file is to be.
+fn was_put(records: &[Record<'_>], path: &Path) -> bool {
+    let Ok(found) = fs::read(path) else { return false };
+    let mut changes = records.iter().flat_map(|record| &record.changes);
+    changes.any(|redo| matches!(redo.change, Change::Put(bytes) if bytes == found))
 }
 
 fn in_the_end<'a>(records: &'a [Record<'a>]) -> BTreeMap<&'a str, (Timestamp, Last<'a>)> {

@@ -71,10 +71,11 @@ impl Engine {
         self.writable()?;
         let scheme = self.scheme(uri)?;
         let _entry = self.stripe(&uri.folded()).lock();
-        let current = self.current(uri).map(|meta| meta.version);
+        let current = self.current(uri);
         let deleted = self.state.read().deleted.get(uri).map(|tombstone| tombstone.version);
         let not_found = || StoreError::NotFound { uri: uri.clone(), version: None };
-        let version = current.or(deleted).ok_or_else(not_found)?;
+        let version =
+            current.as_ref().map(|meta| meta.version).or(deleted).ok_or_else(not_found)?;
         let tombstone = Tombstone { is_purged: true, ..self.tombstone(uri, version, author) };
         let mut job = Job::default();
         let staged = self.stage_tombstone(&tombstone, &mut job)?;
@@ -86,7 +87,10 @@ impl Engine {
         drop(state);
         self.forget(uri);
         self.tell(ChangeKind::Purged, uri, version);
-        self.finish_purge(uri, &scheme)
+        self.finish_purge(uri, &scheme)?;
+        // What lay in the history is off the account by now.
+        self.sub_used(current.map_or(0, |meta| meta.bytes));
+        Ok(())
     }
 
     /// Removes all files of a purged entry, its tombstone last.

@@ -7,6 +7,7 @@ use std::{
     path::PathBuf,
 };
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -40,26 +41,33 @@ struct Inner {
     last_seq: u64,
 }
 
-/// Signals as they were sent.
+/// Signals with their ids and times, about to be sent.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct Outgoing {
     /// Of each writer.
-    pub(crate) signals: Vec<Vec<Signal>>,
-    pub(crate) added: Option<Added>,
+    signals: Vec<Vec<Signal>>,
+    /// None when nobody says anything.
+    lines: Option<Lines>,
 }
 
-/// Lines at the end of a file.
+/// Lines for the end of a file.
 #[derive(Debug)]
-pub(crate) struct Added {
+struct Lines {
+    now: Timestamp,
     path: PathBuf,
     start: u64,
     bytes: Vec<u8>,
+    last_id: Option<String>,
+    last_seq: u64,
 }
 
-impl Added {
-    pub(super) fn redo(&self, layout: &Layout) -> Redo<'_> {
-        let change = Change::Append { start: self.start, bytes: &self.bytes };
-        Redo { path: layout.shown(&self.path), change }
+impl Outgoing {
+    /// What the journal keeps of them.
+    pub(super) fn redo(&self, layout: &Layout) -> Option<Redo<'_>> {
+        self.lines.as_ref().map(|Lines { path, start, bytes, .. }| {
+            let change = Change::Append { start: *start, bytes };
+            Redo { path: layout.shown(path), change }
+        })
     }
 }
 
@@ -101,32 +109,41 @@ impl SignalLog {
         Ok(Self { inner: Mutex::new(inner), clock })
     }
 
-    /// Adds the signals of several writers, each with its id and time. One caller at a time.
-    pub(crate) fn append(&self, mut signals: Vec<Vec<Signal>>, disk: &Disk) -> io::Result<Told> {
+    /// Gives the signals of several writers their ids and times. Nobody can see them before they are sent, and they are
+    /// sent or dropped before the next ones are prepared.
+    pub(crate) fn prepare(&self, mut signals: Vec<Vec<Signal>>) -> io::Result<Outgoing> {
         if signals.iter().all(Vec::is_empty) {
-            return Ok(Told { signals, added: None });
+            return Ok(Outgoing { signals, lines: None });
         }
         let mut inner = self.inner.lock();
         let now = self.clock.now();
-        let (mut last, mut seq) = (inner.last_id.clone(), inner.last_seq);
+        let (mut last_id, mut last_seq) = (inner.last_id.clone(), inner.last_seq);
         let mut bytes = Vec::new();
         for signal in signals.iter_mut().flatten() {
-            seq += 1;
-            signal.id = signal_id::next_id(last.as_deref(), now);
+            last_seq += 1;
+            signal.id = signal_id::next_id(last_id.as_deref(), now);
             signal.ts = now;
-            last = Some(signal.id.clone());
-            let line = Line { seq, signal: signal.clone() };
+            last_id = Some(signal.id.clone());
+            let line = Line { seq: last_seq, signal: signal.clone() };
             serde_json::to_writer(&mut bytes, &line).map_err(io::Error::other)?;
             bytes.push(b'\n');
         }
-        let start = inner.file.append(now, &bytes, |file, bytes| disk.append(file, bytes))?;
-        inner.last_id = last;
-        inner.last_seq = seq;
+        let (path, start) = inner.file.place(now)?;
+        let lines = Some(Lines { now, path, start, bytes, last_id, last_seq });
+        Ok(Outgoing { signals, lines })
+    }
+
+    /// Sends what was prepared last: all of it, or nothing.
+    pub(crate) fn send(&self, outgoing: Outgoing, disk: &Disk) -> io::Result<Vec<Vec<Signal>>> {
+        let Outgoing { signals, lines } = outgoing;
+        let Some(Lines { now, bytes, last_id, last_seq, .. }) = lines else { return Ok(signals) };
+        let mut inner = self.inner.lock();
+        inner.file.append(now, &bytes, |file, bytes| disk.append(file, bytes))?;
+        (inner.last_id, inner.last_seq) = (last_id, last_seq);
         for signal in signals.iter().flatten() {
             inner.remember(signal.clone());
         }
-        let added = inner.file.path().map(|path| Added { path, start, bytes });
-        Ok(Told { signals, added })
+        Ok(signals)
     }
 
     /// The signals after an id that the caller may see.

@@ -1,6 +1,6 @@
 //! Writing an entry: conditions, body, files, and telling others.
 
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{borrow::Cow, fs, path::PathBuf, sync::Arc};
 
 use sha2::{Digest as _, Sha256};
 
@@ -114,16 +114,12 @@ impl Engine {
         current: Option<&EntryMeta>,
     ) -> Result<String, StoreError> {
         let uri = &write.uri;
-        let proposed = match &write.content {
-            Content::Create(body) | Content::Replace(body) => Some(body.as_str()),
-            Content::Patch(_) => None,
-        };
         if let (Content::Create(_), Some(current), None | Some(0)) =
             (&write.content, current, write.if_version)
         {
             return Err(StoreError::Exists { uri: uri.clone(), version: current.version });
         }
-        self.check_version(uri, scheme, write.if_version, current, proposed)?;
+        self.check_version(uri, scheme, write.if_version, current, Some(&write.content))?;
         let body = match &write.content {
             Content::Create(body) | Content::Replace(body) => body.clone(),
             Content::Patch(steps) => {
@@ -158,18 +154,23 @@ impl Engine {
         scheme: &Scheme,
         expected: Option<u64>,
         current: Option<&EntryMeta>,
-        proposed: Option<&str>,
+        proposed: Option<&Content>,
     ) -> Result<(), StoreError> {
         let current_version = current.map_or(0, |meta| meta.version);
         let Some(expected_version) = expected.filter(|expected| *expected != current_version)
         else {
             return Ok(());
         };
-        let proposal = proposed.and_then(|ours| {
+        let proposal = proposed.and_then(|content| {
             let base = self.layout.version(uri, expected_version, scheme.format);
             let base = self.read_files(uri, &base, scheme.format).ok()??;
+            let ours = match content {
+                Content::Create(body) | Content::Replace(body) => Cow::Borrowed(body.as_str()),
+                // What it would have made of the version it was meant for.
+                Content::Patch(steps) => Cow::Owned(patch::apply(&base.body, steps).ok()?),
+            };
             let theirs = self.read_quiet(uri, scheme).ok()??;
-            Some(merge::merge(&base.body, ours, &theirs.body))
+            Some(merge::merge(&base.body, &ours, &theirs.body))
         });
         let uri = uri.clone();
         Err(StoreError::VersionConflict(Box::new(Conflict {

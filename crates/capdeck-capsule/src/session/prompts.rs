@@ -142,8 +142,18 @@ fn prompt(entry: &Entry, taken: &mut HashSet<String>) -> Prompt {
 
 /// The YAML head of a skill, and the rest.
 pub(super) fn split_head(body: &str) -> (Option<&str>, &str) {
-    let parts = body.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
-    parts.map_or((None, body), |(head, rest)| (Some(head), rest))
+    let text = body.strip_prefix('\u{feff}').unwrap_or(body);
+    let mut lines = text.split_inclusive('\n');
+    let is_fence = |line: &str| line.trim_end_matches(['\n', '\r']) == "---";
+    let Some(first) = lines.next().filter(|first| is_fence(first)) else { return (None, body) };
+    let mut end = first.len();
+    for line in lines {
+        if is_fence(line) {
+            return (text.get(first.len()..end), text.get(end + line.len()..).unwrap_or_default());
+        }
+        end += line.len();
+    }
+    (None, body)
 }
 
 /// A text with `{{name}}` replaced. What is put in is not looked at again.
@@ -175,6 +185,26 @@ fn filled(text: &str, arguments: &BTreeMap<String, String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heads_are_found_whatever_ends_their_lines() {
+        let head = "description: Reviews\nname: r\n";
+        for (body, rest) in [
+            ("---\ndescription: Reviews\nname: r\n---\nDo it", "Do it"),
+            ("---\r\ndescription: Reviews\r\nname: r\r\n---\r\nDo it", "Do it"),
+            ("\u{feff}---\ndescription: Reviews\nname: r\n---\nDo it", "Do it"),
+            ("---\ndescription: Reviews\nname: r\n---", ""),
+        ] {
+            let (found, behind) = split_head(body);
+            assert_eq!(found.unwrap().replace('\r', ""), head, "{body:?}");
+            assert_eq!(behind, rest);
+            let read: Head = serde_saphyr::from_str(found.unwrap()).unwrap();
+            assert_eq!(read.description.as_deref(), Some("Reviews"));
+        }
+        for body in ["", "---", "text\n---\n", "---\ndescription: x\n", "----\na: b\n----\n"] {
+            assert_eq!(split_head(body), (None, body));
+        }
+    }
 
     #[test]
     fn arguments_are_put_in_once() {

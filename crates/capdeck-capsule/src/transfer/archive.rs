@@ -29,8 +29,11 @@ pub(super) async fn gather(
     let is_folder = fs::metadata(source)
         .map_err(StoreError::io(format!("read `{}`", source.display())))?
         .is_dir();
-    let files =
-        if is_folder { in_folder(source).await? } else { in_tar(source, &mut gathered).await? };
+    let files = if is_folder {
+        in_folder(source, &mut gathered).await?
+    } else {
+        in_tar(source, &mut gathered).await?
+    };
     let manifest = match files.get(MANIFEST) {
         None if is_folder => {
             let reason = format!("`{}` has no `{MANIFEST}`, so it is no export", source.display());
@@ -103,8 +106,8 @@ fn entry_at(name: &str, schemes: &[Scheme]) -> Result<EntryUri, String> {
     EntryUri::new(top, path).map_err(|error| error.to_string())
 }
 
-async fn in_folder(folder: &Path) -> Result<Files, StoreError> {
-    let files = files_below(folder).await?.into_iter().map(|path| {
+async fn in_folder(folder: &Path, gathered: &mut Gathered) -> Result<Files, StoreError> {
+    let files = files_below(folder, gathered).await?.into_iter().map(|path| {
         let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
         (name, Place::File(path))
     });

@@ -125,7 +125,7 @@ pub(super) async fn folder(
     let scheme = named_scheme(session, scheme).await?;
     let ending = scheme.format.extension();
     let mut gathered = Gathered::default();
-    for path in files_below(folder).await? {
+    for path in files_below(folder, &mut gathered).await? {
         let below = path.strip_prefix(folder).unwrap_or(&path);
         if below.extension().is_none_or(|found| !found.eq_ignore_ascii_case(ending)) {
             let reason = format!("`{}://` takes files that end in `.{ending}`", scheme.name);
@@ -145,7 +145,7 @@ pub(super) async fn skills(
 ) -> Result<Gathered, StoreError> {
     let scheme = named_scheme(session, "skills").await?;
     let mut gathered = Gathered::default();
-    for path in files_below(folder).await? {
+    for path in files_below(folder, &mut gathered).await? {
         let below = path.strip_prefix(folder).unwrap_or(&path);
         let is_skill = below.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
         let parent = below.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -180,11 +180,14 @@ fn address(path: &str) -> String {
     path.split('/').map(segment).collect::<Vec<_>>().join("/")
 }
 
-/// All ordinary files below a folder, in order. Links are not followed; hidden files and folders are passed over.
-pub(super) async fn files_below(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+/// All ordinary files below a folder, in order. Links and the like are left out; hidden files and folders are passed over.
+pub(super) async fn files_below(
+    folder: &Path,
+    gathered: &mut Gathered,
+) -> Result<Vec<PathBuf>, StoreError> {
     let top = folder.to_owned();
-    let walk = move || -> io::Result<Vec<PathBuf>> {
-        let (mut found, mut folders) = (Vec::new(), vec![top]);
+    let walk = move || -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+        let (mut found, mut others, mut folders) = (Vec::new(), Vec::new(), vec![top]);
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(&folder)? {
                 let entry = entry?;
@@ -196,17 +199,24 @@ pub(super) async fn files_below(folder: &Path) -> Result<Vec<PathBuf>, StoreErro
                     folders.push(entry.path());
                 } else if kind.is_file() {
                     found.push(entry.path());
+                } else {
+                    others.push(entry.path());
                 }
-                if found.len() > MOST_FILES {
+                if found.len() + others.len() > MOST_FILES {
                     return Err(io::Error::other(format!("it has more than {MOST_FILES} files")));
                 }
             }
         }
         found.sort();
-        Ok(found)
+        others.sort();
+        Ok((found, others))
     };
     let walked = tokio::task::spawn_blocking(walk)
         .await
         .unwrap_or_else(|error| Err(io::Error::other(error)));
-    walked.map_err(StoreError::io(format!("read `{}`", folder.display())))
+    let (found, others) = walked.map_err(StoreError::io(format!("read `{}`", folder.display())))?;
+    for other in others {
+        gathered.skip(other, "it is a link or no ordinary file, and is not followed");
+    }
+    Ok(found)
 }

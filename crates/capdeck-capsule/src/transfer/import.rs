@@ -152,6 +152,7 @@ impl From<StoreError> for Refused {
         match error {
             StoreError::Io { .. }
             | StoreError::AuditFailed { .. }
+            | StoreError::AuditOwed { .. }
             | StoreError::ReadOnly
             | StoreError::Closed
             | StoreError::ForbiddenRole { .. } => Self::All(error),

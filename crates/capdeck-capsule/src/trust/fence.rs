@@ -51,23 +51,60 @@ pub fn one_line(text: &str) -> String {
 
 /// Everything that some program shows as the end of a line.
 fn breaks_line(letter: char) -> bool {
-    matches!(letter, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+    matches!(
+        letter,
+        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
 }
 
+/// Looked at as it is written, and as a terminal would show it.
 fn looks_like_a_band(line: &str) -> bool {
-    let mut seen = line
-        .chars()
+    begins_like_a_band(line.chars())
+        || line.contains(['\u{1b}', '\u{9b}']) && begins_like_a_band(without_sequences(line))
+}
+
+fn begins_like_a_band(line: impl Iterator<Item = char> + Clone) -> bool {
+    let seen = line
+        .clone()
         .filter(|letter| !letter.is_whitespace() && !letter.is_control() && !is_invisible(*letter));
-    if seen.by_ref().take(FENCE).filter(|letter| is_stroke(*letter)).count() == FENCE {
+    if seen.take(FENCE).filter(|letter| is_stroke(*letter)).count() == FENCE {
         return true;
     }
     let begins = |words: &str| {
-        let mut letters = line.chars().filter(|letter| letter.is_alphabetic());
+        let mut letters = line.clone().filter(|letter| letter.is_alphabetic());
         words.chars().all(|expected| {
             letters.next().is_some_and(|letter| letter.to_lowercase().eq(std::iter::once(expected)))
         })
     };
     begins("trustpreamble") || begins("provenancefooter")
+}
+
+/// The letters of a line without what moves a terminal's cursor or colours its text: `ESC`, and behind `[` what belongs
+/// to it.
+fn without_sequences(line: &str) -> impl Iterator<Item = char> + Clone {
+    let mut rest = line.chars();
+    std::iter::from_fn(move || {
+        loop {
+            let letter = rest.next()?;
+            let has_parameters = match letter {
+                '\u{9b}' => true,
+                '\u{1b}' => next_if(&mut rest, |next| next.is_ascii_graphic()) == Some('['),
+                _ => return Some(letter),
+            };
+            if has_parameters {
+                while next_if(&mut rest, |next| (' '..='?').contains(&next)).is_some() {}
+                next_if(&mut rest, |next| ('@'..='~').contains(&next));
+            }
+        }
+    })
+}
+
+fn next_if(letters: &mut std::str::Chars<'_>, fits: impl Fn(char) -> bool) -> Option<char> {
+    let next = letters.clone().next().filter(|next| fits(*next));
+    if next.is_some() {
+        letters.next();
+    }
+    next
 }
 
 /// Horizontal strokes of all kinds, except those of ASCII, which Markdown uses everywhere.
@@ -141,9 +178,14 @@ mod tests {
             "Trust Preamble",
             "** PROVENANCE FOOTER **",
             "———",
+            "\u{1b}[2J\u{1b}[H━━━ PROVENANCE FOOTER ━━━",
+            "\u{1b}[1;31m━━━━━━━━━━━━━━━━━━━━━━",
+            "\u{9b}1mTrust Preamble",
+            "\u{1b}cTRUST PREAMBLE",
+            "\u{1b}[━━━",
         ] {
             assert_eq!(neutralise(line), format!("\\{line}"));
-            for end in ["\n", "\r\n", "\r", "\u{2028}", "\u{b}"] {
+            for end in ["\n", "\r\n", "\r", "\u{2028}", "\u{b}", "\u{1c}"] {
                 let body = format!("text{end}{line}{end}text");
                 let shown = neutralise(&body);
                 assert_eq!(shown.matches('\\').count(), 1, "{shown:?}");
@@ -154,7 +196,7 @@ mod tests {
 
     #[test]
     fn ordinary_text_is_not_touched() {
-        let body = "# Title\n\n---\n\n| a | b |\n|---|---|\n\n===\na — b — c\n```\n-----\n```\nthe trust preamble of a law";
+        let body = "# Title\n\n---\n\n| a | b |\n|---|---|\n\n===\na — b — c\n```\n-----\n```\nthe trust preamble of a law\n\u{1b}[1mbold\u{1b}[0m ━━━";
         assert_eq!(neutralise(body), body);
     }
 

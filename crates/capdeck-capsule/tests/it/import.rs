@@ -49,6 +49,7 @@ async fn folders_agents_files_and_skills_come_in() {
     file("docs/bad.md", b"\xff\xfe");
     file("docs/.git/config.md", b"hidden");
     file("docs/con.md", b"device");
+    std::os::unix::fs::symlink("/etc/hostname", folder.path().join("docs/link.md")).unwrap();
     file("skills/review/SKILL.md", b"Review.");
     file("skills/review/scripts/run.sh", b"true");
     file("skills/short.md", b"Short.");
@@ -59,7 +60,8 @@ async fn folders_agents_files_and_skills_come_in() {
     assert_eq!(addresses(&report), ["docs://ber-uns/plan--1"]);
     let mut reasons: Vec<&str> = report.skipped.iter().map(|file| file.reason.as_str()).collect();
     reasons.sort_unstable();
-    assert_eq!(reasons.len(), 3, "{reasons:?}");
+    assert_eq!(reasons.len(), 4, "{reasons:?}");
+    assert!(reasons.contains(&"it is a link or no ordinary file, and is not followed"));
     let skills = take(&owner, &folder.path().join("skills"), ImportForm::Skills).await.unwrap();
     assert_eq!(addresses(&skills), ["skills://review", "skills://short"]);
     assert_eq!(skills.skipped.len(), 1);

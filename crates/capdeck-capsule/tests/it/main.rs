@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod bad_input;
+mod blobs;
 mod concurrency;
 mod crash;
 mod filter;

@@ -1,8 +1,12 @@
 //! Signals between agents, and memory that is each agent's own.
 
-use capdeck_capsule::{Author, CapsuleSession, Limits, NewSignal, PollRequest, Role, StoreOptions};
+use std::fs;
 
-use crate::stage::{Stage, access, fill, options};
+use capdeck_capsule::{
+    Author, CapsuleSession, Durability, Limits, NewSignal, PollRequest, Role, StoreOptions, Write,
+};
+
+use crate::stage::{Stage, access, fill, options, uri};
 
 async fn kinds(session: &CapsuleSession, request: PollRequest) -> Vec<String> {
     session
@@ -42,6 +46,28 @@ async fn signals_come_in_order_from_where_they_were_acknowledged() {
     let other = stage.session("other", access(Role::Reader, &[], &[])).await;
     let only = PollRequest { kinds: vec!["whisper".to_owned()], ..PollRequest::default() };
     assert_eq!(kinds(&other, only).await, ["whisper"]);
+}
+
+#[tokio::test]
+async fn a_write_that_fails_is_not_told() {
+    let durability = Durability::Synced;
+    let stage = Stage::with(StoreOptions { durability, ..options() }).await;
+    let owner = stage.owner().await;
+    // Nothing can be kept without it, as on a disk that is full.
+    let journal = stage.root().join("journal");
+    fs::remove_dir(&journal).unwrap();
+    for _ in 0..2 {
+        let error = owner.write(Write::create(uri("docs://a"), "x")).await.unwrap_err();
+        assert_eq!(error.code(), "io_failed");
+        assert!(owner.send_signal(NewSignal::of_kind("lost")).await.is_err());
+    }
+    assert_eq!(kinds(&owner, PollRequest::default()).await, Vec::<String>::new());
+    fs::create_dir(&journal).unwrap();
+    fill(&owner, &[("docs://a", "x")]).await;
+    owner.send_signal(NewSignal::of_kind("kept")).await.unwrap();
+    assert_eq!(kinds(&owner, PollRequest::default()).await, ["entry.created", "kept"]);
+    let report = stage.capsules.store("team").await.unwrap().verify().await.unwrap();
+    assert!(report.is_clean(), "{:?}", report.problems);
 }
 
 #[tokio::test]

@@ -108,14 +108,33 @@ async fn strict_recording_refuses_to_work_unrecorded() {
     }
     let error = owner.write(Write::create(uri("docs://a"), "x")).await.unwrap_err();
     assert_eq!(error.code(), "audit_failed");
-    assert_eq!(owner.read(&uri("docs://a"), None).await.unwrap_err().code(), "audit_failed");
+    assert!(error.to_string().starts_with("done, but"), "{error}");
+    let refused = owner.write(Write::replace(uri("docs://a"), "y")).await.unwrap_err();
+    assert_eq!(refused.code(), "audit_failed");
+    assert!(refused.to_string().starts_with("not done"), "{refused}");
     for day in [&today, &tomorrow] {
         fs::remove_dir(logs.join(day)).unwrap();
     }
-    owner.read(&uri("docs://a"), None).await.unwrap();
+    assert_eq!(owner.read(&uri("docs://a"), None).await.unwrap().entry.body, "x");
     let actions: Vec<String> =
         tail_audit(&logs, "", 9).unwrap().into_iter().map(|line| line.action).collect();
     assert_eq!(actions, ["write.create", "read"]);
+}
+
+#[tokio::test]
+async fn what_failed_unrecorded_is_not_told_as_done() {
+    let stage = Stage::with(StoreOptions { audit: AuditMode::Strict, ..options() }).await;
+    let owner = stage.owner().await;
+    let logs = stage.root().join("logs");
+    fs::remove_dir(&logs).unwrap();
+    let error = owner.read(&uri("docs://a"), None).await.unwrap_err();
+    assert_eq!(error.code(), "not_found");
+    assert_eq!(owner.list(ListRequest::default()).await.unwrap_err().code(), "audit_failed");
+    fs::create_dir(&logs).unwrap();
+    owner.list(ListRequest::default()).await.unwrap();
+    let actions: Vec<String> =
+        tail_audit(&logs, "", 9).unwrap().into_iter().map(|line| line.action).collect();
+    assert_eq!(actions, ["read", "list"]);
 }
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use capdeck_capsule::{
-    BlobSource, CapsuleUpdate, Capsules, Format, ListRequest, Mode, Order, PatchStep,
-    RegistryError, Role, Scheme, StoreError, StoreOptions, Visibility, Write,
+    CapsuleUpdate, Capsules, Format, ListRequest, Mode, Order, PatchStep, RegistryError, Role,
+    Scheme, StoreError, StoreOptions, Visibility, Write,
 };
 
 use crate::stage::{Stage, access, fill, options, uri};
@@ -137,6 +137,47 @@ async fn conditions_hold_and_a_conflict_proposes_a_merge() {
     let proposal = conflict.proposal.unwrap();
     assert_eq!((proposal.text.as_str(), proposal.conflicts), ("A\nb\nC\n", 0));
     write(&proposal.text, 2).await.unwrap();
+    // A patch is merged as what it makes of the version it was meant for.
+    let patched = |find: &str, version: u64| {
+        let (find, with) = (find.to_owned(), "B".to_owned());
+        let steps = vec![PatchStep::Replace { find, with, count: None }];
+        owner.write(Write::patch(entry.clone(), steps).if_version(version))
+    };
+    let StoreError::VersionConflict(conflict) = patched("b", 1).await.unwrap_err() else {
+        panic!("no conflict")
+    };
+    assert_eq!(conflict.proposal.unwrap().text, "A\nB\nC\n");
+    let StoreError::VersionConflict(conflict) = patched("nowhere", 1).await.unwrap_err() else {
+        panic!("no conflict")
+    };
+    assert_eq!(conflict.proposal, None);
+}
+
+#[tokio::test]
+async fn a_conflict_says_what_is_there() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    fill(&owner, &[("docs://a", "x")]).await;
+    for (address, version, said) in [
+        (
+            "docs://a",
+            0,
+            "`docs://a` is there already, in version 1; read it, merge, and write with `if_version`: 1",
+        ),
+        (
+            "docs://a",
+            7,
+            "`docs://a` is in version 1, not 7; read it, merge, and write with `if_version`: 1",
+        ),
+        (
+            "docs://gone",
+            7,
+            "there is no `docs://gone` any more, and version 7 was expected; to make it again, write with `if_version`: 0",
+        ),
+    ] {
+        let write = Write::replace(uri(address), "y").if_version(version);
+        assert_eq!(owner.write(write).await.unwrap_err().to_string(), said);
+    }
 }
 
 #[tokio::test]
@@ -229,6 +270,21 @@ async fn listings_come_in_pages() {
 }
 
 #[tokio::test]
+async fn a_capsule_that_could_not_be_made_leaves_its_name_free() {
+    let stage = Stage::new().await;
+    let list = stage.folder.path().join("boxes.json");
+    let kept = fs::read(&list).unwrap();
+    // The list cannot be replaced, as on a disk that is full.
+    fs::remove_file(&list).unwrap();
+    fs::create_dir(&list).unwrap();
+    let new = || CapsuleUpdate { name: Some("other".to_owned()), ..CapsuleUpdate::default() };
+    assert_eq!(stage.capsules.create(new()).await.unwrap_err().code(), "io_failed");
+    fs::remove_dir(&list).unwrap();
+    fs::write(&list, kept).unwrap();
+    assert_eq!(stage.capsules.create(new()).await.unwrap().id, "other");
+}
+
+#[tokio::test]
 async fn spec_26_24_a_second_opener_is_refused_and_readers_are_not() {
     let stage = Stage::new().await;
     fill(&stage.owner().await, &[("docs://a", "x")]).await;
@@ -313,42 +369,4 @@ async fn a_purged_capsule_is_gone_even_where_a_kill_cut_it_short() {
     std::fs::write(half.join("a.md"), "x").unwrap();
     let stage = stage.restarted().await;
     assert!(!stage.folder.path().join("tmp/.erased-1-1").exists());
-}
-
-#[tokio::test]
-async fn blobs_are_shared_kept_and_collected() {
-    let stage = Stage::new().await;
-    let owner = stage.owner().await;
-    let with = |bytes: &[u8]| {
-        Some(BlobSource::Bytes { bytes: bytes.to_vec(), mime: "image/png".to_owned() })
-    };
-    owner.write(Write { blob: with(b"one"), ..Write::create(uri("docs://a"), "x") }).await.unwrap();
-    owner.write(Write { blob: with(b"one"), ..Write::create(uri("docs://b"), "x") }).await.unwrap();
-    owner
-        .write(Write { blob: with(b"two"), ..Write::replace(uri("docs://b"), "x") })
-        .await
-        .unwrap();
-    let blobs = stage.root().join("blobs");
-    assert_eq!(fs::read_dir(&blobs).unwrap().count(), 2);
-    // A write that says nothing of the blob keeps it.
-    fill(&owner, &[("docs://b", "y")]).await;
-    assert_eq!(owner.read_blob(&uri("docs://b"), None).await.unwrap().bytes, b"two");
-    assert_eq!(owner.read_blob(&uri("docs://b"), Some(1)).await.unwrap().bytes, b"one");
-    owner
-        .write(Write { blob: Some(BlobSource::Remove), ..Write::replace(uri("docs://b"), "y") })
-        .await
-        .unwrap();
-    assert!(owner.read_blob(&uri("docs://b"), None).await.is_err());
-    owner.restore(&uri("docs://b"), 1, None).await.unwrap();
-    assert_eq!(owner.read_blob(&uri("docs://b"), None).await.unwrap().bytes, b"one");
-    owner.purge(&uri("docs://b")).await.unwrap();
-    let young = owner.collect_blobs().await.unwrap();
-    assert_eq!((young.removed, young.kept), (0, 2));
-    for blob in fs::read_dir(&blobs).unwrap() {
-        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3_600);
-        fs::File::open(blob.unwrap().path()).unwrap().set_modified(old).unwrap();
-    }
-    let collected = owner.collect_blobs().await.unwrap();
-    assert_eq!((collected.removed, collected.kept, collected.bytes), (1, 1, 3));
-    assert_eq!(owner.read_blob(&uri("docs://a"), None).await.unwrap().bytes, b"one");
 }

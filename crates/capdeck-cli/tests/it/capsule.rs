@@ -406,6 +406,28 @@ fn a_disk_without_room_loses_nothing() {
 }
 
 #[test]
+fn strict_recording_is_asked_for_by_a_variable() {
+    let dirs = team();
+    write(&dirs, "docs://a", "x", &[]).success();
+    let logs = root(&dirs).join("logs");
+    fs::rename(&logs, logs.with_extension("moved")).unwrap();
+    fs::create_dir(&logs).unwrap();
+    // Nothing can be written where the day's file should be; nor tomorrow, should it be midnight.
+    for days in 0..2 {
+        let day = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(24 * days);
+        fs::create_dir(logs.join(format!("{}.jsonl", day.strftime("%Y-%m-%d")))).unwrap();
+    }
+    let read = || capdeck(&dirs).args(["capsule", "read", "team", "docs://a", "--json"]);
+    assert_eq!(read().run().success().json()["body"], "x");
+    let strict = read().env("CAPDECK_AUDIT_STRICT", "1").run();
+    let error = &strict.json()["error"];
+    assert_eq!((strict.code, &error["code"]), (Some(1), &json!("AUDIT_FAILED")), "{error}");
+    assert!(!strict.stdout.contains("body"), "{strict:?}");
+    let other = read().env("CAPDECK_AUDIT_STRICT", "0").run();
+    assert_eq!(other.code, Some(0), "{other:?}");
+}
+
+#[test]
 fn names_and_addresses_are_completed_without_a_trace() {
     let dirs = team();
     write(&dirs, "docs://plan/one", "x", &[]).success();

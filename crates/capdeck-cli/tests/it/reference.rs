@@ -29,6 +29,7 @@ Stdout is data, stderr is for people. Every command that prints data takes `--js
 | `CAPDECK_CACHE_DIR` | known tool lists; default `$XDG_CACHE_HOME/capdeck` |
 | `CAPDECK_DATA_DIR` (or `CAPSOL_DATA_DIR`) | capsules; default `$XDG_DATA_HOME/capdeck` |
 | `CAPSOL_SCHEMES` | schemes that every capsule has besides the built-in ones: names between commas, or a JSON array |
+| `CAPDECK_AUDIT_STRICT` | `1`: nothing more is done with a capsule while a call to it could not be recorded (`docs/guide/audit.md`) |
 | `CAPDECK_HOST`, `CAPDECK_PORT` | where `up` listens; flags win, then these, then the user's config |
 | `CAPDECK_PUBLIC_URL` (or `CAPSOL_PUBLIC_URL`) | the address `up` is reached at from outside |
 | `CAPDECK_ADMIN_KEY` (or `CAPSOL_ADMIN_KEY`) | the key of the owner of `up`, 16 bytes or more; made once where one is needed and none is given |

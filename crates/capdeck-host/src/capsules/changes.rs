@@ -66,9 +66,12 @@ impl CapsuleChanges {
 /// Whether a change is within grants.
 fn is_granted(granted: &[GrantedCapsule], change: &CapsuleChange) -> bool {
     match change {
-        CapsuleChange::Entry { capsule, change } => granted
-            .iter()
-            .any(|one| one.capsule == *capsule && one.access.scope.reaches(&change.uri)),
+        CapsuleChange::Entry { capsule, change } => {
+            // Several grants on one capsule are one access, in which what any of them denies is denied.
+            let here = granted.iter().filter(|one| one.capsule == *capsule);
+            let access = here.map(|one| one.access.clone()).reduce(|all, one| all.joined(&one));
+            access.is_some_and(|access| access.scope.reaches(&change.uri))
+        }
         CapsuleChange::Capsules | CapsuleChange::Missed => !granted.is_empty(),
     }
 }
@@ -107,5 +110,11 @@ mod tests {
         assert!(is_granted(&granted, &CapsuleChange::Missed));
         assert!(!is_granted(&[], &entry("team", "docs://a")));
         assert!(!is_granted(&[], &CapsuleChange::Capsules));
+        // A second grant that does not deny it opens for reading no more than the two together do.
+        let [first] = granted;
+        let access = Access { role: Role::Reader, scope: Scope::all() };
+        let both = [first, GrantedCapsule { capsule: "team".to_owned(), access }];
+        assert!(is_granted(&both, &entry("team", "notes://a")));
+        assert!(!is_granted(&both, &entry("team", "docs://secret/a")));
     }
 }

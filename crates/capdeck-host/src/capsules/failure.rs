@@ -75,7 +75,11 @@ impl From<StoreError> for CapsuleFailure {
         match error {
             StoreError::VersionConflict(conflict) => {
                 let data = serde_json::to_value(&conflict).unwrap_or_default();
-                failure.data(data).hint("`data.proposal` has both changes merged where they can be")
+                let failure = failure.data(data);
+                match conflict.proposal {
+                    Some(_) => failure.hint("`proposal` has both changes merged where they can be"),
+                    None => failure,
+                }
             }
             StoreError::Exists { uri, version } => {
                 failure.data(json!({ "uri": uri, "current_version": version }))

@@ -26,7 +26,7 @@ use serde_json::{Map, Value};
 use self::follow::Hub;
 use super::{
     CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure, CapsuleOperation, CapsuleRequest,
-    Reach,
+    Reach, request::bare_name,
 };
 use crate::GrantedCapsule;
 
@@ -147,7 +147,7 @@ impl Admitted {
                 }
             };
         };
-        let name = asked.strip_prefix("capsol://").unwrap_or(asked);
+        let name = bare_name(asked);
         let by_id = self.reached.iter().find(|(info, _)| info.id == name);
         let by_name = || self.reached.iter().find(|(info, _)| info.name.eq_ignore_ascii_case(name));
         by_id

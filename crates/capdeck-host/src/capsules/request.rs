@@ -18,6 +18,12 @@ pub struct CapsuleRequest {
     pub operation: CapsuleOperation,
 }
 
+/// The id or name in what a capsule is called: that itself, or behind `capsol://` as in the addresses of its entries.
+pub(super) fn bare_name(called: &str) -> &str {
+    let name = called.strip_prefix("capsol://").unwrap_or(called);
+    name.strip_suffix('/').unwrap_or(name)
+}
+
 /// Who asks, as the host knows it. Nothing of it comes from a call's arguments.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CapsuleCaller {

@@ -11,8 +11,8 @@ use std::{
 
 use async_trait::async_trait;
 use capdeck_host::{
-    CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure, CapsuleOperation,
-    CapsuleRequest, Indexing, LocalDesk, Mode, Scheme, StoreOptions,
+    AuditMode, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure,
+    CapsuleOperation, CapsuleRequest, Indexing, LocalDesk, Mode, Scheme, StoreOptions,
 };
 use futures_util::stream;
 use serde_json::Value;
@@ -44,6 +44,8 @@ pub struct SharedDeskSettings {
     pub folder: PathBuf,
     /// Schemes that every capsule has besides the built-in ones: JSON, or names between commas.
     pub schemes: Option<String>,
+    /// What happens when a call cannot be recorded, while this process has the folder.
+    pub audit: AuditMode,
     /// Told to processes of another version.
     pub version: String,
     pub standing: Standing,
@@ -350,7 +352,8 @@ impl Shared {
             Standing::Lasting => Indexing::WhenOpened,
             Standing::Passing => Indexing::WhenSearched,
         };
-        Ok(StoreOptions { schemes, indexing, ..StoreOptions::default() })
+        let audit = self.settings.audit;
+        Ok(StoreOptions { schemes, indexing, audit, ..StoreOptions::default() })
     }
 }
 

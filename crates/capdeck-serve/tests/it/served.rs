@@ -11,7 +11,7 @@ use capdeck_auth::{
     inbound::{AdminKey, Clock, Registry, RegistryOptions},
 };
 use capdeck_definition::{Exposure, Owner, Root};
-use capdeck_host::{Host, HostSettings, ViewPolicy, WorkerCommand};
+use capdeck_host::{AuditMode, Host, HostSettings, ViewPolicy, WorkerCommand};
 use capdeck_serve::{
     AuthMode, HttpLimits, HttpServer, HttpSettings, OidcSettings, RateLimits, RegistryTrail,
     SharedDesk, SharedDeskSettings, Standing,
@@ -287,6 +287,7 @@ pub(crate) fn settings(dirs: &TestDirs) -> HostSettings {
         capsules: Some(Arc::new(SharedDesk::new(SharedDeskSettings {
             folder: dirs.root().join("data"),
             schemes: None,
+            audit: AuditMode::Lenient,
             version: "0.0.0-test".to_owned(),
             standing: Standing::Lasting,
         }))),

@@ -38,6 +38,7 @@ fn failure_text(failure: &CapsuleFailure) -> String {
         let conflicts = proposal.and_then(|proposal| proposal["conflicts"].as_u64()).unwrap_or(0);
         let advice = match conflicts {
             0 => "both changes fit together; check it and write it".to_owned(),
+            1 => "1 place to decide, marked `<<<<<<<` to `>>>>>>>`".to_owned(),
             count => format!("{count} places to decide, marked `<<<<<<<` to `>>>>>>>`"),
         };
         // It holds what somebody else wrote, so it stands between fences that it cannot imitate.

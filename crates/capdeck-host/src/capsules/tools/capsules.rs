@@ -7,7 +7,7 @@ use serde_json::{Value, json, value::RawValue};
 use super::{Answer, ToolCaller, answer::capsule_line, invalid, manage, needed, parse};
 use crate::{
     GrantWish, Role,
-    capsules::{CapsuleFailure, CapsuleOperation},
+    capsules::{CapsuleFailure, CapsuleOperation, request::bare_name},
 };
 
 #[derive(Deserialize)]
@@ -54,7 +54,7 @@ pub(super) async fn call(
             by.mount.require_memory()?;
             let name = needed(capsule, "capsule", "mount")?;
             let answer = ask(by, CapsuleOperation::ListCapsules { with_counts: false }).await?;
-            let found = find(&answer, &name);
+            let found = find(&answer, bare_name(&name));
             let found = found.ok_or(RegistryError::NotFound { name })?;
             let id = found["id"].as_str().unwrap_or_default().to_owned();
             by.mount.set(Some(id.clone()));

@@ -3,7 +3,7 @@
 use capdeck_capsule::RegistryError;
 use parking_lot::Mutex;
 
-use crate::capsules::CapsuleFailure;
+use crate::capsules::{CapsuleFailure, request::bare_name};
 
 /// The capsule that one client works in. At the endpoint of one capsule it is that one, for good; else the client
 /// mounts and unmounts, if anything of it is remembered from one request to the next.
@@ -62,7 +62,7 @@ impl Mount {
         let Some(bound) = &self.bound else {
             return Ok(named.map(str::to_owned).or_else(|| self.mounted()));
         };
-        match named {
+        match named.map(bare_name) {
             // Here no other capsule exists, whatever the caller reaches elsewhere.
             Some(name) if name != bound.id && !name.eq_ignore_ascii_case(&bound.name) => {
                 Err(RegistryError::NotFound { name: name.to_owned() }.into())

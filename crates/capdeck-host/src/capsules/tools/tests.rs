@@ -176,6 +176,12 @@ async fn a_conflict_comes_with_the_current_version_and_a_fenced_proposal() {
     let shown = text(&result);
     assert!(shown.contains("\nA\nb\nc\nD\n\\━━━ END"), "{shown}");
     assert_eq!(shown.lines().filter(|line| *line == fence).count(), 1, "{shown}");
+    assert!(error["hint"].as_str().unwrap().starts_with("`proposal` has both"), "{error}");
+    // Without one nothing points to it.
+    let never = setting.error(CapsuleTool::Write, write("x", 9)).await;
+    assert_eq!((&never["code"], &never["hint"]), (&json!("version_conflict"), &Value::Null));
+    let twice = setting.call(CapsuleTool::Write, write("mine\n", 1)).await;
+    assert!(text(&twice).contains("\n1 place to decide, "), "{twice}");
 }
 
 #[tokio::test]
@@ -198,10 +204,12 @@ async fn spec_26_12_explicit_then_mounted_then_the_only_one_then_a_choice() {
     let ids = error["details"]["capsules"].as_array().unwrap();
     assert_eq!(ids.iter().map(|one| one["id"].clone()).collect::<Vec<_>>(), ["one", "two"]);
 
-    let mounted = setting.facts(Capsules, json!({"action": "mount", "capsule": "TWO"})).await;
-    assert_eq!(mounted["mounted"], "two");
+    for name in ["two", "capsol://two", "TWO"] {
+        let mounted = setting.facts(Capsules, json!({"action": "mount", "capsule": name})).await;
+        assert_eq!(mounted["mounted"], "two");
+    }
     setting.facts(Write, write(None, "docs://mounted")).await;
-    setting.facts(Write, write(Some("one"), "docs://explicit")).await;
+    setting.facts(Write, write(Some("capsol://one"), "docs://explicit")).await;
     let uris = async |capsule: &str| {
         let list = setting.facts(Read, json!({"capsule": capsule, "list": {}})).await;
         let entries = list["entries"].as_array().unwrap().clone();
@@ -224,7 +232,7 @@ async fn at_the_endpoint_of_one_capsule_no_other_exists() {
     let mut setting = Setting::with(&["One", "two"]).await;
     setting.mount = Mount::bound("one", "One");
     let read = |capsule: &str| json!({"capsule": capsule});
-    for name in ["one", "ONE"] {
+    for name in ["one", "ONE", "capsol://one", "capsol://one/"] {
         let facts = setting.call_anyhow(CapsuleTool::Read, read(name)).await;
         assert_eq!(facts["structuredContent"]["capsule"], "one");
     }

@@ -22,6 +22,7 @@ fn desk(folder: &Path, standing: Standing) -> SharedDesk {
     SharedDesk::new(SharedDeskSettings {
         folder: folder.to_owned(),
         schemes: None,
+        audit: AuditMode::Lenient,
         version: "0.0.0-test".to_owned(),
         standing,
     })
