@@ -4,7 +4,7 @@ use capdeck_test::FakePlan;
 use serde_json::json;
 
 use super::stage::{Api, each};
-use crate::served::Setting;
+use crate::served::{Setting, until};
 
 fn with_fake() -> Api {
     Api::of(Setting::of(&FakePlan::default()))
@@ -102,6 +102,27 @@ fn a_tool_that_needs_a_person_waits_for_one() {
     let id = waiting["items"][0]["id"].as_str().unwrap().to_owned();
     api.delete(&format!("/v1/deck/approvals/{id}")).is(204);
     assert!(each(&api.get("/v1/deck/approvals").is(200), "id").is_empty());
+}
+
+#[test]
+fn item_22_a_client_cannot_name_itself_out_of_the_audit() {
+    let mut api = with_fake();
+    let mut agent = api.served.client("/mcp");
+    // A few lines with it would be more than may wait for the disk.
+    let info = json!({"name": "N".repeat(9 << 20), "version": "0"});
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}});
+    agent.session = agent.post(&hello.to_string()).header("mcp-session-id").map(str::to_owned);
+    for _ in 0..3 {
+        let call = json!({"name": "call_tool", "arguments": {"name": "fake__echo", "data": {}}});
+        agent.request("tools/call", call);
+    }
+    let path = "/v1/audit?source=deck&action=tools/call";
+    let lines = until("the lines", || {
+        let lines = api.get(path).is(200);
+        (lines["items"].as_array().unwrap().len() == 3).then_some(lines)
+    });
+    assert!(each(&lines, "client").iter().all(|name| name.len() == 1_000));
 }
 
 #[test]
