@@ -1,9 +1,9 @@
 //! The deck: what is in it, calls, and what waits for a person.
 
-use capdeck_test::FakePlan;
+use capdeck_test::{FakePlan, HttpClient};
 use serde_json::json;
 
-use super::stage::{Api, each};
+use super::stage::{Api, KEY, each};
 use crate::served::{Setting, until};
 
 fn with_fake() -> Api {
@@ -123,6 +123,36 @@ fn item_22_a_client_cannot_name_itself_out_of_the_audit() {
         (lines["items"].as_array().unwrap().len() == 3).then_some(lines)
     });
     assert!(each(&lines, "client").iter().all(|name| name.len() == 1_000));
+}
+
+#[test]
+fn who_approved_what_is_written_down() {
+    let policy = json!([{"ask": {"tool": "echo"}}]);
+    let setting = Setting::of(&FakePlan::default()).config("policy", policy).key(KEY).registry();
+    let mut api = Api::of(setting).with_token(KEY);
+    let ann = api.json("POST", "/v1/operators", json!({"name": "Ann", "role": "admin"})).is(201);
+    let mut agent = api.served.client("/mcp");
+    agent.headers = vec![("Authorization".to_owned(), format!("Bearer {KEY}"))];
+    agent.initialize();
+    let wait = |agent: &mut HttpClient, api: &mut Api| {
+        let call = json!({"name": "call_tool", "arguments": {"name": "fake__echo", "data": {}}});
+        agent.request("tools/call", call);
+        let waiting = api.get("/v1/deck/approvals?state=waiting").is(200);
+        waiting["items"][0]["id"].as_str().unwrap().to_owned()
+    };
+    let id = wait(&mut agent, &mut api);
+    api.sign_in(ann["key"].as_str().unwrap());
+    api.json("POST", &format!("/v1/deck/approvals/{id}/approve"), json!({})).is(200);
+    api.delete(&format!("/v1/deck/approvals/{id}")).is(204);
+    api.json("POST", "/v1/deck/pins/fake/approve", json!({"tool": "echo"})).is(200);
+    for (action, about) in
+        [("call.approve", &*id), ("call.revoke", &id), ("pin.approve", "fake/echo")]
+    {
+        let lines = api.get(&format!("/v1/audit?action={action}")).is(200);
+        assert_eq!(lines["items"].as_array().unwrap().len(), 1, "{lines}");
+        let line = &lines["items"][0];
+        assert_eq!((&line["agent"], &line["subject"]), (&ann["id"], &json!(about)), "{line}");
+    }
 }
 
 #[test]
