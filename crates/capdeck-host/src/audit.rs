@@ -2,6 +2,7 @@
 //! arguments, no results.
 
 mod trail;
+mod underway;
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -9,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use capdeck_backend::CallError;
@@ -20,6 +21,7 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 
 pub use self::trail::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
+pub(crate) use self::underway::TOOL_CALL;
 use crate::{Host, Session, raw};
 
 /// How long lines are gathered before they are written together.
@@ -27,6 +29,9 @@ const GATHER: Duration = Duration::from_millis(20);
 
 /// Bytes that may wait for a disk that does not keep up.
 const MOST_WAITING: usize = 16 * 1024 * 1024;
+
+/// Bytes of a name in a line. Clients name themselves and what they call, and none may name it so that the line is lost.
+const LONGEST_NAME: usize = 1_000;
 
 /// Lines that somebody who watches may be behind.
 const WATCHED: usize = 1_024;
@@ -80,7 +85,7 @@ pub(crate) struct AuditLine<'a> {
 impl Session {
     /// Writes down that the client listens for changes: of one server, or of the deck when it is empty.
     pub fn note_listening(&self, capability: &str) {
-        self.host.0.audit.record(&AuditLine {
+        self.host.0.audit.record(AuditLine {
             at: Timestamp::now(),
             session: &self.id,
             client: &self.client_name,
@@ -102,21 +107,9 @@ impl Session {
         subject: &str,
         work: impl Future<Output = Result<T, CallError>>,
     ) -> Result<T, CallError> {
-        let started = Instant::now();
+        let line = self.underway(method, capability, subject);
         let outcome = work.await;
-        self.host.0.audit.record(&AuditLine {
-            at: Timestamp::now(),
-            session: &self.id,
-            client: &self.client_name,
-            method,
-            capability,
-            tool: subject,
-            outcome: outcome.as_ref().map_or_else(|error| error.code.as_str(), |_| "ok"),
-            // Only tool calls are decided by the policy.
-            approved: None,
-            data_from: Vec::new(),
-            elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        });
+        line.ended(outcome.as_ref().map_or_else(|error| error.code.as_str(), |_| "ok"));
         outcome
     }
 }
@@ -150,8 +143,15 @@ impl AuditLog {
         Self { news: broadcast::Sender::new(WATCHED), queue, writer: Some(writer) }
     }
 
-    pub(crate) fn record(&self, line: &AuditLine<'_>) {
-        let Ok(text) = serde_json::to_string(line) else { return };
+    pub(crate) fn record(&self, line: AuditLine<'_>) {
+        let line = AuditLine {
+            client: cut(line.client),
+            method: cut(line.method),
+            capability: cut(line.capability),
+            tool: cut(line.tool),
+            ..line
+        };
+        let Ok(text) = serde_json::to_string(&line) else { return };
         if self.news.receiver_count() > 0 {
             // The last one who watched may have gone meanwhile.
             drop(self.news.send(text.as_str().into()));
@@ -171,6 +171,11 @@ impl AuditLog {
             self.queue.filled.notify_one();
         }
     }
+}
+
+/// The beginning of a name that is too long.
+fn cut(name: &str) -> &str {
+    name.get(..name.floor_char_boundary(LONGEST_NAME)).unwrap_or(name)
 }
 
 impl Host {

@@ -1,18 +1,14 @@
 //! The one path of every tool call: resolve, check arguments, gate, backend, audit.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant, SystemTime},
-};
+use std::{sync::Arc, time::SystemTime};
 
 use capdeck_backend::{CallContext, CallError, ErrorCode, ToolCall};
 use capdeck_catalog::{Capability, RawObject, Tool};
 use capdeck_definition::{Backend, Layer};
-use jiff::Timestamp;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    Consent, FlowGuard, Scope, Session, audit::AuditLine, consent::Passage, flow::Flow, projection,
+    Consent, FlowGuard, Scope, Session, audit::TOOL_CALL, consent::Passage, flow::Flow, projection,
     questions::Questions, raw, set_tools, spans::CallSpan, tasks::Calling, unformatted,
 };
 
@@ -57,39 +53,30 @@ impl Session {
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let started = Instant::now();
         let request = &*unformatted::read(request, || self.is_of_capability_file(request));
         let span = self.host.begin_span(request);
-        let (approved, flow, outcome) = match self.admit_call(request, context).await {
+        let mut line = self.underway(TOOL_CALL, &request.capability, &request.tool);
+        let outcome = match self.admit_call(request, context).await {
             Ok(mut call) => {
                 call.span = span.as_ref();
-                let outcome = self.run_call(&call, request, context).await;
-                (Some(call.passage.as_str()), call.flow, outcome)
+                line.approved = Some(call.passage.as_str());
+                line.data_from = call.flow.take().map(|flow| flow.from).unwrap_or_default();
+                self.run_call(&call, request, context).await
             }
-            Err(error) => (self.is_refusal(request, &error).then_some("refused"), None, Err(error)),
+            Err(error) => {
+                line.approved = self.is_refusal(request, &error).then_some("refused");
+                Err(error)
+            }
         };
         let outcome_name = match &outcome {
             Ok(result) if is_tool_error(result) => "tool_error",
             Ok(_) => "ok",
             Err(error) => error.code.as_str(),
         };
-        let elapsed = started.elapsed();
-        count(&request.capability, outcome_name, elapsed);
+        line.ended(outcome_name);
         if let Some(span) = span {
             span.end(request, &self.client_name, outcome_name);
         }
-        self.host.0.audit.record(&AuditLine {
-            at: Timestamp::now(),
-            session: &self.id,
-            client: &self.client_name,
-            method: "tools/call",
-            capability: &request.capability,
-            tool: &request.tool,
-            outcome: outcome_name,
-            approved,
-            data_from: flow.map(|flow| flow.from).unwrap_or_default(),
-            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-        });
         outcome
     }
 
@@ -345,13 +332,6 @@ fn check_arguments(
             .hint(format!("call it as: {}", bad.signature))
             .data(facts)
     })
-}
-
-fn count(capability: &str, outcome: &'static str, elapsed: Duration) {
-    let capability = metrics::SharedString::from(capability.to_owned());
-    let labels = [("capability", capability), ("outcome", outcome.into())];
-    metrics::counter!("capdeck_calls_total", &labels).increment(1);
-    metrics::histogram!("capdeck_call_seconds", &labels).record(elapsed);
 }
 
 /// Whether the tool itself reported an error. Most results do not even hold the word and are not read.

@@ -252,7 +252,7 @@ impl Session {
             }
             Err(error) => ("", error.code.as_str()),
         };
-        self.host.0.audit.record(&AuditLine {
+        self.host.0.audit.record(AuditLine {
             at: Timestamp::now(),
             session: &self.id,
             client: &self.client_name,

@@ -13,6 +13,7 @@ use capdeck_backend::{
 };
 use capdeck_catalog::{Capability, Catalog, Clearance, Facts, Held, Part, Trust, screen};
 use capdeck_definition::{Backend, CapabilityId, Collision, Deck, Definition, PinMode, RemoteDeck};
+use futures_util::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
@@ -422,9 +423,7 @@ impl Host {
         self.0.shared.close().await;
         // Sessions end their own, except those that a task outlived.
         let pools: Vec<_> = self.0.own_pools.lock().iter().filter_map(Weak::upgrade).collect();
-        for pool in pools {
-            pool.close().await;
-        }
+        join_all(pools.iter().map(|pool| pool.close())).await;
         if let Some(capsules) = self.capsules() {
             capsules.close().await;
         }

@@ -5,9 +5,11 @@
 
 mod files;
 
+use std::sync::Arc;
+
 use axum::{
-    Router,
-    extract::Path,
+    Extension, Router,
+    extract::{Path, State},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -15,6 +17,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use self::files::{Packed, build, file, page};
+use crate::{reception::Reception, transport::http::ClientAddress};
 
 /// What the page may do in a browser: load what this host serves, and nothing else from anywhere.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -24,17 +27,21 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; st
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
 /// The page and its files. They need no sign-in.
-pub(crate) fn routes() -> Router {
+pub(crate) fn routes() -> Router<Arc<Reception>> {
     Router::new().route("/", get(home)).route("/assets/{build}/{*path}", get(asset))
 }
 
 /// The page for browsers, and a few lines for everything else that asks.
-async fn home(headers: HeaderMap) -> Response {
+async fn home(
+    State(reception): State<Arc<Reception>>,
+    address: Option<Extension<ClientAddress>>,
+    headers: HeaderMap,
+) -> Response {
     let accepts_pages = values(&headers, header::ACCEPT).any(|one| one == "text/html");
     let mut response = if accepts_pages {
         send(page(), &headers, "no-cache")
     } else {
-        plain_home(&headers).into_response()
+        plain_home(&reception.issuer(&headers, address.as_deref().copied())).into_response()
     };
     response
         .headers_mut()
@@ -43,13 +50,12 @@ async fn home(headers: HeaderMap) -> Response {
 }
 
 /// For a person with a terminal. Says nothing about the deck.
-fn plain_home(headers: &HeaderMap) -> String {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("this host");
+fn plain_home(issuer: &str) -> String {
     format!(
-        "Capdeck is running.\n\nMCP clients connect to http://{host}/mcp\n\
-         One capability as it is: http://{host}/servers/<id>/mcp\n\
-         One view: http://{host}/views/<name>/mcp\n\
-         Dashboard: open http://{host}/ in a browser\n\
+        "Capdeck is running.\n\nMCP clients connect to {issuer}/mcp\n\
+         One capability as it is: {issuer}/servers/<id>/mcp\n\
+         One view: {issuer}/views/<name>/mcp\n\
+         Dashboard: open {issuer}/ in a browser\n\
          Health: /health  Readiness: /ready  Metrics: /metrics\n"
     )
 }

@@ -48,7 +48,7 @@ pub(crate) struct Rest {
     reception: Arc<Reception>,
     operations: Vec<Operation>,
     document: Bytes,
-    idempotency: Idempotency,
+    idempotency: Arc<Idempotency>,
     body_timeout: Duration,
     feed: Feed,
     connected: Connected,
@@ -76,7 +76,7 @@ impl Rest {
             started_at: Timestamp::now(),
             document: document.to_string().into(),
             operations,
-            idempotency: Idempotency::default(),
+            idempotency: Arc::default(),
             body_timeout,
         })
     }

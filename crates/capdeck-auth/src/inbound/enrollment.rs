@@ -172,20 +172,6 @@ impl Registry {
         self.state().enrollments.values().find(|one| one.request == request).cloned()
     }
 
-    /// The sign-up that waits with this code. Case, spaces and dashes do not matter.
-    pub fn enrollment_by_code(&self, code: &str) -> Option<EnrollmentState> {
-        let letters = |text: &str| -> String {
-            text.chars()
-                .filter(char::is_ascii_alphanumeric)
-                .map(|c| c.to_ascii_uppercase())
-                .collect()
-        };
-        let (state, code, now) = (self.state(), letters(code), self.now());
-        let found = state.enrollments.values().find(|one| letters(&one.user_code) == code)?.clone();
-        let found = state.enrollment_state(found, now, self.interval()).ok()?;
-        (found.status == EnrollmentStatus::Pending).then_some(found)
-    }
-
     fn poll(&self, id: &str, token: &str) -> Result<EnrollmentState, RegistryError> {
         let (state, now, hash) = (self.state(), self.now(), TokenHash::of(token));
         let found = state.enrollments.get(id).filter(|one| one.token.is(&hash));
@@ -200,6 +186,18 @@ impl Registry {
 }
 
 impl State {
+    /// The sign-up that waits with this code. Case, spaces and dashes do not matter.
+    pub(super) fn enrollment_by_code(&self, code: &str, now: Timestamp) -> Option<&Enrollment> {
+        let letters = |text: &str| -> String {
+            let plain = text.chars().filter(char::is_ascii_alphanumeric);
+            plain.map(|letter| letter.to_ascii_uppercase()).collect()
+        };
+        let code = letters(code);
+        let waits =
+            |one: &&Enrollment| self.requests.get(&one.request).is_some_and(|r| r.is_pending(now));
+        self.enrollments.values().filter(waits).find(|one| letters(&one.user_code) == code)
+    }
+
     /// What became of a sign-up.
     pub(super) fn enrollment_state(
         &self,

@@ -173,6 +173,12 @@ impl Draft<'_> {
 
     /// Ends a connection because something of it came back that was used up: there are two who have it.
     pub(super) fn end_stolen(&mut self, credential: Credential) {
+        self.end_by_the_way(credential);
+        self.keeps_anyway = true;
+    }
+
+    /// Ends a connection as a consequence of something else, with a line of its own.
+    fn end_by_the_way(&mut self, credential: Credential) {
         let subject = Subject {
             id: Some(credential.id.clone()),
             principal: Some(credential.principal.clone()),
@@ -182,7 +188,6 @@ impl Draft<'_> {
         self.consequences.push(Deed::new("credential.revoke", &self.deed.caller, subject));
         self.volatile.renewals.lock().remove(&credential.id);
         self.state.credentials.put(credential.revoked(self.now));
-        self.keeps_anyway = true;
     }
 
     fn end_what_came_of(&mut self, code: &TokenHash) {
@@ -212,6 +217,6 @@ impl Draft<'_> {
         }
         live.sort_by_key(|one| one.last_used_at.get().unwrap_or(one.created_at));
         let Some(oldest) = live.first().map(|one| Credential::clone(one)) else { return };
-        self.state.credentials.put(oldest.revoked(now));
+        self.end_by_the_way(oldest);
     }
 }

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::{
-    Client, Credential, Decider, EnrollmentState, EnrollmentStatus, Grant, GrantRequest, Page,
-    PageRequest, Principal, Registry, RegistryError, RequestStatus, page::Listed,
+    Client, Credential, Decider, Grant, GrantRequest, Page, PageRequest, Principal, Registry,
+    RegistryError, RequestSource, RequestStatus, page::Listed,
 };
 
 /// Which requests are wanted. What is left out does not matter.
@@ -15,6 +15,9 @@ pub struct RequestQuery {
     pub principal: Option<String>,
     /// Who asked.
     pub requested_by: Option<String>,
+    pub source: Option<RequestSource>,
+    /// The one of the sign-up that waits with this code, as somebody typed it.
+    pub user_code: Option<String>,
     /// Only those that somebody may decide.
     pub decidable_by: Option<Decider>,
 }
@@ -49,9 +52,16 @@ impl Registry {
         page: &PageRequest,
     ) -> Result<Page<GrantRequest>, RegistryError> {
         let (state, now) = (self.state(), self.now());
+        // No request has the empty id, so a code that nobody has finds nothing.
+        let signed_up = query.user_code.as_deref().map(|code| {
+            let waiting = state.enrollment_by_code(code, now);
+            waiting.map(|enrollment| enrollment.request.clone()).unwrap_or_default()
+        });
         let is_wanted = |one: &&GrantRequest| {
             let is_decidable = |decider: &Decider| decider.may_look_at(&state, now, one).is_ok();
-            fits(query.capsule.as_ref(), one.target.capsule_id())
+            query.source.is_none_or(|source| source == one.source)
+                && fits(signed_up.as_ref(), Some(&one.id))
+                && fits(query.capsule.as_ref(), one.target.capsule_id())
                 && fits(query.principal.as_ref(), Some(&one.principal))
                 && fits(query.requested_by.as_ref(), Some(&one.requested_by))
                 && query.decidable_by.as_ref().is_none_or(is_decidable)
@@ -103,23 +113,6 @@ impl Registry {
     pub fn principals(&self, page: &PageRequest) -> Result<Page<Principal>, RegistryError> {
         page.cut(self.state().principals.values())
     }
-
-    /// Sign-ups, as they stand now.
-    pub fn enrollments(
-        &self,
-        status: Option<EnrollmentStatus>,
-        page: &PageRequest,
-    ) -> Result<Page<EnrollmentState>, RegistryError> {
-        let (state, now) = (self.state(), self.now());
-        let interval = self.0.options.lifetimes.poll_interval.as_secs();
-        let states: Vec<EnrollmentState> = state
-            .enrollments
-            .values()
-            .filter_map(|one| state.enrollment_state(one.clone(), now, interval).ok())
-            .filter(|one| status.is_none_or(|status| status == one.status))
-            .collect();
-        page.cut(states.iter())
-    }
 }
 
 impl Listed for GrantRequest {
@@ -149,11 +142,5 @@ impl Listed for Client {
 impl Listed for Principal {
     fn place(&self) -> (Timestamp, &str) {
         (self.created_at, &self.id)
-    }
-}
-
-impl Listed for EnrollmentState {
-    fn place(&self) -> (Timestamp, &str) {
-        (self.enrollment.created_at, &self.enrollment.id)
     }
 }

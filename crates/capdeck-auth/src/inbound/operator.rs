@@ -230,6 +230,11 @@ impl Registry {
         self.state().operators.get(id).cloned()
     }
 
+    /// Who an operator is now, those included that are not kept; `None` when they were removed.
+    pub fn operator_standing(&self, id: &str) -> Option<OperatorStanding> {
+        self.state().operator_standing(id)
+    }
+
     /// Who comes with this operator's key. For requests without a session; sign-ins go through [`Self::sign_in`].
     pub fn operator_by_key(&self, key: &str) -> Option<OperatorStanding> {
         if !TokenKind::Operator.fits(key) {

@@ -103,6 +103,15 @@ impl Registry {
         })
     }
 
+    /// Who has the session of this id; `None` when it is over. For what stays open longer than a request: looking is no use of
+    /// the session.
+    pub fn operator_of_session(&self, id: &str) -> Option<OperatorStanding> {
+        let (state, now) = (self.state(), self.now());
+        let kept = state.sessions.get(id)?;
+        let is_live = kept.is_live(now, self.0.options.lifetimes.session_idle);
+        if is_live { state.operator_standing(&kept.operator) } else { None }
+    }
+
     /// Says which admin key is in force. Sessions that were begun with another one end.
     pub fn use_admin_key(&self, key: &AdminKey) {
         *self.0.volatile.admin_key.lock() = Some(key.clone());

@@ -37,10 +37,22 @@ fn checked(what: &'static str, text: &str, longest: usize) -> Result<String, Reg
     Ok(text.to_owned())
 }
 
-/// Control characters, and those that reorder or hide what is beside them: a name made of them can pass for another one.
+/// Control characters, those that reorder or hide what is beside them, and those that show nothing: a name made of them can
+/// pass for another one, or for none. The selectors that go with emoji (U+FE00 to U+FE0F) stay, since names have emoji.
 fn is_hiding(letter: char) -> bool {
     letter.is_control()
-        || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(
+            letter,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{2800}'
+                | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 #[cfg(test)]
@@ -53,6 +65,15 @@ mod tests {
         for wrong in ["", "  ", "a\nb", "a\u{202e}b", "\u{200b}", "a\u{0}", &"x".repeat(101)] {
             assert!(name("name", wrong).is_err(), "{wrong:?}");
         }
+        for unseen in
+            ['\u{ad}', '\u{61c}', '\u{115f}', '\u{2800}', '\u{3164}', '\u{ffa0}', '\u{e0041}']
+        {
+            assert!(name("name", &format!("Claude{unseen}")).is_err(), "{unseen:?}");
+        }
+        assert_eq!(
+            name("name", "Ann's \u{2764}\u{fe0f} agent").unwrap(),
+            "Ann's \u{2764}\u{fe0f} agent"
+        );
         assert_eq!(note("reason", Some("  ")).unwrap(), None);
         assert!(note("reason", Some(&"x".repeat(1001))).is_err());
     }

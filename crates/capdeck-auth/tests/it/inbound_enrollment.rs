@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use capdeck_auth::inbound::{
-    ApprovalMode, Decision, EnrollmentStatus, GrantTarget, Limits, NewEnrollment, Policy,
-    PolicyRule, RegistryError, RegistryOptions, Role, RuleAction, RuleMatch, Terms,
+    ApprovalMode, Decision, EnrollmentStatus, GrantTarget, Limits, NewEnrollment, PageRequest,
+    Policy, PolicyRule, RegistryError, RegistryOptions, RequestQuery, Role, RuleAction, RuleMatch,
+    Terms,
 };
 
 use crate::inbound_support::{Fixture, admin, caller, fixture, fixture_with, reader, scopes};
@@ -144,13 +145,18 @@ async fn a_person_finds_a_sign_up_by_its_code_while_it_waits() {
     let enrolled = registry.enroll(&caller(""), new()).await.unwrap().state;
     let code = enrolled.enrollment.user_code.clone();
     assert_eq!(code.len(), 9);
+    let found = |typed: &str| -> Vec<String> {
+        let query = RequestQuery { user_code: Some(typed.to_owned()), ..RequestQuery::default() };
+        let page = registry.requests(&query, &PageRequest::default()).unwrap();
+        page.items.into_iter().map(|request| request.id).collect()
+    };
     for typed in [code.clone(), code.to_lowercase(), code.replace('-', " ")] {
-        assert_eq!(registry.enrollment_by_code(&typed).unwrap(), enrolled, "{typed}");
+        assert_eq!(found(&typed), [enrolled.enrollment.request.as_str()], "{typed}");
     }
-    assert!(registry.enrollment_by_code("").is_none());
-    assert!(registry.enrollment_by_code("AAAA-AAAA").is_none());
+    assert!(found("").is_empty());
+    assert!(found("AAAA-AAAA").is_empty());
     decide(&fixture, &enrolled.enrollment.request, Decision::Deny { note: None }).await;
-    assert!(registry.enrollment_by_code(&code).is_none());
+    assert!(found(&code).is_empty());
 }
 
 #[tokio::test]

@@ -233,6 +233,33 @@ async fn security_11_a_renewing_token_works_once_and_its_return_ends_the_connect
 }
 
 #[tokio::test]
+async fn a_connection_that_makes_room_for_another_leaves_a_line() {
+    let fixture = fixture();
+    let client = client(&fixture).await;
+    let first = sign_in(&fixture, &client).await;
+    for _ in 1..20 {
+        fixture.pass(MINUTE);
+        sign_in(&fixture, &client).await;
+    }
+    assert!(fixture.registry.authenticate(first.access_token.expose()).is_some());
+    let code = code(&fixture, &client).await;
+    fixture.audit.take_events();
+    fixture.registry.redeem_code(&caller(""), redemption(&client, &code)).await.unwrap();
+    let told: Vec<_> = fixture
+        .audit
+        .take_events()
+        .into_iter()
+        .map(|event| (event.action, event.subject.id))
+        .collect();
+    let [("credential.issue", Some(_)), ("credential.revoke", Some(ended))] = told.as_slice()
+    else {
+        panic!("{told:?}");
+    };
+    assert_ne!(*ended, first.credential, "it was used last");
+    assert!(fixture.registry.authenticate(first.access_token.expose()).is_some());
+}
+
+#[tokio::test]
 async fn a_renewing_token_that_returns_late_ends_the_connection_even_after_a_restart() {
     let fixture = fixture();
     let client = client(&fixture).await;

@@ -18,6 +18,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::future::{join, join_all};
 use http::{Method, Request, Response, StatusCode, header::ALLOW, request::Parts};
 
 use super::{
@@ -123,10 +124,7 @@ impl HttpEndpoint {
 
     /// Ends every session. Requests in flight are cancelled.
     pub async fn shutdown(&self) {
-        for session in self.inner.sessions.drain() {
-            session.end().await;
-        }
-        self.inner.modern.end().await;
+        join(end_all(self.inner.sessions.drain()), self.inner.modern.end()).await;
     }
 }
 
@@ -166,13 +164,16 @@ impl Inner {
             loop {
                 tokio::time::sleep(period).await;
                 let Some(endpoint) = endpoint.upgrade() else { return };
-                for session in endpoint.sessions.sweep(endpoint.options.session_idle) {
-                    session.end().await;
-                }
-                endpoint.modern.sweep(endpoint.options.session_idle).await;
+                let idle = endpoint.options.session_idle;
+                join(end_all(endpoint.sessions.sweep(idle)), endpoint.modern.sweep(idle)).await;
             }
         });
     }
+}
+
+/// Ends sessions side by side: each may wait for what it holds, and none for the others.
+async fn end_all(sessions: Vec<Arc<HttpSession>>) {
+    join_all(sessions.iter().map(|session| session.end())).await;
 }
 
 /// Who asks, as earlier layers left it with the request.

@@ -17,7 +17,7 @@ mod suspended;
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::join_all};
 use serde_json::value::RawValue;
 
 pub(super) use call::Call;
@@ -151,17 +151,15 @@ impl Modern {
 
     /// Ends clients that were idle for too long.
     pub(super) async fn sweep(&self, idle_limit: Duration) {
-        for client in self.clients.sweep(idle_limit) {
-            client.end().await;
-        }
+        let idle = self.clients.sweep(idle_limit);
+        join_all(idle.iter().map(|client| client.end())).await;
     }
 
     /// Cancels everything and ends every session.
     pub(super) async fn end(&self) {
         self.suspended.clear();
-        for client in self.clients.drain() {
-            client.end().await;
-        }
+        let all = self.clients.drain();
+        join_all(all.iter().map(|client| client.end())).await;
     }
 
     /// The client that sends a request, busy with it.

@@ -11,14 +11,16 @@ use std::{io, sync::Arc, time::Duration};
 use serde_json::value::RawValue;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    sync::mpsc,
+    sync::{Semaphore, mpsc},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Service,
     conversation::{Answer, Conversation, Request},
-    handshake, modern,
+    handshake,
+    in_flight::MAX_IN_FLIGHT,
+    modern,
     outlet::Outlet,
 };
 use crate::{
@@ -43,6 +45,10 @@ pub struct StdioOptions {
 
 /// How many messages may wait for a client that does not read.
 const QUEUE: usize = 256;
+
+/// How many answers may be on their way: those that are worked on, and as many refusals beside them. With more of them the
+/// client does not read, and nothing more is read from it.
+const MAX_UNANSWERED: usize = 2 * MAX_IN_FLIGHT;
 
 /// How long cancelled requests and unwritten answers may hold up the end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -83,6 +89,7 @@ pub async fn serve_stdio_with(
         modern: Arc::clone(&modern),
         conversation: Conversation::new(),
         outlet: Outlet::Lines(lines),
+        places: Arc::new(Semaphore::new(MAX_UNANSWERED)),
         requests: TaskTracker::new(),
         revision: None,
     };
@@ -122,6 +129,8 @@ struct StdioServer {
     modern: Arc<ModernLine>,
     conversation: Arc<Conversation>,
     outlet: Outlet,
+    /// One for each answer that is on its way.
+    places: Arc<Semaphore>,
     requests: TaskTracker,
     revision: Option<Revision>,
 }
@@ -179,7 +188,7 @@ impl StdioServer {
                 let (line, outlet) = (Arc::clone(&self.modern), self.outlet.clone());
                 let request = Request { id, method, params };
                 let Some(answering) = line.accept(request, outlet).await else { return };
-                self.requests.spawn(answering);
+                self.answer(answering).await;
             }
             Message::Notification { method, params } if is_modern(&method, &params) => {
                 self.modern.notification(method, params).await;
@@ -200,7 +209,7 @@ impl StdioServer {
             }
             Message::Request { id, method, params } => {
                 let (conversation, outlet) = (Arc::clone(&self.conversation), self.outlet.clone());
-                self.requests.spawn(async move {
+                let answering = async move {
                     let request = Request { id: id.clone(), method, params };
                     match conversation.answer(request, outlet.clone()).await {
                         Answer::Outcome(outcome) => {
@@ -208,7 +217,8 @@ impl StdioServer {
                         }
                         Answer::Cancelled => {}
                     }
-                });
+                };
+                self.answer(answering).await;
             }
             Message::Notification { method, params } => {
                 if method == "notifications/cancelled" {
@@ -218,6 +228,16 @@ impl StdioServer {
             }
             Message::Response { id, outcome } => self.conversation.response(&id, outcome),
         }
+    }
+
+    /// Has a request answered in a task of its own, once there is a place for its answer.
+    async fn answer(&self, answering: impl Future<Output = ()> + Send + 'static) {
+        // The places are never taken away.
+        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
+        self.requests.spawn(async move {
+            answering.await;
+            drop(place);
+        });
     }
 
     async fn refuse(&self, malformed: Malformed) {

@@ -168,6 +168,21 @@ async fn a_client_that_stops_reading_ends_the_session() {
     soon(serving).await.unwrap().unwrap();
 }
 
+#[tokio::test(start_paused = true)]
+async fn nothing_more_is_read_from_a_client_that_does_not_read() {
+    let mut talk = Talk::introduced("2025-11-25").await;
+    let flood = async {
+        for _ in 0..50_000 {
+            talk.write(r#"{"id":1,"method":"ping"}"#).await;
+        }
+    };
+    // Time passes only while nothing else happens, so this is no matter of speed.
+    assert!(tokio::time::timeout(Duration::from_secs(5), flood).await.is_err(), "it is held up");
+    for _ in 0..2_000 {
+        assert_eq!(talk.read().await["id"], 1, "and answered once it reads");
+    }
+}
+
 #[tokio::test]
 async fn dropping_the_server_cancels_its_requests() {
     let mut talk = Talk::introduced("2025-11-25").await;

@@ -42,7 +42,8 @@ pub(super) async fn ask(
 ) -> Response {
     let Some(registry) = reception.registry() else { return no_registry() };
     let form = Form::parse(query.unwrap_or_default().as_bytes());
-    let issuer = reception.issuer(&headers, address.map(|address| address.0));
+    let address = address.map(|address| address.0);
+    let issuer = reception.issuer(&headers, address);
     let client = match known_client(&reception, registry, &form).await {
         Ok(client) => client,
         Err(page) => return page,
@@ -58,7 +59,7 @@ pub(super) async fn ask(
             return send_back(&redirect_uri, state, &issuer, &fields);
         }
     };
-    let Some(person) = person(&reception, &headers) else {
+    let Some(person) = person(&reception, &headers, address) else {
         let path = uri.path_and_query().map_or("/oauth/authorize", |path| path.as_str());
         return sign_in_page::ask(&reception, path, None);
     };
@@ -73,7 +74,7 @@ pub(super) async fn decide(State(reception): State<Arc<Reception>>, request: Req
         Err(refusal) => return refusal,
     };
     let Some(registry) = reception.registry() else { return no_registry() };
-    let person = person(&reception, &parts.headers);
+    let person = person(&reception, &parts.headers, parts.extensions.get().copied());
     let opened = person.as_ref().zip(form.named("request")).and_then(|(person, sealed)| {
         reception.seal.open::<AuthorizeRequest>(PURPOSE, &person.binding, sealed)
     });
@@ -173,12 +174,16 @@ async fn find_client(
 }
 
 /// Who sits at the page: whoever signed in, or the person at this machine where that is enough.
-fn person(reception: &Reception, headers: &HeaderMap) -> Option<Person> {
+fn person(
+    reception: &Reception,
+    headers: &HeaderMap,
+    address: Option<ClientAddress>,
+) -> Option<Person> {
     // A token proves that a program has it, not that a person reads a page.
     if headers.contains_key(header::AUTHORIZATION) {
         return None;
     }
-    if let Some(session) = reception.session_of(headers) {
+    if let Some(session) = reception.session_of(headers, address) {
         return Some(Person { binding: session.csrf().to_owned(), operator: session.operator });
     }
     reception

@@ -13,6 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
+use capdeck_auth::inbound::OperatorSession;
 use futures_util::stream;
 use http::{HeaderMap, header};
 use tokio::sync::broadcast::error::RecvError;
@@ -33,6 +34,8 @@ const MISSED: &[u8] = b"event: missed\ndata: {}\n\n";
 struct Watcher {
     rest: Arc<Rest>,
     actor: Actor,
+    /// The id of the session that they came with, for those who came with a cookie.
+    session: Option<String>,
     watching: Watching,
 }
 
@@ -44,8 +47,10 @@ pub(super) async fn watch(rest: Arc<Rest>, request: Request) -> Response {
     if let Actor::Share(_) = actor {
         return ApiError::forbidden("a share has nothing to watch here").answer("");
     }
+    let session = request.extensions().get::<Arc<OperatorSession>>();
+    let session = session.map(|session| session.id.clone());
     let watching = rest.feed.watch(last_event(request.headers())).await;
-    let watcher = Watcher { rest, actor, watching };
+    let watcher = Watcher { rest, actor, session, watching };
     let frames = stream::unfold(watcher, |mut watcher| async move {
         let frame = watcher.next().await?;
         Some((Ok::<_, Infallible>(frame), watcher))
@@ -71,6 +76,10 @@ impl Watcher {
         }
         loop {
             if let Some(event) = self.watching.waiting.pop_front() {
+                // Asked with every event, also those of others: the one that ends their right to watch is among them.
+                if !self.is_still_in() {
+                    return None;
+                }
                 if event.is_for(&self.rest, &self.actor) {
                     return Some(event.frame.clone());
                 }
@@ -90,13 +99,17 @@ impl Watcher {
         }
     }
 
-    /// Whether whoever watches would still be let in.
+    /// Whether whoever watches would still be let in, as who they were when they came.
     fn is_still_in(&self) -> bool {
         let registry = self.rest.reception.registry();
         match &self.actor {
             Actor::Owner => true,
             Actor::Operator(known) => registry.is_some_and(|registry| {
-                registry.operator(&known.id).is_none_or(|now| now.role == known.role)
+                let now = match &self.session {
+                    Some(session) => registry.operator_of_session(session),
+                    None => registry.operator_standing(&known.id),
+                };
+                now.is_some_and(|now| now.role == known.role)
             }),
             Actor::Credential(standing) => {
                 registry.is_some_and(|registry| registry.access(&standing.credential).is_some())

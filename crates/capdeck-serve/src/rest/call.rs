@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use capdeck_auth::inbound::{Caller, Decider, OperatorRole, OperatorStanding, Registry};
+use capdeck_auth::inbound::{Caller, Decider, OperatorRole, OperatorStanding, Registry, Subject};
 use capdeck_host::Admission;
 use http::{HeaderMap, header};
 
@@ -76,6 +76,15 @@ impl Call {
     /// Who is named in the registry's audit.
     pub(super) fn registry_caller(&self) -> Caller {
         Caller::new(self.id(), self.address.map(|address| address.ip))
+    }
+
+    /// Writes down who decided something about the deck, where there is a registry to write it to. What is the registry's own it
+    /// records itself.
+    pub(super) async fn note(&self, action: &'static str, about: &str) {
+        if let Some(registry) = self.rest.reception.registry() {
+            let subject = Subject { id: Some(about.to_owned()), ..Subject::default() };
+            registry.note(&self.registry_caller(), action, subject, None).await;
+        }
     }
 
     /// As whom requests for access are decided.

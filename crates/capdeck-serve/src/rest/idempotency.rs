@@ -3,7 +3,7 @@
 //! Kept in memory while the host runs. What was done is never done again under its key, even where its answer was too
 //! large to keep.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -66,18 +66,19 @@ pub(super) struct Told {
     request_id: String,
 }
 
-/// The right to do a request under a key. Dropped without an answer, the key is free again.
+/// The right to do a request under a key. It goes with the work, so that the key is held for as long as anything is done
+/// under it. Dropped without an answer, the key is free again.
 #[derive(Debug)]
-pub(super) struct Claim<'a> {
-    kept: &'a Idempotency,
+pub(super) struct Claim {
+    kept: Arc<Idempotency>,
     principal: String,
     key: String,
     is_settled: bool,
 }
 
 /// What is to be done with a request that has a key.
-pub(super) enum Verdict<'a> {
-    Do(Claim<'a>),
+pub(super) enum Verdict {
+    Do(Claim),
     Repeat(Told),
 }
 
@@ -95,11 +96,11 @@ pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
 impl Idempotency {
     /// Looks a key up and takes it when it is new. `request` tells one request from another.
     pub(super) fn claim(
-        &self,
+        self: &Arc<Self>,
         principal: &str,
         key: String,
         request: String,
-    ) -> Result<Verdict<'_>, ApiError> {
+    ) -> Result<Verdict, ApiError> {
         let mut kept = self.0.lock();
         kept.sweep(principal);
         let keys = kept.principals.entry(principal.to_owned()).or_default();
@@ -121,12 +122,12 @@ impl Idempotency {
         }
         let entry = Entry { request, at: Instant::now(), state: State::Running };
         keys.insert(key.clone(), entry);
-        let principal = principal.to_owned();
-        Ok(Verdict::Do(Claim { kept: self, principal, key, is_settled: false }))
+        let (kept, principal) = (Arc::clone(self), principal.to_owned());
+        Ok(Verdict::Do(Claim { kept, principal, key, is_settled: false }))
     }
 }
 
-impl Claim<'_> {
+impl Claim {
     /// Keeps the answer to the request of this id and gives it back.
     pub(super) async fn settle(mut self, response: Response, request_id: &str) -> Response {
         let (head, body) = response.into_parts();
@@ -153,7 +154,7 @@ impl Claim<'_> {
     }
 }
 
-impl Drop for Claim<'_> {
+impl Drop for Claim {
     fn drop(&mut self) {
         if self.is_settled {
             return;
@@ -240,7 +241,7 @@ mod tests {
         (StatusCode::CREATED, text).into_response()
     }
 
-    fn claim<'a>(kept: &'a Idempotency, who: &str, key: &str, request: &str) -> Claim<'a> {
+    fn claim(kept: &Arc<Idempotency>, who: &str, key: &str, request: &str) -> Claim {
         let verdict = kept.claim(who, key.to_owned(), request.to_owned()).unwrap();
         let Verdict::Do(claim) = verdict else { unreachable!("the key is new") };
         claim
@@ -248,7 +249,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_key_is_for_one_request_of_one_principal_for_a_day() {
-        let kept = Idempotency::default();
+        let kept = Arc::<Idempotency>::default();
         claim(&kept, "a", "k", "one").settle(done("first"), "req_1").await;
         let again = kept.claim("a", "k".to_owned(), "one".to_owned()).unwrap();
         let Verdict::Repeat(again) = again else { unreachable!("it was done") };
@@ -266,7 +267,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_under_way_is_not_begun_twice() {
-        let kept = Idempotency::default();
+        let kept = Arc::<Idempotency>::default();
         let first = claim(&kept, "a", "k", "one");
         let second = kept.claim("a", "k".to_owned(), "one".to_owned());
         assert!(second.is_err_and(|error| error.status == StatusCode::CONFLICT));
@@ -281,7 +282,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_oldest_keys_give_way() {
-        let kept = Idempotency::default();
+        let kept = Arc::<Idempotency>::default();
         for number in 0..MOST_KEYS + 10 {
             claim(&kept, "a", &number.to_string(), "one").settle(done(""), "req_1").await;
         }

@@ -144,21 +144,26 @@ async fn answer(
         Verdict::Repeat(told) => return Ok(told.repeated(request_id)),
         Verdict::Do(claim) => claim,
     };
-    // Whoever asks under a key may be gone before it is done, and will ask again for how it ended.
-    let outcome = match operation.begin(call, query.as_deref(), bytes) {
-        Err(error) => Err(error),
-        Ok(working) => tokio::spawn(working).await.unwrap_or_else(|error| {
-            Err(ApiError::internal("the request could not be worked on", &error))
-        }),
-    };
-    let response = match outcome {
-        Ok(response) => response,
-        Err(error) => refusal.answer(error, request_id).await,
-    };
-    Ok(claim.settle(response, request_id).await)
+    // Whoever asks under a key may be gone before it is done, and will ask again for how it ended: the work goes on without
+    // them, and keeps the key and the answer.
+    let working = operation.begin(call, query.as_deref(), bytes);
+    let (refusal, request_id) = (refusal.clone(), request_id.to_owned());
+    let keeping = tokio::spawn(async move {
+        let outcome = match working {
+            Ok(working) => working.await,
+            Err(error) => Err(error),
+        };
+        let response = match outcome {
+            Ok(response) => response,
+            Err(error) => refusal.answer(error, &request_id).await,
+        };
+        claim.settle(response, &request_id).await
+    });
+    keeping.await.map_err(|error| ApiError::internal("the request could not be worked on", &error))
 }
 
 /// What is recorded of a request that turns out to be refused.
+#[derive(Clone)]
 struct Refusal {
     rest: Arc<Rest>,
     actor: Option<Actor>,

@@ -230,10 +230,8 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, door: Arc<Door>)
     let status = Router::new()
         .route("/ready", get(status::ready))
         .route("/attach/manifest", get(manifest::manifest))
-        .route("/mcp/server-card", get(server_card::deck))
-        .route("/servers/{id}/mcp/server-card", get(server_card::one_server))
-        .route("/views/{name}/mcp/server-card", get(server_card::one_view))
         .with_state(host.clone())
+        .merge(server_card::routes().with_state(reception.clone()))
         .merge(Router::new().route("/metrics", get(status::metrics)).with_state((host, endpoints)));
     // For those who want to be let in.
     let strangers = Router::new()
@@ -253,8 +251,12 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, door: Arc<Door>)
         .layer(middleware::from_fn_with_state(door.clone(), door::admit))
         // Liveness, the dashboard's page and what signing in needs to know say nothing about the deck, so they need no key.
         .merge(strangers)
-        .merge(oauth::documents().merge(operators::documents()).with_state(reception))
-        .merge(dashboard::routes())
+        .merge(
+            oauth::documents()
+                .merge(operators::documents())
+                .merge(dashboard::routes())
+                .with_state(reception),
+        )
         .route("/health", get(status::health))
         .layer(middleware::from_fn_with_state(door, door::receive))
         .layer(DefaultBodyLimit::disable())

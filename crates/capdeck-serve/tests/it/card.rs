@@ -26,6 +26,21 @@ fn each_endpoint_has_a_card_that_lists_no_tools() {
 }
 
 #[test]
+fn addresses_are_those_that_people_use() {
+    let view = json!({"reading": {"description": "Reads only", "tools": ["fake.echo"]}});
+    let setting = Setting::of(&FakePlan::default()).config("views", view);
+    let served = setting.public_url("https://deck.example").serve();
+    for path in ["/mcp", "/servers/fake/mcp", "/views/reading/mcp"] {
+        let card = format!("{path}/server-card");
+        let reply = served.client(&card).send("GET", &card, &[], b"");
+        let shown: Value = serde_json::from_str(&reply.body).unwrap();
+        assert_eq!(shown["remotes"][0]["url"], format!("https://deck.example{path}"));
+    }
+    let home = served.client("/").send("GET", "/", &[("Accept", "*/*")], b"");
+    assert!(home.body.contains("connect to https://deck.example/mcp\n"), "{}", home.body);
+}
+
+#[test]
 fn what_has_no_endpoint_has_no_card() {
     let hidden = json!({"name": "Sayer", "description": "Says one word on request", "exposure": "none",
         "actions": {"say": {"command": "printf", "args": ["hi"]}}});

@@ -3,6 +3,7 @@
 mod activity;
 mod capsules;
 mod deck;
+mod gone;
 mod guide;
 mod reference;
 mod registry;

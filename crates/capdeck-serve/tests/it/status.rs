@@ -53,3 +53,18 @@ fn calls_are_counted_by_capability_and_outcome() {
         );
     }
 }
+
+#[test]
+fn names_that_nobody_has_are_counted_as_one() {
+    let served = Setting::of(&FakePlan::default()).serve();
+    let mut client = served.client("/v1");
+    for number in 0..20 {
+        let path = format!("/v1/deck/capabilities/made-up-{number}/tools/echo/call");
+        let headers = [("Content-Type", "application/json")];
+        assert_eq!(client.send("POST", &path, &headers, b"{}").status, 404);
+    }
+    let metrics = client.send("GET", "/metrics", &[], b"").body;
+    assert!(!metrics.contains("made-up"), "{metrics}");
+    let counted = r#"capdeck_calls_total{capability="(unknown)",outcome="SERVER_NOT_FOUND"}"#;
+    assert!(metrics.contains(counted), "{metrics}");
+}

@@ -42,6 +42,25 @@ fn stopping_ends_every_child_also_with_streams_and_calls_open() {
 }
 
 #[test]
+fn servers_that_do_not_want_to_end_are_waited_for_together() {
+    let plan = FakePlan { ignore_sigterm: true, ignore_stdin_close: true, ..FakePlan::default() };
+    let mut served = Setting::of(&plan).serve();
+    let children: Vec<u64> = (0..8)
+        .map(|_| {
+            let mut client = served.client("/servers/fake/mcp");
+            client.initialize();
+            let call = json!({"name": "environment", "arguments": {}});
+            pid(&client.request("tools/call", call))
+        })
+        .collect();
+    let before = std::time::Instant::now();
+    served.stop();
+    // One after the other they take eight times as long, and a service manager has no patience for that.
+    assert!(before.elapsed().as_secs() < 12, "{:?}", before.elapsed());
+    assert!(children.iter().all(|child| !is_alive(*child)));
+}
+
+#[test]
 fn a_deleted_session_ends_its_own_server() {
     let served = Setting::of(&FakePlan::default()).serve();
     let mut client = served.client("/servers/fake/mcp");

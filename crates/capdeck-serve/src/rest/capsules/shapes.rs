@@ -216,6 +216,9 @@ pub(in crate::rest) struct AuditLine {
     pub(in crate::rest) capsule: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::rest) share: Option<String>,
+    /// The id of the request, grant, client, operator or call that it was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::rest) uri: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -61,12 +61,14 @@ async fn approve(
     let hold = if body.0.always { Hold::Always } else { Hold::Once };
     let id = call.place("id").to_owned();
     let approved = with_store(&call, move |store, now| store.approve(&id, hold, now)).await?;
+    call.note("call.approve", &approved.id).await;
     Ok(Reply::new(approved))
 }
 
 async fn revoke(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
     let id = call.place("id").to_owned();
-    with_store(&call, move |store, now| store.revoke(&id, now)).await?;
+    let revoked = with_store(&call, move |store, now| store.revoke(&id, now)).await?;
+    call.note("call.revoke", &revoked.id).await;
     Ok(Reply::new(NoContent))
 }
 

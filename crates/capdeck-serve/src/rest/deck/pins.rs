@@ -160,7 +160,10 @@ async fn approve(
         Ok(count)
     })
     .await?;
-    Ok(Reply::new(Approved { approved: count.ok_or_else(unknown)?, id, tool }))
+    let approved = count.ok_or_else(unknown)?;
+    let about = tool.as_ref().map_or_else(|| id.clone(), |tool| format!("{id}/{tool}"));
+    call.note("pin.approve", &about).await;
+    Ok(Reply::new(Approved { approved, id, tool }))
 }
 
 fn review(host: &Host, capability: &Capability) -> Result<PinReview, ApiError> {

@@ -28,7 +28,7 @@ use crate::{
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         post("/v1/agent-enrollments", "createEnrollment", "Sign up as an agent without a browser")
-            .about("Asks for one role in one capsule, or for a part of the deck. The answer to a new sign-up has `enrollment_token`, which opens nothing until a person approves the request; then it is the agent's token at `mcp_url`. While nobody decided, the same client asking for the same role in the same place is one sign-up, answered 200 without the token. What does not exist is signed up for just the same.")
+            .about("Asks for one role in one capsule, or for a part of the deck. The answer to a new sign-up has `enrollment_token`, which opens nothing until a person approves the request; then it is the agent's token at `mcp_url`. While nobody decided, the same client asking for the same role in the same place is one sign-up, answered 200 without the token and the code: whoever has no token of it cannot go on with it, and signs up under another `client_id`. What does not exist is signed up for just the same.")
             .who(Who::Stranger)
             .success(&[200, 201])
             .problems(&[507])
@@ -98,7 +98,7 @@ struct EnrollmentShown {
     interval: u64,
     /// When the sign-up, or what it became, is over.
     expires_at: Option<Timestamp>,
-    /// The person who approves is shown the same; only when signing up.
+    /// The person who approves is shown the same. Told once, with the token.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_code: Option<String>,
     /// Told once, when the sign-up is new.
@@ -123,13 +123,15 @@ async fn create(
     let registry = registry(&call)?;
     let new = body.0.into_enrollment(&call).await?;
     let enrolled = registry.enroll(&caller(&call), new).await.map_err(refused)?;
-    let is_new = enrolled.token.is_some();
-    let shown = EnrollmentShown {
-        user_code: Some(enrolled.state.enrollment.user_code.clone()),
-        enrollment_token: enrolled.token.map(|token| token.expose().to_owned()),
-        ..EnrollmentShown::of(&call, &enrolled.state)?
-    };
-    Ok(if is_new { Reply::created(shown) } else { Reply::new(shown) })
+    let shown = EnrollmentShown::of(&call, &enrolled.state)?;
+    let Some(token) = enrolled.token else { return Ok(Reply::new(shown)) };
+    // The code goes with the token: whoever shows it has what an approval opens. A repeat may be somebody else's, and a
+    // person would compare the codes of two agents and approve the wrong one.
+    Ok(Reply::created(EnrollmentShown {
+        user_code: Some(enrolled.state.enrollment.user_code),
+        enrollment_token: Some(token.expose().to_owned()),
+        ..shown
+    }))
 }
 
 async fn poll(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<EnrollmentShown>, ApiError> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use capdeck_auth::inbound::{
-    Decision, GrantRequest, NewConnection, RequestQuery, RequestStatus, Terms,
+    Decision, GrantRequest, NewConnection, RequestQuery, RequestSource, RequestStatus, Terms,
 };
 use http::StatusCode;
 use jiff::Timestamp;
@@ -27,7 +27,7 @@ const USUAL_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         get("/v1/grants", "listGrants", "List requests for access, the newest first")
-            .about("Those that you may decide; with `mine`, those that you made.")
+            .about("Those that you may decide; with `mine`, those that you made. Sign-ups of agents are among them, with `source=enrollment`; the one that waits with the code that an agent shows is found with `code`.")
             .who(Who::Manager)
             .done_by(list),
         get("/v1/grants/{id}", "getGrant", "Look at one request for access")
@@ -65,10 +65,26 @@ enum Status {
     Cancelled,
 }
 
+/// Where requests come from.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Source {
+    Oauth,
+    Dashboard,
+    Enrollment,
+    Library,
+    Manage,
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ListGrants {
     /// Only requests that stand like this.
     status: Option<Status>,
+    /// Only requests that came from there.
+    source: Option<Source>,
+    /// Only the sign-up that waits with this code. Case, spaces and dashes do not matter.
+    #[schemars(length(min = 1, max = 100))]
+    code: Option<String>,
     /// Only requests about this capsule, by its id.
     capsule: Option<String>,
     /// Only requests for this principal.
@@ -128,10 +144,12 @@ async fn list(
     query: ListGrants,
     _: NoBody,
 ) -> Result<Reply<Page<RequestShown>>, ApiError> {
-    let ListGrants { status, capsule, principal, mine, paging } = query;
+    let ListGrants { status, source, code, capsule, principal, mine, paging } = query;
     let is_mine = mine.unwrap_or(false);
     let wanted = RequestQuery {
         status: status.as_ref().map(translated::<RequestStatus>).transpose()?,
+        source: source.as_ref().map(translated::<RequestSource>).transpose()?,
+        user_code: code,
         capsule,
         principal,
         requested_by: is_mine.then(|| call.id()),

@@ -132,7 +132,8 @@ impl Reception {
 
     /// The operator of a cookie. One that is over is no cookie.
     fn admit_session(&self, parts: &Parts) -> Result<Option<Admitted>, NotAdmitted> {
-        let Some(session) = self.session_of(&parts.headers) else { return Ok(None) };
+        let address = parts.extensions.get().copied();
+        let Some(session) = self.session_of(&parts.headers, address) else { return Ok(None) };
         let is_safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
         let sent = parts.headers.get(CSRF_HEADER).and_then(|csrf| csrf.to_str().ok());
         let actor = Actor::Operator(session.operator.clone());
@@ -147,9 +148,13 @@ impl Reception {
     }
 
     /// The session of a request's cookie, whatever the request wants.
-    pub(crate) fn session_of(&self, headers: &HeaderMap) -> Option<OperatorSession> {
+    pub(crate) fn session_of(
+        &self,
+        headers: &HeaderMap,
+        address: Option<ClientAddress>,
+    ) -> Option<OperatorSession> {
         let registry = self.registry()?;
-        session_cookie(headers).find_map(|token| registry.session(token))
+        session_cookie(headers, self.is_https(address)).find_map(|token| registry.session(token))
     }
 
     async fn admit_token(&self, token: &str, parts: &Parts) -> Result<Admitted, NotAdmitted> {

@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use capdeck_host::{Admission, CapabilityId, CapsuleFailure, Host, Reach, Scope, ViewPolicy};
 use capdeck_mcp::server::{HttpEndpoint, HttpOptions, Load, Principal};
+use futures_util::future::join_all;
 use parking_lot::Mutex;
 
 use super::HttpLimits;
@@ -100,11 +101,9 @@ impl Endpoints {
 
     /// Ends every session.
     pub(super) async fn shutdown(&self) {
-        self.deck.shutdown().await;
         let made: Vec<_> = self.made.lock().drain().map(|(_, endpoint)| endpoint).collect();
-        for endpoint in made {
-            endpoint.shutdown().await;
-        }
+        let all = made.iter().chain([&self.deck]);
+        join_all(all.map(|endpoint| endpoint.shutdown())).await;
     }
 }
 

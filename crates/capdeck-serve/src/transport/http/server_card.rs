@@ -2,81 +2,94 @@
 //!
 //! Experimental: follows a proposal (SEP-2127) that may still change. A card lists no tools.
 
+use std::sync::Arc;
+
 use axum::{
-    Extension,
+    Extension, Router,
     extract::{Path, State},
     response::{IntoResponse, Response},
+    routing::get,
 };
-use capdeck_host::{Admission, Host};
+use capdeck_host::Admission;
 use capdeck_mcp::{Revision, server::Principal};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 
+use super::ClientAddress;
+use crate::reception::Reception;
+
 const MEDIA_TYPE: &str = "application/mcp-server-card+json";
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
 
+/// The cards of all endpoints that have one.
+pub(super) fn routes() -> Router<Arc<Reception>> {
+    Router::new()
+        .route("/mcp/server-card", get(deck))
+        .route("/servers/{id}/mcp/server-card", get(one_server))
+        .route("/views/{name}/mcp/server-card", get(one_view))
+}
+
 /// The card of the whole deck.
-pub(super) async fn deck(State(host): State<Host>, headers: HeaderMap) -> Response {
+async fn deck(
+    State(reception): State<Arc<Reception>>,
+    address: Option<Extension<ClientAddress>>,
+    headers: HeaderMap,
+) -> Response {
     let description = "Capabilities of one person's deck, found with search and called by name";
-    let url = address(&headers, "/mcp");
-    respond(&card("deck", "Capdeck", description, &host.settings().version, &url))
+    let issuer = reception.issuer(&headers, address.as_deref().copied());
+    respond(&card(&reception, "deck", "Capdeck", description, &format!("{issuer}/mcp")))
 }
 
 /// The card of one capability that is served as it is.
-pub(super) async fn one_server(
-    State(host): State<Host>,
+async fn one_server(
+    State(reception): State<Arc<Reception>>,
     Path(id): Path<String>,
     Extension(principal): Extension<Principal>,
     admission: Option<Extension<Admission>>,
+    address: Option<Extension<ClientAddress>>,
     headers: HeaderMap,
 ) -> Response {
-    let admission = admission.as_deref();
-    let catalog = host.known_to(&principal.0, admission);
+    let catalog = reception.host.known_to(&principal.0, admission.as_deref());
     let Some(capability) = catalog.get(&id).filter(|one| one.may_be_served_alone()) else {
         return (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response();
     };
     let definition = &capability.definition;
-    let url = address(&headers, &format!("/servers/{id}/mcp"));
-    let version = &host.settings().version;
-    respond(&card(&id, &definition.name, &definition.description, version, &url))
+    let issuer = reception.issuer(&headers, address.as_deref().copied());
+    let url = format!("{issuer}/servers/{id}/mcp");
+    respond(&card(&reception, &id, &definition.name, &definition.description, &url))
 }
 
 /// The card of one view.
-pub(super) async fn one_view(
-    State(host): State<Host>,
+async fn one_view(
+    State(reception): State<Arc<Reception>>,
     Path(name): Path<String>,
     admission: Option<Extension<Admission>>,
+    address: Option<Extension<ClientAddress>>,
     headers: HeaderMap,
 ) -> Response {
-    let catalog = host.catalog();
-    let exists = host.has_view(&name, admission.as_deref());
+    let catalog = reception.host.catalog();
+    let exists = reception.host.has_view(&name, admission.as_deref());
     let Some(view) = catalog.parts().views.get(&name).filter(|_| exists) else {
         return (StatusCode::NOT_FOUND, format!("there is no view `{name}`\n")).into_response();
     };
     let description = view.description.as_deref().unwrap_or("A part of one person's deck");
-    let url = address(&headers, &format!("/views/{name}/mcp"));
-    respond(&card(&name, &name, description, &host.settings().version, &url))
+    let issuer = reception.issuer(&headers, address.as_deref().copied());
+    respond(&card(&reception, &name, &name, description, &format!("{issuer}/views/{name}/mcp")))
 }
 
-fn card(name: &str, title: &str, description: &str, version: &str, url: &str) -> Value {
+fn card(reception: &Reception, name: &str, title: &str, description: &str, url: &str) -> Value {
     let versions: Vec<&str> =
         Revision::SUPPORTED.iter().map(|revision| revision.as_str()).collect();
     json!({
         "$schema": SCHEMA,
         "name": format!("local.capdeck/{name}"),
-        "version": version,
+        "version": reception.host.settings().version,
         "title": title,
         "description": description,
         "remotes": [
             { "type": "streamable-http", "url": url, "supportedProtocolVersions": versions },
         ],
     })
-}
-
-/// The address as the client reached it; the name was checked before.
-fn address(headers: &HeaderMap, path: &str) -> String {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
-    format!("http://{host}{path}")
 }
 
 fn respond(card: &Value) -> Response {

@@ -46,6 +46,32 @@ impl Watcher {
     fn event(&mut self) -> Value {
         serde_json::from_str(&self.next("data: ")).unwrap()
     }
+
+    /// Reads to the end, which comes before the next sign of life and without a word about what ended it.
+    fn ends(mut self) {
+        loop {
+            let line = self.line();
+            if line == "0" {
+                return;
+            }
+            assert!(!line.contains(": alive") && !line.contains("operator.remove"), "{line}");
+        }
+    }
+}
+
+/// A session of an operator.
+struct Login {
+    cookie: String,
+    csrf: String,
+}
+
+fn sign_in(api: &Api, key: &str) -> Login {
+    let body = json!({"key": key}).to_string();
+    let headers = [("Content-Type", "application/json")];
+    let reply = api.served.client("/").send("POST", "/api/login", &headers, body.as_bytes());
+    let cookie = reply.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let told: Value = serde_json::from_str(&reply.body).unwrap();
+    Login { cookie, csrf: told["csrf"].as_str().unwrap().to_owned() }
 }
 
 fn call(api: &mut Api) {
@@ -100,6 +126,32 @@ fn nobody_sees_what_is_not_theirs() {
             break;
         }
     }
+}
+
+#[test]
+fn security_14_whoever_is_no_longer_let_in_watches_no_longer() {
+    let setting = Setting::of(&FakePlan::default()).key(KEY).registry();
+    let mut api = Api::of(setting).with_token(KEY);
+    let ann = api.json("POST", "/v1/operators", json!({"name": "Ann", "role": "admin"})).is(201);
+    let (id, key) = (ann["id"].as_str().unwrap(), ann["key"].as_str().unwrap().to_owned());
+    let mut by_key = Watcher::new(&api, &format!("Authorization: Bearer {key}\r\n"));
+    let login = sign_in(&api, &key);
+    let mut by_cookie = Watcher::new(&api, &format!("Cookie: {}\r\n", login.cookie));
+    by_key.next(": watching");
+    by_cookie.next(": watching");
+    let out = [("Cookie", login.cookie.as_str()), ("x-capdeck-csrf", login.csrf.as_str())];
+    let mut browser = api.served.client("/");
+    assert_eq!(browser.send("POST", "/api/logout", &out, b"").status, 204);
+    by_cookie.ends();
+    // The key is still good, until its holder is none any more.
+    call(&mut api);
+    loop {
+        if by_key.event()["tool"] == "echo" {
+            break;
+        }
+    }
+    api.delete(&format!("/v1/operators/{id}")).is(204);
+    by_key.ends();
 }
 
 #[test]

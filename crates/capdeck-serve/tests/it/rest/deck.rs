@@ -1,10 +1,10 @@
 //! The deck: what is in it, calls, and what waits for a person.
 
-use capdeck_test::FakePlan;
+use capdeck_test::{FakePlan, HttpClient};
 use serde_json::json;
 
-use super::stage::{Api, each};
-use crate::served::Setting;
+use super::stage::{Api, KEY, each};
+use crate::served::{Setting, until};
 
 fn with_fake() -> Api {
     Api::of(Setting::of(&FakePlan::default()))
@@ -102,6 +102,57 @@ fn a_tool_that_needs_a_person_waits_for_one() {
     let id = waiting["items"][0]["id"].as_str().unwrap().to_owned();
     api.delete(&format!("/v1/deck/approvals/{id}")).is(204);
     assert!(each(&api.get("/v1/deck/approvals").is(200), "id").is_empty());
+}
+
+#[test]
+fn item_22_a_client_cannot_name_itself_out_of_the_audit() {
+    let mut api = with_fake();
+    let mut agent = api.served.client("/mcp");
+    // A few lines with it would be more than may wait for the disk.
+    let info = json!({"name": "N".repeat(9 << 20), "version": "0"});
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}});
+    agent.session = agent.post(&hello.to_string()).header("mcp-session-id").map(str::to_owned);
+    for _ in 0..3 {
+        let call = json!({"name": "call_tool", "arguments": {"name": "fake__echo", "data": {}}});
+        agent.request("tools/call", call);
+    }
+    let path = "/v1/audit?source=deck&action=tools/call";
+    let lines = until("the lines", || {
+        let lines = api.get(path).is(200);
+        (lines["items"].as_array().unwrap().len() == 3).then_some(lines)
+    });
+    assert!(each(&lines, "client").iter().all(|name| name.len() == 1_000));
+}
+
+#[test]
+fn who_approved_what_is_written_down() {
+    let policy = json!([{"ask": {"tool": "echo"}}]);
+    let setting = Setting::of(&FakePlan::default()).config("policy", policy).key(KEY).registry();
+    let mut api = Api::of(setting).with_token(KEY);
+    let ann = api.json("POST", "/v1/operators", json!({"name": "Ann", "role": "admin"})).is(201);
+    let mut agent = api.served.client("/mcp");
+    agent.headers = vec![("Authorization".to_owned(), format!("Bearer {KEY}"))];
+    agent.initialize();
+    let wait = |agent: &mut HttpClient, api: &mut Api| {
+        let call = json!({"name": "call_tool", "arguments": {"name": "fake__echo", "data": {}}});
+        agent.request("tools/call", call);
+        let waiting = api.get("/v1/deck/approvals?state=waiting").is(200);
+        waiting["items"][0]["id"].as_str().unwrap().to_owned()
+    };
+    let id = wait(&mut agent, &mut api);
+    api.sign_in(ann["key"].as_str().unwrap());
+    api.json("POST", &format!("/v1/deck/approvals/{id}/approve"), json!({})).is(200);
+    api.delete(&format!("/v1/deck/approvals/{id}")).is(204);
+    api.json("POST", "/v1/deck/pins/fake/approve", json!({"tool": "echo"})).is(200);
+    for (action, about) in
+        [("call.approve", &*id), ("call.revoke", &id), ("pin.approve", "fake/echo")]
+    {
+        let lines = api.get(&format!("/v1/audit?action={action}")).is(200);
+        assert_eq!(lines["items"].as_array().unwrap().len(), 1, "{lines}");
+        let line = &lines["items"][0];
+        assert_eq!((&line["agent"], &line["subject"]), (&ann["id"], &json!(about)), "{line}");
+    }
 }
 
 #[test]

@@ -191,6 +191,19 @@ fn whoever_decides_a_sign_up_sees_its_code() {
     let told = &waiting["items"][0]["enrollment"];
     assert_eq!((&told["id"], &told["user_code"]), (&made["id"], &made["user_code"]));
     assert_eq!(told["contact"], "ops@example.com");
+    // A person who is shown a code by an agent finds its sign-up by it.
+    let code = made["user_code"].as_str().unwrap().to_lowercase().replace('-', "");
+    for (query, found) in [
+        (format!("code={code}"), 1),
+        (format!("code={code}&source=enrollment&status=pending"), 1),
+        (format!("code={code}&source=library"), 0),
+        ("code=AAAA-AAAA".to_owned(), 0),
+        ("source=enrollment".to_owned(), 1),
+        ("source=oauth".to_owned(), 0),
+    ] {
+        let listed = office.api.get(&format!("/v1/grants?{query}")).is(200);
+        assert_eq!(listed["items"].as_array().unwrap().len(), found, "{query}: {listed}");
+    }
     assert!(!waiting.to_string().contains(made["enrollment_token"].as_str().unwrap()));
     // Strangers cannot be told from each other, so none is answered with what another was told.
     let keyed = [("Idempotency-Key", "one")];

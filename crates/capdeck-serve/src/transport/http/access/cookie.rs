@@ -10,12 +10,17 @@ const PROTECTED: &str = "__Host-capdeck";
 /// The same where there is no HTTPS: on this machine itself. Browsers take no prefixed cookie there.
 const PLAIN: &str = "capdeck";
 
-/// What the cookies of a request hold.
-pub(crate) fn session_cookie(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+fn name(is_https: bool) -> &'static str {
+    if is_https { PROTECTED } else { PLAIN }
+}
+
+/// What the cookies of a request hold. Over HTTPS only the protected one counts: a neighbour of the same domain can put the
+/// other one there, and have a person work in a session that is not theirs.
+pub(crate) fn session_cookie(headers: &HeaderMap, is_https: bool) -> impl Iterator<Item = &str> {
     let texts = headers.get_all(header::COOKIE).into_iter().filter_map(|text| text.to_str().ok());
     let pairs =
         texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.filter(|(name, _)| [PROTECTED, PLAIN].contains(name)).map(|(_, value)| value)
+    pairs.filter(move |(found, _)| *found == name(is_https)).map(|(_, value)| value)
 }
 
 /// A header that begins a session. `Lax`, since a person comes to the consent page from the page of the client.
@@ -24,12 +29,9 @@ pub(crate) fn set_session_cookie(
     lasts: Duration,
     is_https: bool,
 ) -> Option<HeaderValue> {
-    let seconds = lasts.as_secs();
-    let text = if is_https {
-        format!("{PROTECTED}={token}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}; Secure")
-    } else {
-        format!("{PLAIN}={token}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}")
-    };
+    let (name, seconds) = (name(is_https), lasts.as_secs());
+    let secure = if is_https { "; Secure" } else { "" };
+    let text = format!("{name}={token}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
     HeaderValue::from_str(&text).ok()
 }
 
@@ -61,10 +63,11 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_found_among_others() {
+    fn security_03_a_cookie_is_found_among_others_by_its_own_name() {
         let mut headers = HeaderMap::new();
         headers.append(header::COOKIE, HeaderValue::from_static("a=1; __Host-capdeck=x; b=2"));
         headers.append(header::COOKIE, HeaderValue::from_static("capdeck=y;capdeckx=z"));
-        assert_eq!(session_cookie(&headers).collect::<Vec<_>>(), ["x", "y"]);
+        assert_eq!(session_cookie(&headers, true).collect::<Vec<_>>(), ["x"]);
+        assert_eq!(session_cookie(&headers, false).collect::<Vec<_>>(), ["y"]);
     }
 }

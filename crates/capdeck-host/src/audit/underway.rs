@@ -1,0 +1,97 @@
+//! The line of something that is under way. There is one however it ends, also when whoever asked is gone and the work is
+//! dropped in the middle.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use capdeck_backend::ErrorCode;
+use jiff::Timestamp;
+
+use super::AuditLine;
+use crate::Session;
+
+/// What tool calls are called in the trail.
+pub(crate) const TOOL_CALL: &str = "tools/call";
+
+/// The capability that calls of unknown ones are counted under. It cannot be the id of one.
+const UNKNOWN: &str = "(unknown)";
+
+/// Writes its line when it is dropped.
+pub(crate) struct Underway<'a> {
+    session: &'a Session,
+    method: &'a str,
+    capability: &'a str,
+    subject: &'a str,
+    started: Instant,
+    /// How it ended, once it did.
+    outcome: Option<&'static str>,
+    /// How it got past the gate, once it was there. Only tool calls are decided by the policy.
+    pub(crate) approved: Option<&'static str>,
+    /// The capabilities whose data it carries.
+    pub(crate) data_from: Vec<String>,
+}
+
+impl Session {
+    /// Begins something that gets a line: the method, the capability, and the tool or whatever else it is about.
+    pub(crate) fn underway<'a>(
+        &'a self,
+        method: &'a str,
+        capability: &'a str,
+        subject: &'a str,
+    ) -> Underway<'a> {
+        Underway {
+            session: self,
+            method,
+            capability,
+            subject,
+            started: Instant::now(),
+            outcome: None,
+            approved: None,
+            data_from: Vec::new(),
+        }
+    }
+}
+
+impl Underway<'_> {
+    /// It is over, and ended like this.
+    pub(crate) fn ended(mut self, outcome: &'static str) {
+        self.outcome = Some(outcome);
+    }
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        let outcome = self.outcome.unwrap_or_else(|| match thread::panicking() {
+            true => ErrorCode::InternalError.as_str(),
+            // Nobody waits for it any more.
+            false => ErrorCode::Cancelled.as_str(),
+        });
+        let elapsed = self.started.elapsed();
+        if self.method == TOOL_CALL {
+            // Names that nobody has are counted as one: whoever makes them up must not fill the memory with them.
+            let is_known = self.session.host.catalog().get(self.capability).is_some();
+            count(if is_known { self.capability } else { UNKNOWN }, outcome, elapsed);
+        }
+        self.session.host.0.audit.record(AuditLine {
+            at: Timestamp::now(),
+            session: &self.session.id,
+            client: &self.session.client_name,
+            method: self.method,
+            capability: self.capability,
+            tool: self.subject,
+            outcome,
+            approved: self.approved,
+            data_from: std::mem::take(&mut self.data_from),
+            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        });
+    }
+}
+
+fn count(capability: &str, outcome: &'static str, elapsed: Duration) {
+    let capability = metrics::SharedString::from(capability.to_owned());
+    let labels = [("capability", capability), ("outcome", outcome.into())];
+    metrics::counter!("capdeck_calls_total", &labels).increment(1);
+    metrics::histogram!("capdeck_call_seconds", &labels).record(elapsed);
+}
