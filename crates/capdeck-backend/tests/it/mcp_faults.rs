@@ -113,6 +113,23 @@ async fn lies_and_silence_end_at_the_deadline_and_harm_no_other_call() {
 }
 
 #[tokio::test]
+async fn an_answer_that_says_nothing_is_not_waited_for() {
+    let connection = Deck::new(&[]).connect(stdio(&FakePlan::default())).await.unwrap();
+    for (tool, problem) in [
+        ("no_outcome", "its answer has neither `result` nor `error`"),
+        ("text_result", "the result of `text_result` is no object"),
+    ] {
+        let started = Instant::now();
+        let error = call(&connection, tool, json!({}), &context(PLENTY)).await.unwrap_err();
+        assert!(started.elapsed() < PLENTY / 2, "{tool}");
+        assert_eq!(error.code, ErrorCode::DownstreamProtocolError, "{tool}");
+        assert_eq!(error.message, format!("`thing` broke the protocol: {problem}"));
+        let fine = call(&connection, "echo", json!({"n": 1}), &context(PLENTY)).await.unwrap();
+        assert_eq!(answer(&fine), json!({"n": 1}));
+    }
+}
+
+#[tokio::test]
 async fn a_line_of_twenty_megabytes_is_refused_and_the_next_call_works() {
     let connection = Deck::new(&[]).connect(stdio(&FakePlan::default())).await.unwrap();
     let error = call(&connection, "huge_line", json!({}), &context(PLENTY)).await.unwrap_err();
