@@ -206,9 +206,9 @@ async fn a_schema_that_is_not_given_says_what_to_do() {
         ),
         (
             200,
-            "nonsense",
-            ErrorCode::ConfigInvalid,
-            "the schema has no usable `Query` or `Mutation` type: syntax error",
+            "<html>",
+            ErrorCode::DownstreamProtocolError,
+            "the server answered the question for its schema with something that is no JSON object",
         ),
     ] {
         let (base, _) = server(move |_| respond(status, "application/json", body)).await;
