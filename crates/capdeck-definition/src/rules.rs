@@ -8,6 +8,7 @@ mod graphql;
 mod header;
 mod http;
 mod icon;
+mod input_schema;
 mod mcp;
 mod openapi;
 mod path;
