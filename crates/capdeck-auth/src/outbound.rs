@@ -65,11 +65,20 @@ pub const TRANSPORT_HEADERS: [&str; 15] = [
 
 impl Credentials {
     /// Every secret value in it, for scrubbing.
-    pub fn secrets(&self) -> Vec<&Secret> {
+    pub fn secrets(&self) -> Vec<Secret> {
         match self {
             Self::None => Vec::new(),
-            Self::Bearer { token } => vec![token],
-            Self::Headers { headers } => headers.iter().map(|(_, value)| value).collect(),
+            Self::Bearer { token } => vec![token.clone()],
+            Self::Headers { headers } => headers
+                .iter()
+                .flat_map(|(name, value)| {
+                    // Whoever repeats `Bearer token` may leave out the first word.
+                    let words =
+                        value.expose().trim().split_once(' ').filter(|_| is_authorization(name));
+                    let token = words.map(|(_scheme, token)| Secret::new(token.trim()));
+                    std::iter::once(value.clone()).chain(token)
+                })
+                .collect(),
         }
     }
 
@@ -87,7 +96,8 @@ impl Credentials {
             Self::Headers { headers } => headers
                 .iter()
                 .map(|(name, value)| {
-                    if is_transport_header(name) {
+                    // What a definition says about its sign-in may be the whole header.
+                    if is_transport_header(name) && !is_authorization(name) {
                         return Err(OutboundError::ForbiddenHeader { name: name.clone() });
                     }
                     if value.expose().is_empty() {
@@ -103,6 +113,10 @@ impl Credentials {
 /// True for headers that only the transport may set, whatever their case.
 pub fn is_transport_header(name: &str) -> bool {
     TRANSPORT_HEADERS.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+fn is_authorization(name: &str) -> bool {
+    name.eq_ignore_ascii_case("authorization")
 }
 
 /// Refuses values that would end the header line and start another.

@@ -219,10 +219,9 @@ impl Connector {
 
 impl<T> Prepared<T> {
     /// Scrubs these values too: a token may also stand in the file itself.
-    pub(crate) fn also_secret(&mut self, values: &[&Secret]) {
-        self.log_scrubber = std::mem::take(&mut self.log_scrubber).with(values.iter().copied());
-        self.result_scrubber =
-            std::mem::take(&mut self.result_scrubber).with(values.iter().copied());
+    pub(crate) fn also_secret(&mut self, values: &[Secret]) {
+        self.log_scrubber = std::mem::take(&mut self.log_scrubber).with(values);
+        self.result_scrubber = std::mem::take(&mut self.result_scrubber).with(values);
     }
 }
 

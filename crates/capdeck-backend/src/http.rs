@@ -4,9 +4,11 @@
 //! which adds the sign-in, sends it and turns the response into a call result.
 
 mod body;
+mod charset;
 pub(crate) mod client;
 mod endpoint;
 mod fetch_text;
+mod file_name;
 mod json_sender;
 mod network;
 mod pace;

@@ -68,10 +68,18 @@ impl Connection for McpConnection {
         call: ToolCall<'_>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let operation = Operation::Tool { name: call.name };
+        let call_name = call.name;
+        let operation = Operation::Tool { name: call_name };
         let params = tool_params(call)?;
         let answer = self.session.request("tools/call", Some(params), context, operation).await;
-        answer.map_err(|error| explain(self.sign_in.as_ref(), error))
+        let answer = answer.map_err(|error| explain(self.sign_in.as_ref(), error))?;
+        if answer.get().starts_with('{') {
+            return Ok(answer);
+        }
+        // A client would give up on its connection to us.
+        let (id, tool) = (self.session.id(), call_name);
+        let message = format!("`{id}` broke the protocol: the result of `{tool}` is no object");
+        Err(CallError::new(ErrorCode::DownstreamProtocolError, message))
     }
 
     async fn request(

@@ -26,10 +26,9 @@ impl From<OutboundError> for CallError {
             OutboundError::EmptyToken | OutboundError::EmptyHeader { .. } => {
                 (ErrorCode::AuthRequired, "set the variable the `auth` block refers to")
             }
-            OutboundError::ForbiddenHeader { .. } => (
-                ErrorCode::ConfigInvalid,
-                "use `auth: {type: bearer}` for `Authorization`; the transport sets the others",
-            ),
+            OutboundError::ForbiddenHeader { .. } => {
+                (ErrorCode::ConfigInvalid, "remove it; the transport sets it")
+            }
             OutboundError::IllegalValue { .. } => {
                 (ErrorCode::ConfigInvalid, "remove line breaks from the value")
             }

@@ -28,7 +28,7 @@ pub(crate) async fn connect(
 ) -> Result<Arc<dyn Connection>, CallError> {
     let env = take_values(&tailoring.env, "env", &prepared, definition).await?;
     let headers = take_values(&tailoring.headers, "headers", &prepared, definition).await?;
-    let secrets: Vec<_> = env.iter().chain(&headers).map(|(_, value)| value).collect();
+    let secrets: Vec<_> = env.iter().chain(&headers).map(|(_, value)| value.clone()).collect();
     prepared.also_secret(&secrets);
     for (name, value) in &env {
         prepared.block.env.insert(name.clone(), value.expose().to_owned());

@@ -72,10 +72,10 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Wraps a tool definition. `None` when it has no string `name`.
+    /// Wraps a tool definition. `None` when its `name` is no string, or an empty one.
     pub fn new(raw: RawObject) -> Option<Self> {
-        let name = serde_json::from_str(raw.get("name")?.get()).ok()?;
-        Some(Self { name, raw, check: OnceLock::new() })
+        let name: String = serde_json::from_str(raw.get("name")?.get()).ok()?;
+        (!name.is_empty()).then(|| Self { name, raw, check: OnceLock::new() })
     }
 
     /// The name the backend knows it by.

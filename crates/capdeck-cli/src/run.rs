@@ -76,10 +76,7 @@ fn misunderstood(error: &clap::Error, words: &[OsString], plain: bool) -> ExitSt
             ExitStatus::Done
         }
         _ if wants_json => {
-            let whole = text(Palette::Plain);
-            let message = whole.lines().next().unwrap_or_default();
-            let message = message.strip_prefix("error: ").unwrap_or(message);
-            let failure = Failure::usage(message).hint("see: capdeck --help");
+            let failure = wrong_words(&text(Palette::Plain));
             printer.failure(&failure);
             failure.status
         }
@@ -88,4 +85,21 @@ fn misunderstood(error: &clap::Error, words: &[OsString], plain: bool) -> ExitSt
             ExitStatus::WrongUsage
         }
     }
+}
+
+/// What the parser tells people in paragraphs, as one message and a way on.
+fn wrong_words(text: &str) -> Failure {
+    let paragraphs: Vec<String> = text
+        .split("\n\n")
+        .map(|paragraph| paragraph.lines().map(str::trim).collect::<Vec<_>>().join(" "))
+        .collect();
+    let after =
+        |start: &str| paragraphs.iter().find_map(|paragraph| paragraph.trim().strip_prefix(start));
+    let message = after("error: ").unwrap_or(text);
+    let hint = match (after("tip: "), after("Usage: ")) {
+        (Some(tip), _) => tip.to_owned(),
+        (None, Some(usage)) => format!("write it as: {usage}"),
+        (None, None) => "see: capdeck --help".to_owned(),
+    };
+    Failure::usage(message).hint(hint)
 }

@@ -12,7 +12,7 @@ use crate::{
     diagnostic::{Diagnostic, Findings, Place},
     document::{Content, Entry, Node},
     pattern,
-    rules::{bearer_token, is_bearer},
+    rules::{bearer_token, is_authorization},
     suggest::nearest,
 };
 
@@ -33,7 +33,7 @@ pub(crate) struct ClientServer {
     url: Option<String>,
     http_url: Option<String>,
     server_url: Option<String>,
-    /// Headers of every request. `Authorization` must be a bearer token.
+    /// Headers of every request.
     headers: Option<IndexMap<String, String>>,
     /// `stdio`, `http`, `streamable-http` or `sse`.
     #[schemars(extend("enum" = TRANSPORTS.map(|(name, _)| name)))]
@@ -52,7 +52,7 @@ const TRANSPORTS: [(&str, &str); 6] = [
 ];
 
 /// Keys that mean the same in a full entry.
-const KEPT: [&str; 22] = [
+const KEPT: [&str; 23] = [
     "command",
     "args",
     "env",
@@ -70,6 +70,7 @@ const KEPT: [&str; 22] = [
     "tags",
     "exposure",
     "shadowing",
+    "pins",
     "useWhen",
     "avoidWhen",
     "setup",
@@ -146,7 +147,7 @@ fn rewrite(server: &mut Entry, name: &str, findings: &mut Findings) {
         plain_references(&mut entry.value);
         match entry.key.as_str() {
             "type" => entries.extend(transport(entry, findings)),
-            "headers" => entries.extend(auth(entry, findings)),
+            "headers" => entries.extend(auth(entry)),
             "httpUrl" | "serverUrl" => entries.push(Entry { key: "url".to_owned(), ..entry }),
             "enabled" | "isActive" => {
                 if let Content::Bool(on) = entry.value.content {
@@ -154,6 +155,8 @@ fn rewrite(server: &mut Entry, name: &str, findings: &mut Findings) {
                     entries.push(Entry { key: "disabled".to_owned(), value, ..entry });
                 }
             }
+            // A choice of tools is a mapping here; the lists of other clients mean other things.
+            "tools" if entry.value.is_map() => entries.push(entry),
             key if KEPT.contains(&key) => entries.push(entry),
             key => {
                 let fix = match nearest(key, KEPT) {
@@ -196,31 +199,17 @@ fn transport(entry: Entry, findings: &mut Findings) -> Option<Entry> {
 }
 
 /// A lone bearer token becomes `bearer`; anything else stays a set of headers.
-fn auth(entry: Entry, findings: &mut Findings) -> Option<Entry> {
+fn auth(entry: Entry) -> Option<Entry> {
     let place = entry.value.place;
     let headers = entry.value.entries();
     if headers.is_empty() && entry.value.is_map() {
         return None;
     }
-    let mut bearer = None;
-    for header in headers {
-        // A value that is not text is reported by the schema.
-        let Some(value) = header.value.text() else { continue };
-        if !header.key.eq_ignore_ascii_case("authorization") {
-            continue;
-        }
-        bearer = bearer_token(value).map(|token| text_node(token, header.value.place));
-        if !is_bearer(&header.key, value) {
-            findings.add(
-                Diagnostic::error(
-                    "forbidden-header",
-                    "`Authorization` must be `Bearer` with a token",
-                )
-                .with_fix("use a bearer token, or another header if the server takes one")
-                .at(header.value.place),
-            );
-        }
-    }
+    // A value that is not text is reported by the schema.
+    let bearer = headers.iter().filter(|header| is_authorization(&header.key)).find_map(|header| {
+        let token = bearer_token(header.value.text()?)?;
+        Some(text_node(token, header.value.place))
+    });
     let fields = match bearer {
         Some(token) if headers.len() == 1 => vec![
             text_entry("type", "bearer", place),
@@ -279,4 +268,26 @@ fn text_entry(key: &str, text: &str, place: Place) -> Entry {
 
 fn text_node(text: &str, place: Place) -> Node {
     Node { content: Content::Text(text.to_owned()), place }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::schema::CONFIG;
+
+    /// A field that is forgotten here would be dropped from entries that have it.
+    #[test]
+    fn every_field_of_a_full_entry_is_known() {
+        let entry = CONFIG
+            .schema
+            .pointer("/$defs/McpServerWithEntryFields/properties")
+            .and_then(serde_json::Value::as_object)
+            .unwrap();
+        let fields: BTreeSet<&str> = entry.keys().map(String::as_str).collect();
+        let made = ["name", "description", "tools"];
+        let known: BTreeSet<&str> = KEPT.into_iter().chain(made).collect();
+        assert_eq!(fields, known);
+    }
 }

@@ -8,6 +8,7 @@ mod graphql;
 mod header;
 mod http;
 mod icon;
+mod input_schema;
 mod mcp;
 mod openapi;
 mod path;
@@ -19,7 +20,7 @@ use std::path::Path;
 
 pub(crate) use auth::check as check_auth;
 pub use header::FORBIDDEN_HEADERS;
-pub(crate) use header::{bearer_token, is_bearer};
+pub(crate) use header::{bearer_token, is_authorization};
 pub(crate) use icon::check_icon;
 pub(crate) use shared::{check_hint, check_shared};
 

@@ -14,6 +14,7 @@ use crate::{
     diagnostic::Diagnostic,
     document::{Node, Step},
     schema::FileSchema,
+    suggest::nearest,
 };
 
 /// Beyond this many, more messages about one file help nobody, and the file is given up.
@@ -111,7 +112,14 @@ pub(crate) fn is_singular_cli(value: &Node) -> bool {
             .is_some_and(|inner| inner.entries().iter().any(|entry| entry.value.is_map()))
             && !actions.entries().iter().any(|entry| entry.value.get("command").is_some())
     };
-    value.get("actions").is_some_and(|actions| !reserved_child(actions))
+    match value.get("actions") {
+        Some(actions) => !reserved_child(actions),
+        // Children have `actions` of their own, whatever they are called.
+        None => {
+            value.entries().iter().all(|entry| entry.value.get("actions").is_none())
+                && value.entries().iter().any(|entry| nearest(&entry.key, ["actions"]).is_some())
+        }
+    }
 }
 
 /// The mapping and the key it lacks only because that key is mistyped: one mistake, so one message.

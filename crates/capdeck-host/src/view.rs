@@ -2,6 +2,7 @@
 
 mod direct;
 mod instructions;
+mod lawful;
 mod on_demand;
 mod original_uris;
 mod policy;

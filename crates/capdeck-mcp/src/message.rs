@@ -27,6 +27,8 @@ pub enum Incoming {
 pub struct Malformed {
     pub id: Option<RequestId>,
     pub error: RpcError,
+    /// It was meant to answer the request `id`, but says nothing about how that went.
+    pub is_answer: bool,
 }
 
 #[derive(Deserialize)]
@@ -91,7 +93,7 @@ impl Message {
         if let Some(method) = envelope.method {
             let Ok(method) = serde_json::from_str::<String>(method.get()) else {
                 let error = RpcError::invalid_request("`method` has to be a string");
-                return Err(Malformed { id, error });
+                return Err(Malformed { id, error, is_answer: false });
             };
             let params = envelope.params.map(ToOwned::to_owned);
             return Ok(match id {
@@ -106,27 +108,32 @@ impl Message {
                 let error = RpcError::invalid_request(
                     "a message needs `method`, or `id` with `result` or `error`",
                 );
-                return Err(Malformed { id, error });
+                return Err(Malformed { is_answer: id.is_some(), id, error });
             }
         };
         match (id, outcome) {
             (Some(id), outcome) => Ok(Self::Response { id, outcome }),
-            (None, Err(error)) => Err(Malformed { id: None, error }),
+            (None, Err(error)) => Err(Malformed::of_nobody(error)),
             (None, Ok(_)) => Err(Malformed::invalid("a response needs the `id` it answers")),
         }
     }
 }
 
 impl Malformed {
+    /// A frame of which nothing says what it belongs to.
+    pub(crate) fn of_nobody(error: RpcError) -> Self {
+        Self { id: None, error, is_answer: false }
+    }
+
     fn invalid(message: &str) -> Self {
-        Self { id: None, error: RpcError::invalid_request(message) }
+        Self::of_nobody(RpcError::invalid_request(message))
     }
 }
 
 fn not_json(error: &serde_json::Error) -> Malformed {
     let message =
         format!("the message is not JSON (line {}, column {})", error.line(), error.column());
-    Malformed { id: None, error: RpcError::parse_error(message) }
+    Malformed::of_nobody(RpcError::parse_error(message))
 }
 
 /// Reads an error object, and keeps a malformed one whole instead of losing what the peer meant.

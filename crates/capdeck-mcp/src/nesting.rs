@@ -30,7 +30,7 @@ pub(crate) fn check(text: &[u8]) -> Result<(), Malformed> {
             let error = RpcError::parse_error(format!(
                 "the message is nested deeper than {MAX_DEPTH} levels"
             ));
-            return Err(Malformed { id: None, error });
+            return Err(Malformed::of_nobody(error));
         }
     }
     Ok(())

@@ -67,8 +67,12 @@ pub(crate) async fn read_document(
                 )
                 .hint("check the path; it is relative to the file that names it")
             };
-            let length = tokio::fs::metadata(path).await.map_err(unreadable)?.len();
-            if length > limit {
+            let facts = tokio::fs::metadata(path).await.map_err(unreadable)?;
+            // A device or a pipe says that it is empty, and never ends.
+            if !facts.is_file() {
+                return Err(unreadable(std::io::Error::other("it is no file")));
+            }
+            if facts.len() > limit {
                 return Err(too_large(limit));
             }
             tokio::fs::read(path).await.map_err(unreadable)?.into()

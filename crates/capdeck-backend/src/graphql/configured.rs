@@ -48,8 +48,11 @@ impl ConfiguredDocument {
 
 async fn load(path: &str, limit: u64) -> Result<String, String> {
     let unreadable = |error: std::io::Error| format!("`{path}` cannot be read: {error}");
-    let length = tokio::fs::metadata(path).await.map_err(unreadable)?.len();
-    if length > limit {
+    let facts = tokio::fs::metadata(path).await.map_err(unreadable)?;
+    if !facts.is_file() {
+        return Err(unreadable(std::io::Error::other("it is no file")));
+    }
+    if facts.len() > limit {
         return Err(format!("`{path}` is larger than {limit} bytes"));
     }
     tokio::fs::read_to_string(path).await.map_err(unreadable)

@@ -99,7 +99,14 @@ impl GraphQlReader {
             )
             .hint("check `endpointUrl` and `auth`; a schema can also come from `schemaPath`"));
         }
-        read_body(&mut response, &self.url, LARGEST_SCHEMA).await
+        let answer = read_body(&mut response, &self.url, LARGEST_SCHEMA).await?;
+        // Anything else would be taken for the schema language, and told as a mistake in it.
+        if answer.trim_ascii_start().first() != Some(&b'{') {
+            let message = "the server answered the question for its schema with something that is no JSON object";
+            return Err(CallError::new(ErrorCode::DownstreamProtocolError, message)
+                .hint("check `endpointUrl`; this may be a web page"));
+        }
+        Ok(answer)
     }
 }
 

@@ -303,7 +303,7 @@ impl Endpoint {
             }
             body.push(&chunk).await;
         }
-        head.answer(body.finish().await, limit, started).await
+        head.answer(body.finish().await, limit, started, &scrubber).await
     }
 
     /// Why the endpoint can no longer be used, once that is so.

@@ -9,7 +9,7 @@ use reqwest::{
 };
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::send::Attempts;
+use super::{charset::Charset, file_name::file_name, send::Attempts};
 use crate::{
     Artifact, CallError, ErrorCode,
     capture::{Captured, MAX_INLINE},
@@ -62,7 +62,7 @@ impl Head {
         Self {
             status,
             is_attachment: disposition.trim_start().to_ascii_lowercase().starts_with("attachment"),
-            filename: filename(&disposition),
+            filename: file_name(&disposition),
             content_type,
             mime_type,
             headers: useful_headers(headers),
@@ -127,12 +127,14 @@ impl Head {
         body: Captured,
         max_response_bytes: u64,
         started: Instant,
+        scrubber: &Scrubber,
     ) -> Result<Box<RawValue>, CallError> {
         let limit = max_response_bytes.min(MAX_INLINE);
         let is_inline_kind = self.is_text()
             && !self.is_attachment
             && !(self.mime_type.is_empty() && body.head().contains(&0));
         let total = body.total();
+        let charset = Charset::of(self.content_type.as_deref(), body.head());
         let status_text = self.status.canonical_reason().unwrap_or_default();
         let mut structured = Map::new();
         structured.insert("status".into(), self.status.as_u16().into());
@@ -145,7 +147,7 @@ impl Head {
         if is_inline_kind && total <= limit {
             structured.insert("kind".into(), "inline".into());
             if total > 0 {
-                text = body.text(total);
+                text = charset.text(&body, total, scrubber);
                 let parsed = is_json(&self.mime_type).then(|| serde_json::from_str(&text).ok());
                 structured.insert(
                     "body".into(),
@@ -154,7 +156,7 @@ impl Head {
             }
         } else {
             if is_inline_kind {
-                text = body.text(limit);
+                text = charset.text(&body, limit, scrubber);
                 structured.insert("body".into(), text.as_str().into());
                 structured.insert("truncated".into(), true.into());
             }
@@ -224,14 +226,4 @@ fn useful_headers(headers: &HeaderMap) -> Map<String, Value> {
         useful.insert(name.as_str().to_owned(), values.join(", ").into());
     }
     useful
-}
-
-/// `filename="report.pdf"` of a content disposition.
-fn filename(disposition: &str) -> Option<String> {
-    disposition
-        .split(';')
-        .filter_map(|part| part.split_once('='))
-        .find(|(key, _)| key.trim().eq_ignore_ascii_case("filename"))
-        .map(|(_, value)| value.trim().trim_matches('"').to_owned())
-        .filter(|name| !name.is_empty())
 }

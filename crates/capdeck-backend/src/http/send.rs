@@ -68,7 +68,8 @@ impl Sender {
                 Err(Failure::Settled(_)) => None,
             };
             match pause {
-                Some(pause) if Instant::now() + pause < deadline => {
+                // A server may wish for any pause, also one that no clock can hold.
+                Some(pause) if pause < deadline.saturating_duration_since(Instant::now()) => {
                     // Others may use the place meanwhile.
                     drop((outcome, place));
                     sleep(pause).await;
@@ -124,10 +125,13 @@ impl Sender {
             }
             url = target;
         }
-        Err(Failure::Settled(CallError::new(
-            ErrorCode::DownstreamProtocolError,
-            format!("the server redirected more than {MAX_REDIRECTS} times"),
-        )))
+        Err(Failure::Settled(
+            CallError::new(
+                ErrorCode::DownstreamProtocolError,
+                format!("the server redirected more than {MAX_REDIRECTS} times"),
+            )
+            .hint("open the address in a browser; it may ask for a sign-in"),
+        ))
     }
 
     fn told(&self, failure: Failure, attempts: u32) -> CallError {
@@ -163,6 +167,7 @@ fn redirect_target(
             ErrorCode::DownstreamProtocolError,
             "the server redirected to something that is not a URL",
         )
+        .hint("the server is at fault; tell whoever runs it")
     })?;
     let refuse = |message: String, hint: &str| {
         Err(CallError::new(ErrorCode::DownstreamProtocolError, message).hint(hint))

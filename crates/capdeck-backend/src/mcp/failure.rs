@@ -50,7 +50,7 @@ impl<'a> Operation<'a> {
 /// Words an error for the server with this id. What it knows of the process is added by the session.
 pub(super) fn call_error(id: &str, operation: Operation<'_>, error: ClientError) -> CallError {
     match error {
-        ClientError::Rpc(error) => of_rpc(operation, error),
+        ClientError::Rpc(error) => of_rpc(id, operation, error),
         ClientError::Timeout { after, .. } => timed_out(id, operation, after.as_millis()),
         ClientError::Cancelled => CallError::new(ErrorCode::Cancelled, "the call was cancelled"),
         ClientError::Closed { reason } => CallError::new(
@@ -85,13 +85,20 @@ pub(super) fn call_error(id: &str, operation: Operation<'_>, error: ClientError)
     }
 }
 
-fn of_rpc(operation: Operation<'_>, error: RpcError) -> CallError {
+fn of_rpc(id: &str, operation: Operation<'_>, error: RpcError) -> CallError {
     let code = match (operation, error.code) {
         (Operation::Tool { .. }, _) => operation.code(),
         (_, RpcError::METHOD_NOT_FOUND) => ErrorCode::UnsupportedCapability,
         _ => operation.code(),
     };
-    let mut call_error = CallError::new(code, error.message.clone());
+    // Whoever asked for a tool, a resource or a prompt knows of whom; nobody asked for a handshake or a list by name.
+    let message = match operation {
+        Operation::Start | Operation::Other { .. } => {
+            format!("`{id}` refused {}: {}", operation.subject(), error.message)
+        }
+        _ => error.message.clone(),
+    };
+    let mut call_error = CallError::new(code, message);
     let RpcError { code, message, data } = error;
     call_error.rpc = Some(Box::new(RpcFailure { code, message, data }));
     call_error

@@ -116,6 +116,13 @@ impl Session {
                     _ => None,
                 };
                 let ended = matches!(error, ClientError::Closed { .. });
+                let error = match error {
+                    // It took several questions to find the era; the definition knows one limit for all.
+                    ClientError::Timeout { method, .. } => {
+                        ClientError::Timeout { method, after: session.parts.startup_timeout }
+                    }
+                    error => error,
+                };
                 let error = session.explain(Operation::Start, error).await;
                 Err(StartError { status, ended, error })
             }

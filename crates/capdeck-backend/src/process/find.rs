@@ -23,6 +23,7 @@ pub(crate) fn find_program(
         let path = folder.map_or_else(|| PathBuf::from(program), |folder| folder.join(program));
         return match executable(&path) {
             Executable::Yes => Ok(path),
+            Executable::No if path.is_dir() => Err(SpawnError::Folder { path }),
             Executable::No => Err(SpawnError::NotExecutable { path }),
             Executable::Missing => Err(SpawnError::NoSuchFile { path }),
         };
@@ -32,6 +33,8 @@ pub(crate) fn find_program(
         let path = Path::new(place).join(program);
         match executable(&path) {
             Executable::Yes => return Ok(path),
+            // A folder of that name is nothing that anybody meant to run.
+            Executable::No if path.is_dir() => {}
             Executable::No => refused = refused.or(Some(path)),
             Executable::Missing => {}
         }

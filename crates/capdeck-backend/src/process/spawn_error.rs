@@ -15,6 +15,8 @@ pub(crate) enum SpawnError {
     NoSuchFile { path: PathBuf },
     #[error("this is not an executable file: `{}`", .path.display())]
     NotExecutable { path: PathBuf },
+    #[error("this is a folder, not a program: `{}`", .path.display())]
+    Folder { path: PathBuf },
     #[error("an argument or variable holds a NUL character, which no program can be given")]
     NulCharacter,
     #[error("the arguments of `{program}` are too long for the system")]
@@ -38,6 +40,7 @@ impl SpawnError {
             Self::Empty => Some("give `command` a program to run".to_owned()),
             Self::NotOnPath { program } => Some(installation(program)),
             Self::NoSuchFile { .. } => Some("correct `command` or install the program".to_owned()),
+            Self::Folder { .. } => Some("give `command` the program in it".to_owned()),
             Self::NotExecutable { path } => Some(format!("chmod +x {}", path.display())),
             Self::NulCharacter => Some("remove the NUL character".to_owned()),
             Self::TooLong { .. } => Some("pass large values through a file".to_owned()),
@@ -55,6 +58,7 @@ impl SpawnError {
             Self::NotOnPath { .. }
             | Self::NoSuchFile { .. }
             | Self::NotExecutable { .. }
+            | Self::Folder { .. }
             | Self::Failed { .. } => ErrorCode::ServerUnavailable,
         }
     }

@@ -206,9 +206,9 @@ async fn a_schema_that_is_not_given_says_what_to_do() {
         ),
         (
             200,
-            "nonsense",
-            ErrorCode::ConfigInvalid,
-            "the schema has no usable `Query` or `Mutation` type: syntax error",
+            "<html>",
+            ErrorCode::DownstreamProtocolError,
+            "the server answered the question for its schema with something that is no JSON object",
         ),
     ] {
         let (base, _) = server(move |_| respond(status, "application/json", body)).await;
@@ -219,13 +219,18 @@ async fn a_schema_that_is_not_given_says_what_to_do() {
         assert!(error.message.starts_with(message), "{error}");
         assert!(error.hint.is_some());
     }
-    let missing = json!({
-        "kind": "graphql", "endpointUrl": "https://api.example", "schemaPath": "/does/not/exist.graphql",
-        "auth": {"type": "none"},
-    });
-    let connection = Deck::new(&[]).connect(missing).await.unwrap();
-    let error = connection.discover(&context(Duration::from_secs(20))).await.unwrap_err();
-    assert_eq!(error.code, ErrorCode::ConfigInvalid);
+    // The last one never ends.
+    for path in ["/does/not/exist.graphql", "/dev/zero"] {
+        let missing = json!({
+            "kind": "graphql", "endpointUrl": "https://api.example", "schemaPath": path,
+            "auth": {"type": "none"},
+        });
+        let connection = Deck::new(&[]).connect(missing).await.unwrap();
+        let error = connection.discover(&context(Duration::from_secs(20))).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::ConfigInvalid);
+        let message = format!("the description `{path}` cannot be read: ");
+        assert!(error.message.starts_with(&message), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -173,6 +173,40 @@ async fn results_have_one_shape_for_every_kind_of_body() {
 }
 
 #[tokio::test]
+async fn text_is_read_in_the_encoding_that_the_server_names() {
+    let utf16 =
+        |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
+    let base = serve(move |path, request| match path {
+        "/latin" => respond(200, "text/plain; charset=ISO-8859-1", &b"caf\xe9"[..]),
+        "/japanese" => {
+            respond(200, "application/json; charset=shift_jis", &b"{\"a\":\"\x93\xfa\"}"[..])
+        }
+        "/marked" => respond(200, "application/json", "\u{feff}{\"a\":1}"),
+        "/wide" => respond(200, "application/json", utf16("\u{feff}{\"a\":\"é\"}")),
+        // Says back what it was told, where nobody would look for it.
+        "/echo" => {
+            let secret = request.headers()[header::AUTHORIZATION].to_str().unwrap();
+            respond(200, "text/plain; charset=utf-16le", utf16(secret))
+        }
+        _ => respond(200, "text/plain; charset=klingon", "née"),
+    })
+    .await;
+    for (path, body) in [
+        ("/latin", json!("café")),
+        ("/japanese", json!({"a": "日"})),
+        ("/marked", json!({"a": 1})),
+        ("/wide", json!({"a": "é"})),
+        ("/echo", json!("Bearer [redacted]")),
+        ("/unknown", json!("née")),
+    ] {
+        let mut backend = api(&base, json!({"get": {"method": "GET", "path": path}}));
+        backend["auth"] = json!({"type": "bearer", "token": "canary-1234"});
+        let result = Deck::new(&[]).call(backend, "get", json!({})).await.unwrap();
+        assert_eq!(result["structuredContent"]["body"], body, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn useful_response_headers_are_kept_beside_the_result() {
     let base = serve(|_path, _request| {
         Response::builder()

@@ -30,6 +30,8 @@ async fn a_server_that_ends_at_once_says_how_and_why() {
         error.message,
         "`thing` ended with exit code 3; it last wrote: cannot find the license [redacted]"
     );
+    let hint = "run its `command` in a terminal to see what it is missing";
+    assert_eq!(error.hint.as_deref(), Some(hint));
 }
 
 #[tokio::test]
@@ -44,11 +46,10 @@ async fn a_handshake_has_one_deadline() {
         backend["startupTimeoutMs"] = json!(600);
         let error = Deck::new(&[]).connect(backend).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::ServerStartTimeout, "{error}");
-        assert!(
-            error.message.starts_with("`thing` did not finish its handshake within"),
-            "{error}"
+        assert_eq!(
+            error.message,
+            "`thing` did not finish its handshake within 600 ms; it last wrote: warming up"
         );
-        assert!(error.message.ends_with("; it last wrote: warming up"), "{error}");
     }
 }
 
@@ -107,6 +108,23 @@ async fn lies_and_silence_end_at_the_deadline_and_harm_no_other_call() {
             error.message.starts_with(&format!("tool `{tool}` of `thing` gave no answer within")),
             "{error}"
         );
+        let fine = call(&connection, "echo", json!({"n": 1}), &context(PLENTY)).await.unwrap();
+        assert_eq!(answer(&fine), json!({"n": 1}));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_says_nothing_is_not_waited_for() {
+    let connection = Deck::new(&[]).connect(stdio(&FakePlan::default())).await.unwrap();
+    for (tool, problem) in [
+        ("no_outcome", "its answer has neither `result` nor `error`"),
+        ("text_result", "the result of `text_result` is no object"),
+    ] {
+        let started = Instant::now();
+        let error = call(&connection, tool, json!({}), &context(PLENTY)).await.unwrap_err();
+        assert!(started.elapsed() < PLENTY / 2, "{tool}");
+        assert_eq!(error.code, ErrorCode::DownstreamProtocolError, "{tool}");
+        assert_eq!(error.message, format!("`thing` broke the protocol: {problem}"));
         let fine = call(&connection, "echo", json!({"n": 1}), &context(PLENTY)).await.unwrap();
         assert_eq!(answer(&fine), json!({"n": 1}));
     }

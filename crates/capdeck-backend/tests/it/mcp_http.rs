@@ -56,6 +56,22 @@ async fn an_undeclared_transport_falls_back_to_the_older_one() {
     assert!(error.message.starts_with("`thing` answered with HTTP status 4"), "{error}");
 }
 
+/// Entries of other clients hold `Authorization` beside other headers, with whatever scheme.
+#[tokio::test]
+async fn a_whole_authorization_header_is_sent_and_kept_secret() {
+    let header = ("authorization".to_owned(), "Basic canary-1234".to_owned());
+    let fake = FakePlan { http_required_header: Some(header), ..FakePlan::default() }.start_http();
+    let mut backend = remote(Some("http"), &fake.url);
+    let headers = json!({"Authorization": "Basic canary-1234", "X-Toolsets": "repos"});
+    backend["auth"] = json!({"type": "headers", "headers": headers});
+    let connection = Deck::new(&[]).connect(backend).await.unwrap();
+    let sent = call(&connection, "headers", json!({}), &context(PLENTY)).await.unwrap();
+    assert_eq!(answer(&sent)["x-toolsets"], "repos");
+    let told =
+        call(&connection, "echo", json!({"t": "canary-1234"}), &context(PLENTY)).await.unwrap();
+    assert!(!format!("{sent} {told}").contains("canary"), "{sent} {told}");
+}
+
 #[tokio::test]
 async fn credentials_go_with_every_request() {
     let header = ("authorization".to_owned(), "Bearer canary-1234".to_owned());

@@ -92,7 +92,11 @@ pub(crate) fn run(args: &AddArgs, context: &Context<'_>) -> Result<ExitStatus, F
     let warnings = check(&text, &common.id, &target.path, context)?;
     let printer = context.printer;
     if common.print {
-        printer.data(&text);
+        if printer.wants_json() {
+            printer.json(&json!({ "id": common.id, "text": text, "warnings": warnings }));
+        } else {
+            printer.data(&text);
+        }
         return Ok(ExitStatus::Done);
     }
     target.write(&text, common.force)?;

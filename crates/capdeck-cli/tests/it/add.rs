@@ -205,3 +205,12 @@ fn a_description_near_the_file_is_named_relative_to_it() {
     let text = fs::read_to_string(dirs.project().join(".capdeck/a.md")).unwrap();
     assert!(text.contains("specPath: ./api.yaml"), "{text}");
 }
+
+#[test]
+fn a_printed_file_is_json_when_json_is_asked_for() {
+    let dirs = TestDirs::new();
+    let printed = json(&dirs, &["add", "cli", "lint", "--command", "ruff", "--print"]);
+    assert_eq!((&printed["id"], &printed["warnings"]), (&json!("lint"), &json!([])));
+    assert!(printed["text"].as_str().unwrap().starts_with("---\nname: Lint\n"), "{printed}");
+    assert!(!dirs.config().join("lint.md").exists());
+}

@@ -39,6 +39,34 @@ fn a_mistake_is_json_when_json_is_asked_for() {
 }
 
 #[test]
+fn a_mistake_in_json_says_all_that_a_person_is_told() {
+    let dirs = TestDirs::new();
+    for (words, message, hint) in [
+        (
+            &["search"][..],
+            "the following required arguments were not provided: <QUERY>...",
+            "write it as: capdeck search --json <QUERY>...",
+        ),
+        (
+            &["schema", "nope"],
+            "invalid value 'nope' for '<FORMAT>' [possible values: caplet, config, capabilities, cmp]",
+            "see: capdeck --help",
+        ),
+        (&["lisst"], "unrecognized subcommand 'lisst'", "a similar subcommand exists: 'list'"),
+        (
+            &["audit"],
+            "'capdeck audit' requires a subcommand but one was not provided [subcommands: tail, query, verify]",
+            "write it as: capdeck audit [OPTIONS] <COMMAND>",
+        ),
+    ] {
+        let words = [words, &["--json"]].concat();
+        let finished = run(&dirs, &words);
+        let expected = json!({"error": {"code": "USAGE", "message": message, "hint": hint}});
+        assert_eq!((finished.code, finished.json()), (Some(2), expected), "{words:?}");
+    }
+}
+
+#[test]
 fn folders_that_are_not_there_are_exit_2() {
     let dirs = TestDirs::new();
     let file = dirs.write("a-file", "");

@@ -141,3 +141,13 @@ fn bomb() -> String {
     }
     text + "---\n"
 }
+
+#[test]
+fn a_set_may_name_the_folder_one_stands_in() {
+    let dirs = TestDirs::new();
+    let text =
+        "---\nname: Set\ndescription: A nested collection.\ncapletSet:\n  capletsRoot: .\n---\n";
+    dirs.write("project/set.md", text);
+    let answer = run(&dirs, &["validate", "set.md", "--json"]).json();
+    assert_eq!(answer["items"][0]["code"], "cyclic-set", "{answer}");
+}

@@ -9,7 +9,7 @@ use crate::{
 
 /// Checks an `auth` block that stands under `auth` of `owner`.
 ///
-/// A config file may carry a bearer token among other headers, because the entries of other clients do.
+/// A config file may carry `Authorization` among other headers, because the entries of other clients do.
 pub(crate) fn check(auth: &Auth, owner: &Node, declared_in: DeclaredIn, findings: &mut Findings) {
     // An inherited block was checked where it is written.
     let Some(node) = owner.get("auth") else { return };
@@ -17,8 +17,8 @@ pub(crate) fn check(auth: &Auth, owner: &Node, declared_in: DeclaredIn, findings
         Auth::None {} | Auth::Bearer { .. } => {}
         Auth::Headers { headers } => {
             let names = node.child("headers");
-            for (name, value) in headers {
-                if declared_in == DeclaredIn::Config && header::is_bearer(name, value) {
+            for name in headers.keys() {
+                if declared_in == DeclaredIn::Config && header::is_authorization(name) {
                     continue;
                 }
                 header::check_name(name, names.key_place(name), findings);

@@ -24,10 +24,9 @@ pub const FORBIDDEN_HEADERS: [&str; 15] = [
     "upgrade",
 ];
 
-/// Whether a header is `Authorization` with a bearer token, or with a reference that may hold one.
-pub(crate) fn is_bearer(name: &str, value: &str) -> bool {
+/// Whether a header is the one that signs requests in.
+pub(crate) fn is_authorization(name: &str) -> bool {
     name.eq_ignore_ascii_case("authorization")
-        && (bearer_token(value).is_some() || value.trim_start().starts_with('$'))
 }
 
 /// The token of `Bearer <token>`, whatever the case of the scheme.

@@ -1,6 +1,6 @@
 //! Rules of `httpApi` and its actions.
 
-use super::{Declaration, auth, check_hint, header, url};
+use super::{Declaration, auth, check_hint, header, input_schema, url};
 use crate::{
     HttpAction, HttpApi, HttpMethod,
     diagnostic::{Diagnostic, Findings},
@@ -39,6 +39,7 @@ fn check_action(action: &mut HttpAction, node: &Node, findings: &mut Findings) {
     for name in action.headers.keys() {
         header::check_name(name, headers.key_place(name), findings);
     }
+    input_schema::check(action.input_schema.as_ref(), node, findings);
     check_hint(&mut action.use_when, "useWhen", node, findings);
     check_hint(&mut action.avoid_when, "avoidWhen", node, findings);
 }

@@ -45,5 +45,7 @@ pub(super) fn resolve(value: &mut Option<String>, declaration: &Declaration<'_>)
         .components()
         .chain(Path::new(path.as_str()).components().filter(|part| *part != Component::CurDir))
         .collect();
+    // The folder itself has no name when the file was named without one.
+    let joined = if joined.as_os_str().is_empty() { PathBuf::from(".") } else { joined };
     *path = joined.to_string_lossy().into_owned();
 }

@@ -1,6 +1,6 @@
 //! `mcpServers` as other clients write them.
 
-use capdeck_definition::{Auth, Backend, McpServer, McpTransport};
+use capdeck_definition::{Auth, Backend, McpServer, McpTransport, PinMode};
 
 use crate::folder::{Folder, codes};
 
@@ -40,6 +40,7 @@ fn a_remote_server_keeps_its_credentials() {
             "key": { "type": "sse", "url": "https://b.example.com/sse", "headers": { "X-Key": "$env:KEY" } },
             "both": { "url": "https://c.example.com", "headers": { "Authorization": "Bearer t", "X-Team": "blue" } },
             "whole": { "url": "https://d.example.com", "headers": { "Authorization": "${AUTHORIZATION}" } },
+            "basic": { "url": "https://f.example.com", "headers": { "Authorization": "Basic YTpi" } },
             "none": { "httpUrl": "https://e.example.com/mcp", "headers": {} }
         } }"#,
     );
@@ -52,10 +53,11 @@ fn a_remote_server_keeps_its_credentials() {
     assert_eq!(auth[1], headers(&[("X-Key", "$env:KEY")]));
     assert_eq!(auth[2], headers(&[("Authorization", "Bearer t"), ("X-Team", "blue")]));
     assert_eq!(auth[3], headers(&[("Authorization", "${AUTHORIZATION}")]));
-    assert_eq!(auth[4], None);
+    assert_eq!(auth[4], headers(&[("Authorization", "Basic YTpi")]));
+    assert_eq!(auth[5], None);
     assert_eq!(found[0].2.effective_transport(), McpTransport::Http);
     assert_eq!(found[1].2.effective_transport(), McpTransport::Sse);
-    assert_eq!(found[4].2.url.as_deref(), Some("https://e.example.com/mcp"));
+    assert_eq!(found[5].2.url.as_deref(), Some("https://e.example.com/mcp"));
     assert_eq!(found[0].1, "MCP server `bearer` at a.example.com");
 }
 
@@ -68,4 +70,18 @@ fn full_entries_beside_client_entries_keep_their_rules() {
     let deck = folder.deck();
     assert_eq!(crate::folder::ids(&deck), ["client"]);
     assert_eq!(codes(&deck), ["missing-key"]);
+}
+
+#[test]
+fn what_guards_a_server_holds_in_a_client_entry_too() {
+    let folder = Folder::with(&[(
+        "config.yaml",
+        "mcpServers:\n  mine: { command: a, pins: block, tools: { except: [wipe] } }\n  copied: { command: b, tools: ['*'] }\n",
+    )]);
+    let deck = folder.deck();
+    assert_eq!(codes(&deck), ["ignored-key"], "only the list of another client is left out");
+    let [mine, copied] = deck.definitions.as_slice() else { panic!("two servers") };
+    assert_eq!((mine.pins, copied.pins), (Some(PinMode::Block), None));
+    assert!(mine.tailoring.is_some());
+    assert!(copied.tailoring.is_none());
 }

@@ -10,7 +10,7 @@ use capdeck_definition::Backend;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{json, value::RawValue};
 
-use super::{META_TOOLS, View, standing::add_origin};
+use super::{META_TOOLS, View, lawful::keep_lawful, standing::add_origin};
 use crate::{artifacts, raw};
 
 /// What a URI component may keep unencoded.
@@ -145,6 +145,7 @@ pub(crate) fn resource_uri(id: &str, uri: &str) -> String {
 fn resource(id: &str, object: &RawObject) -> Option<RawObject> {
     let uri = raw::string(object.get("uri")?)?;
     let mut listed = object.clone();
+    keep_lawful(&mut listed);
     listed.extend(raw::object([("uri", json!(resource_uri(id, &uri)))]));
     add_origin(&mut listed, json!({ "capletId": id, "downstreamUri": uri }));
     Some(listed)
@@ -156,6 +157,7 @@ fn template(id: &str, object: &RawObject) -> Option<RawObject> {
     let encoded = utf8_percent_encode(&real, COMPONENT);
     let uri = format!("{SCHEME}{id}/resources/{{encodedUri}}?template={encoded}");
     let mut listed = object.clone();
+    keep_lawful(&mut listed);
     listed.extend(raw::object([
         ("uriTemplate", json!(uri)),
         ("name", json!(format!("{id}:{name}"))),
@@ -168,6 +170,7 @@ fn prompt(names: &NameTable, id: &str, object: &RawObject) -> Option<RawObject> 
     let real = raw::string(object.get("name")?)?;
     let name = names.tool_name(id, &real)?;
     let mut listed = object.clone();
+    keep_lawful(&mut listed);
     listed.extend(raw::object([("name", json!(name))]));
     add_origin(&mut listed, json!({ "capletId": id, "downstreamName": real }));
     Some(listed)

@@ -3,7 +3,7 @@
 use capdeck_catalog::{Capability, RawObject, Tool, estimate_tokens};
 use serde_json::{Value, json, value::RawValue};
 
-use super::{View, on_demand::CALL_TOOL, original_uris, resource_uri};
+use super::{View, lawful::keep_lawful_tool, on_demand::CALL_TOOL, original_uris, resource_uri};
 use crate::{progressive::wrapper_tool, raw};
 
 /// Names that capabilities cannot take: the host's own tools, now and later.
@@ -50,9 +50,10 @@ pub(super) fn render_tools(view: &View) -> Box<RawValue> {
     serde_json::value::to_raw_value(&listed).unwrap_or_default()
 }
 
-/// A backend's tool under its deck name, with another page if it needs one. Everything else stays byte for byte.
+/// A backend's tool under its deck name, with another page if it needs one. What is sound besides stays byte for byte.
 fn direct_tool(name: &str, id: &str, tool: &Tool, page: Option<&str>) -> Option<Box<RawValue>> {
     let mut listed: RawObject = tool.raw().clone();
+    keep_lawful_tool(&mut listed);
     listed.insert("name".to_owned(), serde_json::value::to_raw_value(name).ok()?);
     add_origin(
         &mut listed,

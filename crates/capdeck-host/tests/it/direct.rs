@@ -56,6 +56,39 @@ async fn tools_are_the_servers_own_byte_for_byte() {
     host.close().await;
 }
 
+/// Clients read the list as a whole, so that one tool they refuse would cost them all others.
+#[tokio::test]
+async fn a_tool_that_breaks_the_protocol_spoils_no_other() {
+    let plan = FakePlan {
+        tools: 1,
+        behaviours: false,
+        extra_tools: vec![
+            json!({"name": "bare"}),
+            json!({"name": "", "inputSchema": {"type": "object"}}),
+            json!({"name": "odd", "description": null, "inputSchema": {"properties": {"a": true}}}),
+        ],
+        ..FakePlan::default()
+    };
+    let deck = Deck::of(&plan);
+    let host = deck.open();
+    let session = agent_with(&host, Some(Exposure::Direct));
+    let view = session.discovered_view().await;
+    let mut shown: Vec<Value> = serde_json::from_str(view.tools().get()).unwrap();
+    let names: Vec<&str> = shown.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(names, ["fake__tool_00000", "fake__bare", "fake__odd"]);
+    for tool in &mut shown {
+        tool.as_object_mut().unwrap().remove("_meta");
+    }
+    let mended = json!([
+        {"name": "fake__bare", "inputSchema": {"type": "object"}},
+        {"name": "fake__odd", "inputSchema": {"properties": {"a": {}}, "type": "object"}},
+    ]);
+    assert_eq!(json!(shown[1..]), mended);
+    let answer = call_listed(&session, "fake__bare", json!({"n": 1})).await.unwrap().unwrap();
+    assert_eq!(text(&answer), r#"{"n":1}"#);
+    host.close().await;
+}
+
 #[tokio::test]
 async fn results_are_the_servers_own_byte_for_byte() {
     let deck = Deck::of(&FakePlan::default());

@@ -114,7 +114,8 @@ async fn a_list_that_fails_later_keeps_the_last_good_one() {
     std::fs::write(&flag, "").unwrap();
     call(&session, "fake", "crash", json!({})).await.unwrap_err();
     let report = session.check("fake", &context()).await;
-    assert_eq!(report.outcome.unwrap_err().message, "refused on purpose");
+    let message = report.outcome.unwrap_err().message;
+    assert_eq!(message, "`fake` refused `tools/list`: refused on purpose");
     assert_eq!(tool_names(&host), names);
     assert_eq!(text(&call(&session, "fake", "echo", json!({})).await.unwrap()), "{}");
     host.close().await;

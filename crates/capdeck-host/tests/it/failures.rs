@@ -67,7 +67,7 @@ async fn a_crash_at_the_start_tells_the_exit_code_and_the_last_words() {
         (
             "SERVER_UNAVAILABLE",
             "`bad` ended with exit code 7; it last wrote: cannot open the database",
-            None
+            Some("run its `command` in a terminal to see what it is missing")
         )
     );
 }
@@ -99,7 +99,8 @@ fn around_millis(text: &str) -> (&str, &str) {
 async fn a_handshake_that_is_refused_says_so() {
     let plan = FakePlan { initialize: Fault::Error, ..FakePlan::default() };
     let error = failure_of(&deck(&plan), "echo").await;
-    assert_eq!(told(&error), ("DOWNSTREAM_PROTOCOL_ERROR", "refused on purpose", None));
+    let message = "`bad` refused the handshake: refused on purpose";
+    assert_eq!(told(&error), ("DOWNSTREAM_PROTOCOL_ERROR", message, None));
     assert_eq!(error.rpc.unwrap().code, -32050);
 }
 
@@ -119,7 +120,11 @@ async fn calls_without_a_usable_answer_time_out() {
 async fn a_crash_in_the_middle_of_a_call_ends_the_call() {
     assert_eq!(
         told(&failure_of(&deck(&FakePlan::default()), "crash").await),
-        ("SERVER_UNAVAILABLE", "`bad` was ended by SIGABRT", None)
+        (
+            "SERVER_UNAVAILABLE",
+            "`bad` was ended by SIGABRT",
+            Some("it is started again with the next call")
+        )
     );
 }
 

@@ -314,7 +314,8 @@ async fn check_reports_an_unavailable_server_as_an_answer() {
     assert_eq!(
         report,
         json!({"id": "fake", "status": "unavailable", "error":
-            {"code": "SERVER_UNAVAILABLE", "message": "`fake` ended with exit code 1", "hint": null}})
+            {"code": "SERVER_UNAVAILABLE", "message": "`fake` ended with exit code 1",
+                "hint": "run its `command` in a terminal to see what it is missing"}})
     );
     host.close().await;
 }

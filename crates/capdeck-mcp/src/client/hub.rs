@@ -150,11 +150,11 @@ impl Hub {
                 for part in parts {
                     match part {
                         Ok(message) => self.receive_message(message, origin, transport),
-                        Err(malformed) => self.report_unreadable(&malformed, frame),
+                        Err(malformed) => self.receive_unreadable(&malformed, frame),
                     }
                 }
             }
-            Err(malformed) => self.report_unreadable(&malformed, frame),
+            Err(malformed) => self.receive_unreadable(&malformed, frame),
         }
     }
 
@@ -304,6 +304,17 @@ impl Hub {
                 }
             }
         });
+    }
+
+    /// What is no message is left alone, unless somebody waits for it.
+    fn receive_unreadable(&self, malformed: &Malformed, frame: &[u8]) {
+        self.report_unreadable(malformed, frame);
+        let answered = malformed.id.as_ref().filter(|_| malformed.is_answer);
+        let answered = answered.and_then(RequestId::as_counter);
+        if let Some(call) = answered.and_then(|id| self.remove_call(id)) {
+            let message = "its answer has neither `result` nor `error`".to_owned();
+            call.settle(Err(ClientError::Protocol { message }));
+        }
     }
 
     fn report_unreadable(&self, malformed: &Malformed, frame: &[u8]) {

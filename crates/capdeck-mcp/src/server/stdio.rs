@@ -152,7 +152,7 @@ impl StdioServer {
                 Line::Text(line) => self.receive(&line).await,
                 Line::TooLong => {
                     let error = RpcError::invalid_request("the message is too large");
-                    self.refuse(Malformed { id: None, error }).await;
+                    self.refuse(Malformed::of_nobody(error)).await;
                 }
             }
         }
@@ -173,7 +173,7 @@ impl StdioServer {
             Ok(Incoming::Batch(_)) => {
                 let error =
                     RpcError::invalid_request("batches are not part of this protocol revision");
-                self.refuse(Malformed { id: None, error }).await;
+                self.refuse(Malformed::of_nobody(error)).await;
             }
             Err(malformed) => self.refuse(malformed).await,
         }

@@ -197,7 +197,9 @@ fn unknown_and_unusable_capabilities_are_told_apart() {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
     let reply = served.client("/servers/dead/mcp").post(&hello.to_string());
     let error = &reply.messages()[0]["error"];
-    assert_eq!(error["message"], "`dead` ended with exit code 5");
+    let message =
+        "`dead` ended with exit code 5 (run its `command` in a terminal to see what it is missing)";
+    assert_eq!(error["message"], message);
     assert_eq!(error["data"]["code"], "SERVER_UNAVAILABLE");
     let mut good = served.client(PATH);
     good.initialize();

@@ -20,6 +20,9 @@ impl Fault {
             "bad_json" => Some(Self::BadJson),
             "huge_line" => Some(Self::HugeLine),
             "rpc_error" => Some(Self::Error),
+            // Not listed: whoever wants them knows their names.
+            "no_outcome" => Some(Self::NoOutcome),
+            "text_result" => Some(Self::TextResult),
             _ => None,
         }
     }
@@ -35,6 +38,13 @@ impl Fault {
                 Kind::Answer,
             ),
             Self::BadJson => outlet.send(r#"{"jsonrpc": "2.0", "id": oops"#, Kind::Answer),
+            Self::NoOutcome => {
+                outlet.send(&json!({"jsonrpc": "2.0", "id": id}).to_string(), Kind::Answer);
+            }
+            Self::TextResult => outlet.send(
+                &json!({"jsonrpc": "2.0", "id": id, "result": "fine"}).to_string(),
+                Kind::Answer,
+            ),
             Self::HugeLine => {
                 let text = "x".repeat(HUGE);
                 let result = json!({"content": [{"type": "text", "text": text}]});

@@ -102,6 +102,10 @@ pub enum Fault {
     HugeLine,
     /// Answers with a JSON-RPC error.
     Error,
+    /// Answers with neither a result nor an error.
+    NoOutcome,
+    /// Answers with a result that is a text.
+    TextResult,
 }
 
 impl Default for FakePlan {

@@ -79,6 +79,10 @@ impl Session {
             if let Ok(exit) = tokio::time::timeout(LAST_OUTPUT, process.gone()).await {
                 call_error.message = format!("`{}` {}", self.id(), describe(exit));
             }
+            call_error = call_error.hint(match operation {
+                Operation::Start => "run its `command` in a terminal to see what it is missing",
+                _ => "it is started again with the next call",
+            });
         }
         if (closed || silent) && process.is_some() {
             call_error.message = self.last_words(call_error.message);

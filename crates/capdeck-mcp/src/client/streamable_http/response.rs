@@ -57,7 +57,7 @@ pub(in crate::client) async fn check_status(response: Response) -> Result<Respon
         _ if is_login => {}
         Ok(Message::Response { outcome: Err(error), .. }) => return Err(ClientError::Rpc(error)),
         // A modern server that could not read whose request it refuses.
-        Err(Malformed { id: None, error }) if RpcError::is_of_modern_protocol(error.code) => {
+        Err(Malformed { id: None, error, .. }) if RpcError::is_of_modern_protocol(error.code) => {
             return Err(ClientError::Rpc(error));
         }
         _ => {}

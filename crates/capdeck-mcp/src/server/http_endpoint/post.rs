@@ -43,7 +43,7 @@ impl Inner {
         let form = if headers::prefers_events(&parts.headers) { Form::Events } else { Form::Json };
         let incoming = nesting::check(&body)
             .and_then(|()| Incoming::parse(&body))
-            .map_err(|Malformed { id, error }| Refusal::malformed(id, error))?;
+            .map_err(|Malformed { id, error, .. }| Refusal::malformed(id, error))?;
         match incoming {
             Incoming::Single(Message::Request { id, method, params })
                 if is_modern_request(&parts.headers, &method, params.as_deref()) =>
@@ -152,7 +152,7 @@ impl Inner {
             return Ok(reply::accepted());
         }
         let stream = session.new_stream(answers);
-        for Malformed { id, error } in malformed {
+        for Malformed { id, error, .. } in malformed {
             stream.push_answer(encode::failure(id.as_ref(), &error).into());
         }
         for request in requests {
