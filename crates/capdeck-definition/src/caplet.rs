@@ -79,7 +79,7 @@ fn read(
     let icon = file.catalog.take().and_then(|catalog| catalog.icon);
     let icon = icon.and_then(|icon| rules::check_icon(&icon, root.child("catalog"), findings));
     if let Some(auth) = &file.auth {
-        rules::check_auth(auth, &root, DeclaredIn::Caplet, findings);
+        rules::check_auth(auth, &root, findings);
     }
     let backends = file.take_backends();
     let caplet = Caplet { id, shared, icon, auth: file.auth, root: &root, origin };

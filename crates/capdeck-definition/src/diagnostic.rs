@@ -104,9 +104,10 @@ impl Findings {
             .map(|diagnostic| diagnostic.message.as_str())
     }
 
-    /// Whether there is an error of another kind than this.
-    pub(crate) fn has_error_besides(&self, code: &str) -> bool {
-        self.diagnostics.iter().any(|found| found.severity == Severity::Error && found.code != code)
+    /// Whether there is an error of another kind than these.
+    pub(crate) fn has_error_besides(&self, codes: &[&str]) -> bool {
+        let is_another = |found: &Diagnostic| !codes.iter().any(|code| found.code == *code);
+        self.diagnostics.iter().any(|found| found.severity == Severity::Error && is_another(found))
     }
 
     /// Makes warnings of what was recorded after `mark`, where a mistake costs only the entry it is in.

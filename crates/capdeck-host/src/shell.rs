@@ -6,6 +6,7 @@ use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_catalog::{
     Capability, CommandNames, Discovery, RawObject, Tool, Unfound, command_word, tool_by_word,
 };
+use capdeck_definition::{Backend, Layer};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -163,7 +164,8 @@ impl Session {
             Unfound::Ambiguous { names } => ambiguous("several groups", word, &names),
             Unfound::Unknown { nearest } => {
                 // A capability that is there and cannot be used says why.
-                if let Err(error) = self.capability(word)
+                let id = self.unusable(word).unwrap_or_else(|| word.to_owned());
+                if let Err(error) = self.capability(&id)
                     && error.code != ErrorCode::ServerNotFound
                 {
                     return error;
@@ -180,6 +182,26 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// The capability that a word would name if it could be used: by its id, or by a command of the project's file.
+    fn unusable(&self, word: &str) -> Option<String> {
+        let group = command_word(word.split_once('.').map_or(word, |(group, _)| group));
+        let has_command = |one: &Capability| match &one.definition.backend {
+            Backend::Cli(commands)
+                if one.definition.source.layer == Layer::ProjectCapabilityFile =>
+            {
+                commands.actions.keys().any(|name| command_word(name) == group)
+            }
+            _ => false,
+        };
+        let is_meant = |one: &&Arc<Capability>| {
+            !one.is_usable()
+                && (command_word(one.definition.id.as_str()) == group || has_command(one))
+        };
+        let catalog = self.catalog();
+        let meant = catalog.capabilities().find(is_meant);
+        meant.map(|one| one.definition.id.to_string())
     }
 
     /// The nearest name as it would be typed.

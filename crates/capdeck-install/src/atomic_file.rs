@@ -20,7 +20,7 @@ pub(crate) fn replace_private_file(path: &Path, content: &[u8]) -> Result<(), Wr
     let failed = |source| WriteError { path: path.to_owned(), source };
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(failed)?;
-    write_beside(folder, path, content, private()).map_err(failed)
+    write_beside(folder, path, content, private(), || true).map(|_| ()).map_err(failed)
 }
 
 #[cfg(unix)]
@@ -38,13 +38,22 @@ fn private() -> Option<Permissions> {
 /// Writes `content` in one step, synced. An existing file keeps its permissions, and a symbolic link stays one: the file
 /// it leads to is replaced, as people keep such files in a folder of their own.
 pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), WriteError> {
+    replace_file_if(path, content, || true).map(|_| ())
+}
+
+/// The same, if `may_replace` says so when everything but the step itself is done. Returns whether it did.
+pub(crate) fn replace_file_if(
+    path: &Path,
+    content: &[u8],
+    may_replace: impl FnOnce() -> bool,
+) -> Result<bool, WriteError> {
     let failed = |source| WriteError { path: path.to_owned(), source };
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(failed)?;
     let permissions = fs::metadata(&real).ok().map(|known| known.permissions());
-    write_beside(folder, &real, content, permissions).map_err(failed)
+    write_beside(folder, &real, content, permissions, may_replace).map_err(failed)
 }
 
 fn write_beside(
@@ -52,7 +61,8 @@ fn write_beside(
     path: &Path,
     content: &[u8],
     permissions: Option<Permissions>,
-) -> io::Result<()> {
+    may_replace: impl FnOnce() -> bool,
+) -> io::Result<bool> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".capdeck-");
     #[cfg(unix)]
@@ -67,9 +77,13 @@ fn write_beside(
         file.as_file().set_permissions(permissions)?;
     }
     file.as_file().sync_all()?;
+    if !may_replace() {
+        return Ok(false);
+    }
     file.persist(path).map_err(|error| error.error)?;
     // Only the folder's own sync makes the new name last.
-    File::open(folder)?.sync_all()
+    File::open(folder)?.sync_all()?;
+    Ok(true)
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 
 mod entry;
 mod table;
+mod tool_lists;
+mod written_values;
 
 use std::path::{Path, PathBuf};
 

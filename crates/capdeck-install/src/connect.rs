@@ -12,7 +12,7 @@ mod without;
 
 pub use self::error::ConnectError;
 pub use self::plan::{EntryChange, Plan};
-pub use self::record::Records;
+pub use self::record::{Records, RecordsHold};
 pub use self::target::Target;
 
 use serde_json::{Map, Value};

@@ -20,8 +20,8 @@ mod source;
 pub use atomic_file::{WriteError, replace_file};
 pub use client::{Client, ClientServer, Folders, Launch, Scope, ServerFields};
 pub use connect::{
-    ConnectError, EntryChange, Foreign, Plan, Presence, Records, Target, is_capdeck, plan_connect,
-    plan_disconnect, plan_takeover, presence,
+    ConnectError, EntryChange, Foreign, Plan, Presence, Records, RecordsHold, Target, is_capdeck,
+    plan_connect, plan_disconnect, plan_takeover, presence,
 };
 pub use edit::{Document, EditError, FileFormat, Splice, Step, SyntaxError, keys};
 pub use git::{Git, GitError, RepoAddress, Revision, Snapshot};

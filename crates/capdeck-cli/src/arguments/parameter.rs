@@ -15,6 +15,8 @@ pub(crate) struct Parameter<'s> {
     pub(crate) name: &'s str,
     pub(crate) schema: &'s Value,
     pub(crate) is_required: bool,
+    /// Whether another argument would be typed alike, so that only the name itself tells them apart.
+    is_ambiguous: bool,
     root: &'s Value,
 }
 
@@ -44,6 +46,7 @@ impl<'s> Parameters<'s> {
     pub(super) fn within(schema: &'s Value, root: &'s Value) -> Self {
         let mut parameters = Self { all: Vec::new(), further: None, root };
         parameters.collect(schema, true, 0);
+        parameters.mark_ambiguous();
         let schema = resolve(schema, root);
         parameters.further = match schema.get("additionalProperties") {
             Some(Value::Bool(false)) => None,
@@ -70,7 +73,7 @@ impl<'s> Parameters<'s> {
             return Ok(*exact);
         }
         let wanted = command_word(flag);
-        let same: Vec<_> = self.all.iter().filter(|one| one.flag() == wanted).collect();
+        let same: Vec<_> = self.all.iter().filter(|one| command_word(one.name) == wanted).collect();
         match same.as_slice() {
             [one] => Ok(**one),
             [] => {
@@ -81,6 +84,13 @@ impl<'s> Parameters<'s> {
             several => Err(NoParameter::Ambiguous {
                 names: several.iter().map(|one| one.name.to_owned()).collect(),
             }),
+        }
+    }
+
+    fn mark_ambiguous(&mut self) {
+        let words: Vec<String> = self.all.iter().map(|one| command_word(one.name)).collect();
+        for (one, word) in self.all.iter_mut().zip(&words) {
+            one.is_ambiguous = words.iter().filter(|other| *other == word).count() > 1;
         }
     }
 
@@ -98,7 +108,7 @@ impl<'s> Parameters<'s> {
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, property) in properties.into_iter().flatten() {
             if !self.all.iter().any(|known| known.name == name) {
-                self.all.push(Parameter { name, schema: property, is_required: false, root });
+                self.all.push(Parameter::further(name, property, root));
             }
         }
         for (key, always) in [("allOf", always), ("anyOf", false), ("oneOf", false)] {
@@ -113,14 +123,14 @@ impl<'s> Parameters<'s> {
 }
 
 impl<'s> Parameter<'s> {
-    /// One that the schema does not name.
+    /// One of which nothing is known but its schema.
     pub(super) fn further(name: &'s str, schema: &'s Value, root: &'s Value) -> Self {
-        Self { name, schema, is_required: false, root }
+        Self { name, schema, is_required: false, is_ambiguous: false, root }
     }
 
     /// The name as a flag, without the hyphens before it.
     pub(crate) fn flag(&self) -> String {
-        command_word(self.name)
+        if self.is_ambiguous { self.name.to_owned() } else { command_word(self.name) }
     }
 
     pub(super) fn root(&self) -> &'s Value {

@@ -80,6 +80,7 @@ pub(crate) fn run(args: &ConnectArgs, context: &Context<'_>) -> Result<ExitStatu
     }
     let launch = LaunchSettings::resolve(entry.url.as_deref(), &settings, context)?;
     let foreign = if *force { Foreign::Replace } else { Foreign::Keep };
+    let _alone = if *dry_run { None } else { Some(records.hold()?) };
     // All plans before the first write: one that cannot be made leaves every file as it was.
     let mut plans: Vec<Plan> = Vec::new();
     for id in clients {

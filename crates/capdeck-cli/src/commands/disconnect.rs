@@ -38,6 +38,7 @@ pub(crate) fn run(args: &DisconnectArgs, context: &Context<'_>) -> Result<ExitSt
     let folders = folders(&settings, context)?;
     let scope = scope.map(Scope::from);
     let foreign = if *force { Foreign::Replace } else { Foreign::Keep };
+    let _alone = if *dry_run { None } else { Some(records.hold()?) };
     let mut plans: Vec<Plan> = Vec::new();
     for id in clients {
         let client = client(id)?;

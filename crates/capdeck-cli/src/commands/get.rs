@@ -56,10 +56,32 @@ pub(crate) fn run(args: &GetArgs, context: &Context<'_>) -> Result<ExitStatus, F
     // All of what was asked for, or nothing.
     let is_refused = |outcome: &Outcome| matches!(outcome.verdict, Verdict::Refused { .. });
     let may_write = !outcomes.iter().any(is_refused);
+    if !may_write {
+        name_the_rest(&mut outcomes, &command);
+    }
     let mut items = Vec::new();
     for outcome in &outcomes {
         let is_written = may_write && carry_out(&deck, outcome, package)?;
         items.push(item(outcome, is_written));
     }
     conclude(&outcomes, items, package, context)
+}
+
+/// Where one is refused none is written, so whoever wants the others has to know how to ask for them.
+fn name_the_rest(outcomes: &mut [Outcome], command: &str) {
+    let is_wanted = |outcome: &&Outcome| outcome.verdict == Verdict::Write;
+    let rest: Vec<String> = outcomes
+        .iter()
+        .filter(is_wanted)
+        .map(|outcome| outcome.change.package.id.clone())
+        .collect();
+    if rest.is_empty() {
+        return;
+    }
+    let how = format!("; nothing was written; get the rest with: {command} {}", rest.join(" "));
+    for outcome in outcomes {
+        if let Verdict::Refused { hint, .. } = &mut outcome.verdict {
+            hint.push_str(&how);
+        }
+    }
 }

@@ -119,6 +119,7 @@ fn take_over(
     let settings = context.settings()?;
     let records = Records::new(&settings.state_dir);
     let launch = LaunchSettings::resolve(entry.url.as_deref(), &settings, context)?;
+    let _alone = if dry_run { None } else { Some(records.hold()?) };
     let mut plans = Vec::new();
     for target in targets {
         let taken: Vec<String> = items

@@ -75,7 +75,7 @@ impl PackageArgs {
             let hint = if obstacle.yields_to_force() {
                 format!("keep a copy of `{}`, then add --force", change.path.display())
             } else {
-                "tell its author; nothing of it was written".to_owned()
+                "tell its author".to_owned()
             };
             return refused(format!("`{id}` is left alone: {obstacle}"), hint);
         }

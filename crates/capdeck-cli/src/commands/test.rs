@@ -85,6 +85,13 @@ fn read(path: &Path) -> Result<TestFile, Failure> {
             .hint("make one of a recorded run with: capdeck runs show ID --as-test")
     };
     let value: Value =
-        serde_saphyr::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
+        serde_saphyr::from_str(&text).map_err(|error| unreadable(in_one_line(&error)))?;
     serde_json::from_value(value).map_err(|error| unreadable(error.to_string()))
+}
+
+/// What is wrong and where, without the picture of the lines around it.
+fn in_one_line(error: &serde_saphyr::Error) -> String {
+    let told = error.to_string();
+    let first = told.lines().next().unwrap_or_default();
+    first.trim_start_matches("error: ").to_owned()
 }

@@ -108,6 +108,29 @@ fn connecting_is_told_listed_and_taken_back() {
 }
 
 #[test]
+fn commands_at_the_same_time_lose_nothing_of_each_other() {
+    let dirs = TestDirs::new();
+    let file = dirs.write("home/.cursor/mcp.json", r#"{ "mcpServers": {} }"#);
+    let names: Vec<String> = (0..8).map(|number| format!("deck-{number}")).collect();
+    let all = |command: &str| {
+        std::thread::scope(|scope| {
+            for name in &names {
+                let line = at_home(&dirs).args([command, "cursor", "--name", name]);
+                scope.spawn(move || line.run().success());
+            }
+        });
+    };
+    all("connect");
+    let text: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let mut written: Vec<&String> = text["mcpServers"].as_object().unwrap().keys().collect();
+    written.sort();
+    assert_eq!(written, names.iter().collect::<Vec<_>>());
+    all("disconnect");
+    let text: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(text, json!({ "mcpServers": {} }));
+}
+
+#[test]
 fn the_entry_says_what_was_asked_for() {
     let dirs = TestDirs::new();
     let entry = |words: &[&str], key: &str| {

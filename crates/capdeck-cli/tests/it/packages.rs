@@ -183,6 +183,9 @@ fn what_cannot_be_got_is_told_and_nothing_is_written() {
         assert!(refused.stderr.contains(expected), "{words:?}: {}", refused.stderr);
         assert_eq!(fs::read_dir(dirs.config()).unwrap().count(), 0, "{words:?}");
     }
+    let refused = run(&dirs, &["get", &main]);
+    let rest = format!("nothing was written; get the rest with: capdeck get {main} echo tool");
+    assert!(refused.stderr.contains(&rest), "{}", refused.stderr);
     run(&dirs, &["get", &main, "--path", "sub"]).success();
     assert!(dirs.config().join("other.md").exists());
 }

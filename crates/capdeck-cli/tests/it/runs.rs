@@ -126,11 +126,9 @@ fn a_recorded_run_is_a_test_that_passes_and_fails() {
     assert!(passed.stdout.starts_with("pass "), "{}", passed.stdout);
     let failed = run(&dirs, &["test", good, bad]);
     assert_eq!(failed.code, Some(1));
-    assert!(
-        failed.stdout.contains("FAIL") && failed.stdout.contains("`/0/stdout` was"),
-        "{}",
-        failed.stdout
-    );
+    assert!(failed.stdout.contains("FAIL"), "{}", failed.stdout);
+    assert!(failed.stdout.contains("      `/0/stdout` is `"), "{}", failed.stdout);
+    assert!(failed.stdout.contains("`, expected `"), "{}", failed.stdout);
     let told = run(&dirs, &["test", bad, "--json"]).json();
     assert_eq!((&told["failed"], &told["items"][0]["passed"]), (&json!(1), &json!(false)));
     assert_eq!(calls(&dirs), before);
@@ -163,6 +161,11 @@ fn bad_names_and_files_are_told() {
     let refused = run(&dirs, &["test", file.to_str().unwrap()]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("is no test"), "{}", refused.stderr);
+    dirs.write("broken.yaml", "test: x\n  cells: [");
+    let file = dirs.root().join("broken.yaml");
+    let refused = run(&dirs, &["test", file.to_str().unwrap()]).stderr;
+    assert!(refused.contains("is no test: line 2 column 8: mapping values"), "{refused}");
+    assert_eq!(refused.lines().count(), 2, "{refused}");
     assert_eq!(run(&dirs, &["test", "/no/such/file"]).code, Some(1));
     assert_eq!(run(&dirs, &["test"]).code, Some(2));
 }

@@ -253,16 +253,21 @@ fn commands_of_the_capability_file_are_grouped_as_it_says() {
         "project/capabilities.yaml",
         "providers: [cursor]\nskills: []\ntools:\n  - id: sayHello\n    type: command\n    description: Says hello.\n    def:\n      \
          run: { cmd: \"echo hello {name}\", args: [{ name: name, type: string }] }\n  - id: show_log\n    type: command\n    \
-         group: repo\n    description: Shows the log.\n    def:\n      run: { cmd: echo log }\n",
+         group: myRepo\n    description: Shows the log.\n    def:\n      run: { cmd: echo log }\n",
     );
+    for words in [&["say-hello"][..], &["my-repo", "show-log"], &["my-repo.show-log"]] {
+        let refused = run(&dirs, &[&["sh"], words].concat());
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        assert!(refused.stderr.contains("capdeck trust"), "{}", refused.stderr);
+    }
     run(&dirs, &["trust"]).success();
     both(&dirs, |how| {
         let listed = run(&dirs, &["sh", "--json"]).success().json();
         assert_eq!(listed["commands"][0]["command"], "say-hello", "{how}: {listed}");
-        assert_eq!(listed["items"][0]["command"], "repo", "{how}: {listed}");
+        assert_eq!(listed["items"][0]["command"], "my-repo", "{how}: {listed}");
         let said = run(&dirs, &["sh", "say-hello", "--name", "you"]).success();
         assert_eq!(said.stdout, "hello you\n", "{how}");
-        assert_eq!(run(&dirs, &["sh", "repo", "show-log", "--raw"]).success().stdout, "log\n");
+        assert_eq!(run(&dirs, &["sh", "my-repo", "show-log", "--raw"]).success().stdout, "log\n");
         let lacking = run(&dirs, &["sh", "sayHello"]);
         assert_eq!(lacking.code, Some(2), "{how}: {}", lacking.stderr);
         assert!(lacking.stderr.contains("capdeck sh say-hello --help"), "{}", lacking.stderr);

@@ -33,22 +33,23 @@ pub(super) fn read_all(text: &str, findings: &mut Findings) -> Option<IndexMap<S
         );
     }
     let mut intents = IndexMap::new();
-    let mut is_sound = !file.intents.is_empty();
     for (index, shape) in file.intents.into_iter().enumerate() {
-        match read_one(shape, list.item(index), findings) {
-            Some(intent) => {
-                let name = free_name(&intent, index, &intents);
-                intents.insert(name, intent);
-            }
-            None => is_sound = false,
+        if let Some(intent) = read_one(shape, list.item(index), findings) {
+            let name = free_name(&intent, index, &intents);
+            intents.insert(name, intent);
         }
     }
     // A mistyped safety flag is found beside intents that read well.
-    (is_sound && !findings.has_error_besides(BAD_PATTERN)).then_some(intents)
+    let is_sound = !findings.has_error_besides(&[BAD_PATTERN, NEEDS_SHELL, SHELL_PLACEHOLDER]);
+    (is_sound && !intents.is_empty()).then_some(intents)
 }
 
 /// The one error that costs a pattern and not the tool.
 const BAD_PATTERN: &str = "bad-pattern";
+
+/// Errors that cost an intent and not the tool: elsewhere a shell runs these commands, and the others need none.
+const NEEDS_SHELL: &str = "needs-shell";
+const SHELL_PLACEHOLDER: &str = "shell-placeholder";
 
 fn read_one(shape: IntentShape, node: &Node, findings: &mut Findings) -> Option<CmpIntent> {
     check_keys(node, &CMP_CAPABILITY.keys_of("Intent"), findings);
@@ -112,13 +113,13 @@ fn bad_command(error: &CommandError) -> Diagnostic {
         CommandError::OpenQuote { .. } => ("bad-command", "close the quote"),
         CommandError::LooseBackslash => ("bad-command", "remove the backslash, or double it"),
         CommandError::NeedsShell { .. } => {
-            ("needs-shell", "quote it if it is meant as text, or put the script into `bin/`")
+            (NEEDS_SHELL, "quote it if it is meant as text, or put the script into `bin/`")
         }
         CommandError::OpenProgram { .. } => {
             ("open-program", "write the program, and use placeholders for its arguments only")
         }
         CommandError::ShellScript { .. } => (
-            "shell-placeholder",
+            SHELL_PLACEHOLDER,
             "pass the value as a word of its own: `sh -c 'echo \"$1\"' sh {value}`",
         ),
     };

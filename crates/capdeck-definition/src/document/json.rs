@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, Place};
 pub(crate) fn parse(text: &str) -> Result<Node, Diagnostic> {
     let places = Places::new(text);
     let root: &RawValue = serde_json::from_str(text).map_err(|error| {
-        let place = Place { line: number(error.line()), column: number(error.column()) };
+        let place = Place { line: number(error.line()), column: number(error.column().max(1)) };
         syntax_error(&error).at(place)
     })?;
     read(root.get(), &places, 0)

@@ -1,6 +1,6 @@
 //! Rules of `auth` blocks.
 
-use super::{Declaration, DeclaredIn, SharedAuth, header, url};
+use super::{Declaration, SharedAuth, header, url};
 use crate::{
     Auth, OAuth,
     diagnostic::{Diagnostic, Findings},
@@ -9,8 +9,8 @@ use crate::{
 
 /// Checks an `auth` block that stands under `auth` of `owner`.
 ///
-/// A config file may carry `Authorization` among other headers, because the entries of other clients do.
-pub(crate) fn check(auth: &Auth, owner: &Node, declared_in: DeclaredIn, findings: &mut Findings) {
+/// `Authorization` may stand among other headers: servers want both, and the entries of other clients have both.
+pub(crate) fn check(auth: &Auth, owner: &Node, findings: &mut Findings) {
     // An inherited block was checked where it is written.
     let Some(node) = owner.get("auth") else { return };
     match auth {
@@ -18,10 +18,9 @@ pub(crate) fn check(auth: &Auth, owner: &Node, declared_in: DeclaredIn, findings
         Auth::Headers { headers } => {
             let names = node.child("headers");
             for name in headers.keys() {
-                if declared_in == DeclaredIn::Config && header::is_authorization(name) {
-                    continue;
+                if !header::is_authorization(name) {
+                    header::check_name(name, names.key_place(name), findings);
                 }
-                header::check_name(name, names.key_place(name), findings);
             }
         }
         Auth::OAuth2(oauth) | Auth::Oidc(oauth) => check_urls(oauth, node, findings),

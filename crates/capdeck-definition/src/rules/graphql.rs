@@ -40,5 +40,5 @@ pub(super) fn check(
     }
     url::check_network(api, node, findings);
     auth::check_present(declaration, findings);
-    auth::check(&api.auth, node, declaration.declared_in, findings);
+    auth::check(&api.auth, node, findings);
 }

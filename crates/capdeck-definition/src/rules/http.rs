@@ -16,7 +16,7 @@ pub(super) fn check(api: &mut HttpApi, declaration: &Declaration<'_>, findings: 
     }
     url::check_network(api, node, findings);
     auth::check_present(declaration, findings);
-    auth::check(&api.auth, node, declaration.declared_in, findings);
+    auth::check(&api.auth, node, findings);
 }
 
 fn check_action(action: &mut HttpAction, node: &Node, findings: &mut Findings) {

@@ -34,7 +34,7 @@ pub(super) fn check(
         );
     }
     if let Some(declared) = &server.auth {
-        auth::check(declared, node, declaration.declared_in, findings);
+        auth::check(declared, node, findings);
     }
     if let Some(declared) = &server.chaos {
         chaos::check(declared, node, findings);

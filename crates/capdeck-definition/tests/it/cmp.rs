@@ -149,6 +149,14 @@ fn one_bad_tool_is_one_quarantined_entry() {
     assert!(deck.diagnostics[3].file.ends_with("lone/cmp/capability.json"));
 }
 
+#[test]
+fn a_file_that_breaks_off_has_a_place() {
+    let folder = Folder::with(&[]);
+    tool(&folder, "cut", "{ \"domain\":\n", CAPABILITY);
+    let deck = Deck::read(&[place(&folder)]);
+    assert_eq!((deck.diagnostics[0].line, deck.diagnostics[0].column), (2, 1));
+}
+
 /// Each problem with its place, in a file where everything else is right.
 #[track_caller]
 fn check_intent(intent: &str, expected: &[(&str, &str, &str)]) -> Deck {
@@ -229,6 +237,21 @@ fn problems_of_intents_have_a_place_and_a_fix() {
         r#"{"patterns": ["a"], "command": "x", "cost": 3}"#,
         &[("unknown-key", "\"cost\"", "`cost` means nothing here")],
     );
+}
+
+#[test]
+fn a_command_that_needs_a_shell_costs_that_intent() {
+    let text = r#"{"intents": [
+        {"patterns": ["count lines"], "command": "cat x | wc -l"},
+        {"patterns": ["say it"], "command": "sh -c 'echo {x}'", "params": {"x": {"type": "string"}}},
+        {"patterns": ["list"], "command": "ls"}
+    ]}"#;
+    let folder = Folder::with(&[]);
+    tool(&folder, "box", MANIFEST, text);
+    let deck = Deck::read(&[place(&folder)]);
+    assert_eq!(codes(&deck), ["needs-shell", "shell-placeholder"]);
+    let intents: Vec<&String> = cmp(&deck.definitions[0]).intents.keys().collect();
+    assert_eq!(intents, ["list"]);
 }
 
 #[test]

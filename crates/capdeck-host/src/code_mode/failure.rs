@@ -64,7 +64,11 @@ pub(super) fn of_tool(
         (Some(said), Some(status)) => format!("`{name}` answered with status {status}: {said}"),
         (None, Some(status)) => format!("`{name}` answered with status {status}"),
         (Some(said), None) => said,
-        (None, None) => format!("`{name}` reported a failure"),
+        // Structure is for programs; what it means is often said in the text beside it alone.
+        (None, None) => match texts(facts) {
+            Some(texts) => format!("`{name}` reported a failure: {texts}"),
+            None => format!("`{name}` reported a failure"),
+        },
     };
     let mut details: Map<String, Value> = KEPT_FACTS
         .into_iter()
@@ -89,6 +93,15 @@ fn said(body: &Value) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// What the text blocks beside the body say.
+fn texts(facts: &RawObject) -> Option<String> {
+    let blocks = raw::value(facts.get("content")?)?;
+    let texts = blocks.as_array()?.iter().filter_map(|block| block.get("text")?.as_str());
+    let joined =
+        texts.map(str::trim).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+    (!joined.is_empty()).then_some(joined)
 }
 
 fn shortened(message: &str) -> String {

@@ -15,7 +15,7 @@ pub(super) fn compare(before: &RunEnd, now: &RunReport) -> Vec<String> {
     match (before, &now.envelope.outcome) {
         (RunEnd::Value(before), Ok(now)) => {
             let (before, now) = (parse(before.get()), parse(now.get()));
-            if before == now { Vec::new() } else { differences("", &before, &now) }
+            if before == now { Vec::new() } else { differences(Against::Before, "", &before, &now) }
         }
         (RunEnd::LargeValue { bytes, sha256 }, Ok(now)) => {
             let text = now.get();
@@ -48,8 +48,42 @@ fn told(error: &RunError) -> String {
     format!("{}: {}", json!(error.code).as_str().unwrap_or_default(), error.message)
 }
 
+/// What a value is held against, which decides the words.
+#[derive(Clone, Copy)]
+enum Against {
+    /// The value of the same run before.
+    Before,
+    /// What a test expects.
+    Expectation,
+}
+
+impl Against {
+    fn another(self, place: &str, wanted: &Value, now: &Value) -> String {
+        let place = if place.is_empty() { "the value".to_owned() } else { format!("`{place}`") };
+        let (wanted, now) = (short(wanted), short(now));
+        match self {
+            Self::Before => format!("{place} was `{wanted}` and is `{now}`"),
+            Self::Expectation => format!("{place} is `{now}`, expected `{wanted}`"),
+        }
+    }
+
+    fn missing(self, place: &str) -> String {
+        match self {
+            Self::Before => format!("`{place}` is gone"),
+            Self::Expectation => format!("`{place}` is missing"),
+        }
+    }
+
+    fn unknown(self, place: &str) -> String {
+        match self {
+            Self::Before => format!("`{place}` is new"),
+            Self::Expectation => format!("`{place}` was not expected"),
+        }
+    }
+}
+
 /// Where two values differ, at most ten places.
-fn differences(place: &str, before: &Value, now: &Value) -> Vec<String> {
+fn differences(against: Against, place: &str, before: &Value, now: &Value) -> Vec<String> {
     let mut found = Vec::new();
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => {
@@ -59,23 +93,22 @@ fn differences(place: &str, before: &Value, now: &Value) -> Vec<String> {
             for key in keys {
                 let place = format!("{place}/{key}");
                 match (before.get(key), now.get(key)) {
-                    (Some(before), Some(now)) => found.extend(differences(&place, before, now)),
-                    (Some(_), None) => found.push(format!("`{place}` is gone")),
-                    (None, Some(_)) => found.push(format!("`{place}` is new")),
+                    (Some(before), Some(now)) => {
+                        found.extend(differences(against, &place, before, now));
+                    }
+                    (Some(_), None) => found.push(against.missing(&place)),
+                    (None, Some(_)) => found.push(against.unknown(&place)),
                     (None, None) => {}
                 }
             }
         }
         (Value::Array(before), Value::Array(now)) if before.len() == now.len() => {
             for (index, (before, now)) in before.iter().zip(now).enumerate() {
-                found.extend(differences(&format!("{place}/{index}"), before, now));
+                found.extend(differences(against, &format!("{place}/{index}"), before, now));
             }
         }
         _ if before == now => {}
-        _ => {
-            let place = if place.is_empty() { "the value" } else { place };
-            found.push(format!("`{place}` was `{}` and is `{}`", short(before), short(now)));
-        }
+        _ => found.push(against.another(place, before, now)),
     }
     found.truncate(10);
     found
@@ -112,7 +145,7 @@ impl TestExpectation {
         if let (Some(wanted), Some(value)) = (&self.value, &value)
             && wanted != value
         {
-            unmet.extend(differences("", wanted, value));
+            unmet.extend(differences(Against::Expectation, "", wanted, value));
         }
         if let (Some(part), Some(value)) = (&self.contains, &value)
             && !contains(value, part)

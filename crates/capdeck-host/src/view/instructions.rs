@@ -20,12 +20,13 @@ const NAMES: usize = 60;
 pub(super) fn instructions(view: &View) -> Option<String> {
     let room = room(view);
     let mut text = String::new();
-    let searchable = view.searchable().map(|one| one.definition.id.to_string());
-    let wrappers = view.progressive.iter().map(|one| {
+    let searchable = view.searchable().filter(|one| has_something(one));
+    let searchable = searchable.map(|one| one.definition.id.to_string());
+    let wrappers = view.progressive.iter().filter(|one| has_something(one)).map(|one| {
         let id = one.definition.id.as_str();
         view.names().wrapper_name(id).unwrap_or(id).to_owned()
     });
-    let direct = view.direct.iter().map(|one| one.definition.id.to_string());
+    let direct = || view.direct.iter().filter(|one| has_something(one));
     let by_code = view.catalog.capabilities().filter(|one| view.is_coded(one));
     let by_code_alone = by_code.filter(|one| !view.is_searchable(one));
     let search = match view.offers_code_mode() {
@@ -51,7 +52,10 @@ pub(super) fn instructions(view: &View) -> Option<String> {
             "One tool per capability: `operation` `tools` lists what it has, `call_tool` runs it. Here:",
             wrappers.collect(),
         ),
-        ("Tools are named `<capability>__<tool>`. Here:", direct.collect()),
+        (
+            "Tools are named `<capability>__<tool>`. Here:",
+            direct().map(|one| one.definition.id.to_string()).collect(),
+        ),
     ] {
         let left = room.saturating_sub(estimate_tokens(&text));
         add_line(&mut text, listing(lead, &names, left.min(NAMES)).as_deref());
@@ -61,13 +65,24 @@ pub(super) fn instructions(view: &View) -> Option<String> {
         let fits = estimate_tokens(&text) + estimate_tokens(line) < room;
         add_line(&mut text, fits.then_some(line));
     }
-    for capability in &view.direct {
+    for capability in direct() {
         let line = purpose(capability);
         if estimate_tokens(&text) + estimate_tokens(&line) < room {
             add_line(&mut text, Some(&line));
         }
     }
     (!text.is_empty()).then_some(text)
+}
+
+/// Whether a client reaches anything of a capability, as far as is known. Of one that no skill requires a tool of, nothing
+/// is offered, and naming it would send agents looking.
+fn has_something(capability: &Capability) -> bool {
+    capability.discovery.as_ref().is_none_or(|known| {
+        !(known.tools.is_empty()
+            && known.resources.is_empty()
+            && known.resource_templates.is_empty()
+            && known.prompts.is_empty())
+    })
 }
 
 /// Tokens that instructions may cost. A budget that a person set binds tools and instructions together.

@@ -114,6 +114,20 @@ async fn what_no_skill_requires_is_for_the_shell() {
 }
 
 #[tokio::test]
+async fn what_has_nothing_to_offer_is_not_named() {
+    let command = "  - { id: greet, type: command, def: { run: { cmd: echo hi } } }\n";
+    let deck = project(&[TOOLS, command, SKILLS]);
+    let host = open(&deck);
+    for exposure in [Exposure::Direct, Exposure::Search, Exposure::Progressive] {
+        let view = agent_with(&host, Some(exposure)).discovered_view().await;
+        let told = view.instructions().unwrap();
+        assert!(told.contains("fake") && !told.contains("commands"), "{told}");
+    }
+    assert!(call(&host.operator(), "commands", "greet", json!({})).await.is_ok());
+    host.close().await;
+}
+
+#[tokio::test]
 async fn without_requirements_everything_is_shown() {
     let deck = project(&[TOOLS]);
     let host = open(&deck);

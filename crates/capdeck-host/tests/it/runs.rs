@@ -270,7 +270,7 @@ async fn a_recorded_run_becomes_a_test_that_can_fail() {
     assert_eq!(failures(&test).await, [""; 0]);
     let mut wrong = test.clone();
     wrong.expect.value = Some(json!({"sum": 43}));
-    assert_eq!(failures(&wrong).await, ["`/sum` was `43` and is `42`"]);
+    assert_eq!(failures(&wrong).await, ["`/sum` is `42`, expected `43`"]);
     let mut other = test.clone();
     other.cells[1].code = other.cells[1].code.replace("n: 2", "n: 3");
     let told = failures(&other).await.join("\n");

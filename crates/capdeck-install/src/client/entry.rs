@@ -2,6 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::{
+    tool_lists::ToolLists,
+    written_values::{embrace_variables, numbers_to_texts},
+};
+
 /// How Capdeck is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Launch {
@@ -14,7 +19,7 @@ pub enum Launch {
 /// A server in the form that most clients share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerFields {
-    /// `command`, `args`, `env`, `cwd`, `url`, `headers`, `type`, `disabled`.
+    /// `command`, `args`, `env`, `cwd`, `url`, `headers`, `type`, `disabled`, and `tools` with `exactly` or `except`.
     pub server: Map<String, Value>,
     /// Keys that have no meaning outside of the client.
     pub ignored: Vec<String>,
@@ -29,6 +34,8 @@ pub(super) struct Shape {
     pub(super) workspace: Option<&'static str>,
     /// Whether an entry must say that all tools are meant.
     pub(super) names_tools: bool,
+    /// Whether `$NAME` is a variable in its files, and not only `${NAME}`.
+    pub(super) has_bare_variables: bool,
 }
 
 /// How a program is written.
@@ -100,7 +107,11 @@ impl Shape {
         let mut server = Map::new();
         let mut headers = Map::new();
         let mut ignored = Vec::new();
+        let mut tools = ToolLists::default();
         for (key, value) in entry {
+            if value.is_null() || tools.take(key, value) {
+                continue;
+            }
             let (key, value) = match (key.as_str(), value) {
                 ("cmd", _) => ("command", value.clone()),
                 ("envs" | "environment", _) => ("env", value.clone()),
@@ -161,6 +172,13 @@ impl Shape {
         if !headers.is_empty() {
             server.insert("headers".to_owned(), Value::Object(headers));
         }
+        server.extend(tools.choice().map(|choice| ("tools".to_owned(), choice)));
+        for key in ["env", "args"] {
+            server.get_mut(key).into_iter().for_each(numbers_to_texts);
+        }
+        if self.has_bare_variables {
+            server.values_mut().for_each(embrace_variables);
+        }
         let is = |key: &str| server.get(key).is_some_and(Value::is_string);
         match (is("command"), is("url")) {
             (false, false) => Err("it names neither a program nor an address".to_owned()),
@@ -171,8 +189,7 @@ impl Shape {
 }
 
 /// Keys that say nothing about how a server is reached.
-const SAYS_NOTHING: [&str; 6] =
-    ["name", "description", "display_name", "bundled", "source", "tools"];
+const SAYS_NOTHING: [&str; 5] = ["name", "description", "display_name", "bundled", "source"];
 
 const DESCRIPTION: &str = "Your capabilities, by Capdeck";
 

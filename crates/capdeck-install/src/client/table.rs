@@ -19,7 +19,7 @@ const fn in_project(names: &'static [&'static str]) -> Option<Place> {
 }
 
 const fn shape(program: ProgramShape, url: UrlShape) -> Shape {
-    Shape { program, url, workspace: None, names_tools: false }
+    Shape { program, url, workspace: None, names_tools: false, has_bare_variables: false }
 }
 
 const fn key(key: &'static str) -> UrlShape {
@@ -29,6 +29,10 @@ const fn key(key: &'static str) -> UrlShape {
 const fn typed(kind: &'static str) -> UrlShape {
     UrlShape::Key { key: "url", kind: Some(kind) }
 }
+
+/// Gemini CLI's form, and that of what was made from it.
+const GEMINI: Shape =
+    Shape { has_bare_variables: true, ..shape(ProgramShape::Plain, key("httpUrl")) };
 
 /// Claude Code's own form, which several others share.
 const TYPED: Shape = shape(ProgramShape::Typed("stdio"), typed("http"));
@@ -96,7 +100,7 @@ pub(super) const CLIENTS: &[Client] = &[
         name: "Gemini CLI",
         user: home(&[".gemini/settings.json"]),
         project: in_project(&[".gemini/settings.json"]),
-        shape: shape(ProgramShape::Plain, key("httpUrl")),
+        shape: GEMINI,
         ..COMMON
     },
     Client {
@@ -185,7 +189,7 @@ pub(super) const CLIENTS: &[Client] = &[
         name: "Qwen Code",
         user: home(&[".qwen/settings.json"]),
         project: in_project(&[".qwen/settings.json"]),
-        shape: shape(ProgramShape::Plain, key("httpUrl")),
+        shape: GEMINI,
         ..COMMON
     },
     Client {
@@ -193,7 +197,7 @@ pub(super) const CLIENTS: &[Client] = &[
         name: "iFlow CLI",
         user: home(&[".iflow/settings.json"]),
         project: in_project(&[".iflow/settings.json"]),
-        shape: shape(ProgramShape::Plain, key("httpUrl")),
+        shape: GEMINI,
         ..COMMON
     },
     Client {
@@ -210,7 +214,7 @@ pub(super) const CLIENTS: &[Client] = &[
         user: at(Base::Config, &["crush/crush.json"]),
         project: in_project(&[".crush.json", "crush.json"]),
         container: &["mcp"],
-        shape: TYPED,
+        shape: Shape { has_bare_variables: true, ..TYPED },
         ..COMMON
     },
     Client {

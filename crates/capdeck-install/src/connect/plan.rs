@@ -11,7 +11,7 @@ use super::{
     record::Record,
     target::{Found, read_text},
 };
-use crate::atomic_file::replace_file;
+use crate::atomic_file::replace_file_if;
 
 /// What becomes of the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,9 +76,7 @@ impl Plan {
             return Ok(());
         }
         self.target.check_place()?;
-        if read_text(file)? != self.before {
-            return Err(ConnectError::Changed { file: file.clone() });
-        }
+        self.check_unchanged()?;
         if fs::metadata(file).is_ok_and(|facts| facts.permissions().readonly()) {
             return Err(ConnectError::ReadOnly { file: file.clone() });
         }
@@ -88,7 +86,7 @@ impl Plan {
             records.save(&self.target, record)?;
         }
         let done = match &self.after {
-            Some(after) => replace_file(file, after.as_bytes()).map_err(ConnectError::from),
+            Some(after) => self.replace(after),
             None => self.delete(file),
         };
         if let Err(error) = done {
@@ -102,6 +100,26 @@ impl Plan {
             records.forget(&self.target)?;
         }
         Ok(())
+    }
+
+    fn check_unchanged(&self) -> Result<(), ConnectError> {
+        let file = &self.target.file;
+        if read_text(file)? == self.before {
+            Ok(())
+        } else {
+            Err(ConnectError::Changed { file: file.clone() })
+        }
+    }
+
+    /// Agents write these files whenever they like. What one wrote while ours was made ready is seen right before it would be lost.
+    fn replace(&self, after: &str) -> Result<(), ConnectError> {
+        let mut unchanged = Ok(());
+        let may_replace = || {
+            unchanged = self.check_unchanged();
+            unchanged.is_ok()
+        };
+        replace_file_if(&self.target.file, after.as_bytes(), may_replace)?;
+        unchanged
     }
 
     fn delete(&self, file: &Path) -> Result<(), ConnectError> {

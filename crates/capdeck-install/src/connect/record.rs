@@ -10,7 +10,11 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::{ConnectError, Target};
-use crate::{atomic_file::replace_private_file, edit::Splice};
+use crate::{
+    atomic_file::{WriteError, replace_private_file},
+    edit::Splice,
+    folder_lock::FolderLock,
+};
 
 /// One entry that was written. An entry of somebody else that it replaced may hold secrets, so only the person may read it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,10 +81,23 @@ pub struct Records {
     folder: PathBuf,
 }
 
+/// Held from before the first plan to behind the last write, so that of two commands the second finds what the first wrote.
+#[derive(Debug)]
+pub struct RecordsHold(#[expect(dead_code, reason = "held for its lock")] FolderLock);
+
 impl Records {
     /// The records below the state folder.
     pub fn new(state_dir: &Path) -> Self {
         Self { folder: state_dir.join("connections") }
+    }
+
+    /// Waits until no other command changes agents' files.
+    pub fn hold(&self) -> Result<RecordsHold, ConnectError> {
+        let path = self.folder.join("lock");
+        match FolderLock::take(&path) {
+            Ok(lock) => Ok(RecordsHold(lock)),
+            Err(source) => Err(WriteError { path, source }.into()),
+        }
     }
 
     /// A record that cannot be read is as good as none: the entry is then found by what it says.

@@ -110,6 +110,55 @@ fn secrets_are_taken_out_wherever_they_stand() {
 }
 
 #[test]
+fn the_choice_of_tools_is_taken_along() {
+    for (client, lists, tools) in [
+        (
+            "codex",
+            json!({ "enabled_tools": ["a", "b"], "disabled_tools": ["b"] }),
+            json!({ "exactly": ["a", "b"], "except": ["b"] }),
+        ),
+        (
+            "gemini-cli",
+            json!({ "includeTools": ["a", "shell(git)"] }),
+            json!({ "exactly": ["a", "shell"] }),
+        ),
+        ("qwen-code", json!({ "excludeTools": ["a"] }), json!({ "except": ["a"] })),
+        ("kiro", json!({ "disabledTools": ["a"] }), json!({ "except": ["a"] })),
+        ("copilot-cli", json!({ "tools": ["a"] }), json!({ "exactly": ["a"] })),
+        ("copilot-cli", json!({ "tools": ["*"] }), Value::Null),
+    ] {
+        let mut entry = json!({ "command": "x" });
+        entry.as_object_mut().unwrap().extend(lists.as_object().unwrap().clone());
+        let taken = take(client, &entry).unwrap();
+        assert_eq!(taken.fields["tools"], tools, "{client}");
+        assert!(taken.ignored.is_empty(), "{client}: {:?}", taken.ignored);
+    }
+    // What nobody can be sure about is named.
+    let unclear = json!({ "command": "x", "enabled_tools": [], "disabled_tools": "a" });
+    assert_eq!(take("codex", &unclear).unwrap().ignored, ["enabled_tools", "disabled_tools"]);
+}
+
+#[test]
+fn values_that_people_write_carelessly_are_understood() {
+    let entry = json!({ "command": "x", "args": ["--port", 80], "env": { "N": 5, "ON": true }, "cwd": null, "headers": null });
+    let taken = take("cursor", &entry).unwrap();
+    let expected =
+        json!({ "command": "x", "args": ["--port", "80"], "env": { "N": "5", "ON": "true" } });
+    assert_eq!(taken.fields, expected);
+    for client in ["gemini-cli", "qwen-code", "iflow-cli"] {
+        let entry = json!({ "command": "x", "env": { "SERVICE_TOKEN": "$MINE" } });
+        let taken = take(client, &entry).unwrap();
+        assert_eq!(taken.fields["env"], json!({ "SERVICE_TOKEN": "${MINE}" }), "{client}");
+    }
+    // Elsewhere a dollar sign is a dollar sign.
+    let plain = json!({ "command": "x", "env": { "PRICE": "$MINE" } });
+    assert_eq!(take("cursor", &plain).unwrap().fields["env"]["PRICE"], "$MINE");
+    let both = json!({ "url": "https://x.test/mcp", "headers": { "Authorization": "Bearer h1", "X-Toolsets": "repos" } });
+    let headers = json!({ "Authorization": "Bearer ${vault:MY_SERVER_AUTHORIZATION}", "X-Toolsets": "repos" });
+    assert_eq!(take("cursor", &both).unwrap().fields["auth"]["headers"], headers);
+}
+
+#[test]
 fn what_cannot_be_taken_says_why() {
     for (client, entry, reason) in [
         (

@@ -8,6 +8,9 @@ use crate::edit::{Document, FileFormat, Step};
 /// Names of ours begin so. What is named otherwise is not touched.
 pub(crate) const TAG: &str = "capdeck:";
 
+/// Where the hooks of a group stand in it.
+const GROUPED: &str = "hooks";
+
 /// A configuration file after an edit.
 #[derive(Debug)]
 pub(crate) struct DocumentEdit {
@@ -164,12 +167,7 @@ impl Editing<'_> {
 
     fn put_items(&mut self, keys: &[String], items: &[Value]) -> Result<(), String> {
         let path = steps(keys);
-        let standing: Vec<Value> = match self.with.get(&path) {
-            Some(Value::Array(list)) => {
-                list.iter().filter(|item| is_tagged(item)).cloned().collect()
-            }
-            _ => Vec::new(),
-        };
+        let standing = ours_in(self.with.get(&path));
         let recorded = self.recorded.iter().find_map(|record| match record {
             PartRecord::Items { keys: known, items } if known == keys => Some(items),
             _ => None,
@@ -183,7 +181,7 @@ impl Editing<'_> {
             return Ok(());
         }
         if standing != items {
-            self.with.remove_items(&path, is_tagged).map_err(|error| error.to_string())?;
+            remove_ours(&mut self.with, &path)?;
             for item in items {
                 self.with.push(&path, item.clone()).map_err(|error| error.to_string())?;
             }
@@ -196,9 +194,7 @@ impl Editing<'_> {
 fn is_there(document: &Document, record: &PartRecord) -> bool {
     let current = document.get(&steps(keys_of(record)));
     match record {
-        PartRecord::Items { .. } => {
-            matches!(current, Some(Value::Array(items)) if items.iter().any(is_tagged))
-        }
+        PartRecord::Items { .. } => !ours_in(current).is_empty(),
         PartRecord::Entry { .. } | PartRecord::Block { .. } => current.is_some(),
     }
 }
@@ -207,10 +203,7 @@ fn is_as_recorded(document: &Document, record: &PartRecord) -> bool {
     let current = document.get(&steps(keys_of(record)));
     match record {
         PartRecord::Entry { value, .. } => current == Some(value),
-        PartRecord::Items { items, .. } => match current {
-            Some(Value::Array(list)) => list.iter().filter(|item| is_tagged(item)).eq(items.iter()),
-            _ => false,
-        },
+        PartRecord::Items { items, .. } => ours_in(current) == *items,
         PartRecord::Block { .. } => false,
     }
 }
@@ -220,7 +213,7 @@ fn take(document: &mut Document, part: &PartRecord) -> Result<(), String> {
         PartRecord::Entry { keys, .. } => remove(document, keys),
         PartRecord::Items { keys, .. } => {
             let path = steps(keys);
-            document.remove_items(&path, is_tagged).map_err(|error| error.to_string())?;
+            remove_ours(document, &path)?;
             match document.get(&path) {
                 Some(Value::Array(items)) if items.is_empty() => remove(document, keys),
                 _ => Ok(()),
@@ -245,15 +238,45 @@ fn remove(document: &mut Document, keys: &[String]) -> Result<(), String> {
     }
 }
 
-/// Whether an item of a list is ours: it, or everything it groups, has a name of ours.
-fn is_tagged(item: &Value) -> bool {
-    let is_named = |item: &Value| {
-        item.get("name").and_then(Value::as_str).is_some_and(|name| name.starts_with(TAG))
-    };
-    match item.get("hooks").and_then(Value::as_array) {
-        Some(hooks) if !hooks.is_empty() => hooks.iter().all(is_named),
-        _ => is_named(item),
+/// What is ours in a list: items with a name of ours, and of groups the part that has one. Agents and people add their own
+/// hooks to a group that is there, so a group need not be ours as a whole.
+fn ours_in(list: Option<&Value>) -> Vec<Value> {
+    let items = list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    items.iter().filter_map(our_part).collect()
+}
+
+fn our_part(item: &Value) -> Option<Value> {
+    let Some(grouped) = grouped(item) else { return is_named(item).then(|| item.clone()) };
+    let ours: Vec<Value> = grouped.iter().filter(|hook| is_named(hook)).cloned().collect();
+    if ours.is_empty() {
+        return None;
     }
+    let mut part = item.clone();
+    part[GROUPED] = Value::Array(ours);
+    Some(part)
+}
+
+/// Takes what is ours out of a list, and of groups that others share only our part.
+fn remove_ours(document: &mut Document, list: &[Step]) -> Result<(), String> {
+    let failed = |error: crate::edit::EditError| error.to_string();
+    let is_whole = |item: &Value| our_part(item).as_ref() == Some(item);
+    document.remove_items(list, is_whole).map_err(failed)?;
+    let count = document.get(list).and_then(Value::as_array).map_or(0, Vec::len);
+    for index in 0..count {
+        let mut path = list.to_vec();
+        path.extend([Step::Index(index), Step::from(GROUPED)]);
+        document.remove_items(&path, is_named).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// The hooks that an item groups, if it is a group.
+fn grouped(item: &Value) -> Option<&Vec<Value>> {
+    item.get(GROUPED).and_then(Value::as_array).filter(|hooks| !hooks.is_empty())
+}
+
+fn is_named(item: &Value) -> bool {
+    item.get("name").and_then(Value::as_str).is_some_and(|name| name.starts_with(TAG))
 }
 
 fn keys_of(record: &PartRecord) -> &[String] {

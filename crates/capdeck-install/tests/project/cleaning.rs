@@ -104,6 +104,50 @@ fn what_people_add_around_ours_stays() {
 }
 
 #[test]
+fn hooks_that_people_add_to_a_group_of_ours_stay_and_ours_go() {
+    let yaml = r#"
+hooks:
+  - { id: guard, on: beforeShell, command: ./guard.sh }
+  - { id: second, on: beforeShell, command: ./second.sh }
+"#;
+    let agents = ["claude-code", "codex"];
+    let (json, toml) = (".claude/settings.json", ".codex/config.toml");
+    let fixture = Fixture::new();
+    fixture.install(yaml, &agents);
+    let group = fixture.read(json).replace(
+        r#""hooks": [
+          {"#,
+        r#""hooks": [
+          { "type": "command", "command": "mine.sh" }, // mine
+          {"#,
+    );
+    assert!(group.contains("// mine"), "{group}");
+    fixture.put(json, &group);
+    let config = fixture.read(toml);
+    let mixed = config.replace("hooks = [{", "hooks = [{ command = \"mine.sh\" }, {");
+    assert_ne!(mixed, config);
+    fixture.put(toml, &mixed);
+    let before = fixture.tree();
+
+    // Nothing is missing, so nothing is written a second time.
+    assert_eq!(fixture.install(yaml, &agents), []);
+    assert_eq!(fixture.tree(), before);
+    fixture.install(&yaml.replace("guard.sh", "watch.sh"), &agents);
+    for file in [json, toml] {
+        let text = fixture.read(file);
+        assert_eq!(text.matches("watch.sh").count(), 1, "{text}");
+        assert_eq!(text.matches("second.sh").count(), 1, "{text}");
+        assert!(text.contains("mine.sh") && !text.contains("guard.sh"), "{text}");
+    }
+    assert_eq!(fixture.clean(), []);
+    for file in [json, toml] {
+        let text = fixture.read(file);
+        assert!(text.contains("mine.sh") && !text.contains("capdeck:"), "{text}");
+    }
+    assert!(fixture.read(json).contains("// mine"));
+}
+
+#[test]
 fn what_people_changed_of_ours_is_kept_until_forced() {
     let mut fixture = with_skill();
     fixture.install(EVERYTHING, &["claude-code"]);

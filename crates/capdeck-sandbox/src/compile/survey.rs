@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use oxc::{
     ast::ast::{
-        BindingPattern, CallExpression, ComputedMemberExpression, Expression, IdentifierReference,
-        ImportExpression, ImportMeta, Program, Statement, StaticMemberExpression,
-        VariableDeclarator,
+        AccessorProperty, BindingPattern, CallExpression, ComputedMemberExpression, Decorator,
+        Expression, IdentifierReference, ImportExpression, ImportMeta, Program, Statement,
+        StaticMemberExpression, VariableDeclarator,
     },
     ast_visit::{Visit, walk},
     semantic::{Scoping, SymbolFlags, SymbolId},
@@ -274,6 +274,23 @@ impl<'a> Visit<'a> for Reader<'_> {
             let message = format!("`{}` is a constant and cannot be assigned", identifier.name);
             self.problem(identifier.span, "2588", message);
         }
+    }
+
+    // The engine knows neither of these yet, and would only say that a character is unexpected.
+    fn visit_decorator(&mut self, decorator: &Decorator<'a>) {
+        self.problem(
+            decorator.span,
+            "SYNTAX_ERROR",
+            "decorators are not available in code mode: call the function yourself",
+        );
+    }
+
+    fn visit_accessor_property(&mut self, property: &AccessorProperty<'a>) {
+        self.problem(
+            property.span,
+            "SYNTAX_ERROR",
+            "`accessor` is not available in code mode: write a field, or a getter and a setter",
+        );
     }
 
     fn visit_import_expression(&mut self, import: &ImportExpression<'a>) {

@@ -267,12 +267,10 @@ impl Engine {
                 "the returned value held calls that were not awaited; they were waited for",
             );
         }
-        let omitted: u32 = parts.get(2).catch(ctx).map_err(failed)?;
+        let omitted: usize = parts.get(2).catch(ctx).map_err(failed)?;
         if omitted > 0 {
-            notes.warn(
-                "VALUE_OMITTED",
-                format!("{omitted} functions or symbols in the returned value were left out"),
-            );
+            let omitted = counted(omitted, "function or symbol", "functions or symbols");
+            notes.warn("VALUE_OMITTED", format!("left {omitted} out of the returned value"));
         }
         let raw = text.map(RawValue::from_string).transpose();
         raw.map_err(|_| Failure::Pipe(io::ErrorKind::InvalidData.into()))
@@ -287,16 +285,12 @@ impl Engine {
             left
         };
         if timers > 0 {
-            notes.tell(
-                "TIMERS_CLEARED",
-                format!("{timers} timers were still waiting and were cleared"),
-            );
+            let cleared = counted(timers, "timer", "timers");
+            notes.tell("TIMERS_CLEARED", format!("cleared {cleared} that still waited"));
         }
         if calls > 0 {
-            notes.warn(
-                "CALLS_CANCELLED",
-                format!("{calls} calls were still under way and were cancelled"),
-            );
+            let cancelled = counted(calls, "call", "calls");
+            notes.warn("CALLS_CANCELLED", format!("cancelled {cancelled} still under way"));
         }
         for reason in self.rejections.take(ctx) {
             let told = self.format(ctx, reason);
@@ -387,4 +381,9 @@ fn blocked(diagnostics: &[Diagnostic]) -> RunError {
     let message = first.map_or("the code cannot run", |first| first.message.as_str());
     RunError::new(ErrorCode::DiagnosticBlocked, message)
         .hint("nothing was run; `diagnostics` has every problem")
+}
+
+/// `1 call`, `2 calls`.
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -140,6 +140,11 @@ impl Cells {
         self.count
     }
 
+    /// Whether a cell is not the one that was taken in last.
+    pub(super) fn is_earlier(&self, number: usize) -> bool {
+        number < self.count
+    }
+
     pub(super) fn positions(&self, number: usize) -> Option<&Positions> {
         self.kept.iter().find(|(kept, _)| *kept == number).map(|(_, positions)| positions)
     }

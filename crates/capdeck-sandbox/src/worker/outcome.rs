@@ -159,7 +159,8 @@ pub(super) fn trace(stack: &str, cells: &Cells) -> (Option<Location>, Option<Str
         first = first.or(Some(frame.location));
         if shown.len() < SHOWN_FRAMES {
             let Location { line, column } = frame.location;
-            shown.push(format!("at {} (line {line}, column {column})", frame.function));
+            let whose = if frame.is_earlier { " of an earlier cell" } else { "" };
+            shown.push(format!("at {} (line {line}, column {column}{whose})", frame.function));
         }
     }
     (first, (!shown.is_empty()).then(|| shown.join("\n")))
@@ -168,6 +169,8 @@ pub(super) fn trace(stack: &str, cells: &Cells) -> (Option<Location>, Option<Str
 struct Frame<'a> {
     function: &'a str,
     location: Location,
+    /// Whether it is a line of a cell before the one that ran.
+    is_earlier: bool,
 }
 
 /// Reads a line such as `    at name (cell-3.ts:4:15)`; lines of the prelude have other file names.
@@ -177,14 +180,15 @@ fn frame<'a>(line: &'a str, cells: &Cells) -> Option<Frame<'a>> {
     let mut places = rest.trim_end_matches(')').split(':');
     let line: u32 = places.next()?.parse().ok()?;
     let column: u32 = places.next().and_then(|text| text.parse().ok()).unwrap_or(1);
-    let location = cells.positions(number.parse().ok()?)?.source(line, column)?;
+    let number: usize = number.parse().ok()?;
+    let location = cells.positions(number)?.source(line, column)?;
     let function = before.trim().trim_start_matches("at").trim().trim_end_matches('(').trim();
     let function = if function.is_empty() || function == "<eval>" || function == "<anonymous>" {
         "the cell"
     } else {
         function
     };
-    Some(Frame { function, location })
+    Some(Frame { function, location, is_earlier: cells.is_earlier(number) })
 }
 
 fn shorten(message: &str) -> String {

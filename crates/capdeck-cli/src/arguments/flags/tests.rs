@@ -81,6 +81,19 @@ fn names_are_exact_or_in_kebab_case() {
 }
 
 #[test]
+fn arguments_that_would_be_typed_alike_are_shown_by_their_names() {
+    let schema = json!({
+        "properties": { "createdAt": {}, "created_at": {}, "maxAge": {} },
+        "required": ["createdAt"],
+    });
+    let flags: Vec<String> = Parameters::of(&schema).iter().map(Parameter::flag).collect();
+    assert_eq!(flags, ["createdAt", "created_at", "max-age"]);
+    let lacking = read(&["--created_at", "x"], &schema).1.unwrap_err();
+    assert_eq!(lacking.message, "missing: --createdAt <value>");
+    assert!(read(&["--createdAt", "x"], &schema).1.is_ok());
+}
+
+#[test]
 fn switches() {
     check(&["--deep", "--title", "x"], r#"{"deep":true,"title":"x"}"#);
     check(&["--deep=false"], r#"{"deep":false}"#);

@@ -4,7 +4,7 @@ use capdeck_test::{FakePlan, fake::Fault};
 use serde_json::{Value, json};
 
 use super::{coder, run, run_with, value_of};
-use crate::deck::{Deck, saying};
+use crate::deck::{Deck, caplet, saying};
 
 #[tokio::test]
 async fn a_tool_is_called_by_its_name_and_by_call_tool() {
@@ -43,6 +43,22 @@ async fn what_a_tool_says_of_its_failure_reaches_the_script() {
     let thrown = run(&session, "await caplets.fake.tool_error()").await;
     assert_eq!(thrown["error"]["code"], "runtime_bridge_error", "{thrown}");
     assert_eq!(thrown["error"]["details"]["code"], "DOWNSTREAM_TOOL_ERROR", "{thrown}");
+    host.close().await;
+}
+
+#[tokio::test]
+async fn a_failure_told_beside_the_structure_is_told_in_the_message() {
+    let file = caplet(&json!({
+        "name": "Files", "description": "Commands about files",
+        "cliTools": { "actions": { "broken": { "command": "sh", "args": ["-c", "echo no such file >&2; exit 7"] } } },
+    }));
+    let deck = Deck::new().file("config/files.md", &file);
+    let host = deck.open();
+    let session = coder(&host);
+    let thrown = run(&session, "await caplets.files.broken()").await;
+    let message = thrown["error"]["message"].as_str().unwrap();
+    assert_eq!(message, "`broken` reported a failure: exit code 7\n\nno such file");
+    assert_eq!(thrown["error"]["details"]["details"]["body"]["exitCode"], 7, "{thrown}");
     host.close().await;
 }
 

@@ -27,13 +27,16 @@ function failure(answer, capability, tool) {
   return mark(error, 'call');
 }
 
+// Arguments that could not leave, in the words of a call that failed.
+const unsent = ({ kind, message, hint }) => ({ code: kind === 'large' ? 'CONTENT_TOO_LARGE' : 'SERIALIZATION_ERROR', message, hint });
+
 // Sends one call. `asResult` calls answer `{ ok, data, meta }` or `{ ok, error, meta }`; the others throw.
 function send(capability, method, args, asResult, tool) {
   let resolve;
   let reject;
   const promise = setPrototypeOf(new Promise((yes, no) => { resolve = yes; reject = no; }), callPrototype);
   try {
-    const text = encode(args, 'the arguments');
+    const text = encode(args, 'the arguments', '.args');
     const id = host.call(capability, method, text);
     if (id < 0) throw mark(new RangeError(`a run may make at most ${-id} calls`), 'limit');
     const place = new Error();
@@ -52,7 +55,8 @@ function send(capability, method, args, asResult, tool) {
       }
     };
   } catch (error) {
-    reject(error);
+    if (asResult && error instanceof ValueProblem) resolve({ ok: false, error: unsent(error), meta: { capletId: capability } });
+    else reject(error);
   }
   return promise;
 }

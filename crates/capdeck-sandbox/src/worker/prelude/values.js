@@ -29,6 +29,13 @@ class ValueProblem extends Error {
 const show = (path) => path.map((step) => typeof step === 'number' ? `[${step}]`
   : /^[A-Za-z_$][\w$]*$/.test(step) ? `.${step}` : `[${stringify(step)}]`).join('');
 
+// What is inside a value, with the names it has there.
+function partsOf(item) {
+  if (item instanceof Map) return [...item].map(([key, part], index) => [typeof key === 'string' ? key : index, part]);
+  if (item instanceof Set) return [...item].map((part, index) => [index, part]);
+  return Object.keys(item).map((key) => [isArray(item) ? Number(key) : key, item[key]]);
+}
+
 // The way to the first part for which `wanted` holds, or to the first repetition of an object inside itself.
 function locate(root, wanted) {
   const above = [];
@@ -37,8 +44,8 @@ function locate(root, wanted) {
     if (wanted ? wanted(item) : above.includes(item)) return path;
     if (typeof item !== 'object' || item === null) return undefined;
     above.push(item);
-    for (const key of Object.keys(item)) {
-      const found = walk(item[key], [...path, isArray(item) ? Number(key) : key]);
+    for (const [key, part] of partsOf(item)) {
+      const found = walk(part, [...path, key]);
       if (found) return found;
     }
     above.pop();
@@ -92,8 +99,12 @@ function special(item) {
   return item;
 }
 
-// JSON text of a value. `undefined` gives `undefined`; whatever cannot leave throws a `ValueProblem`.
-function encode(value, what) {
+// JSON text of a value. `undefined` gives `undefined`; whatever cannot leave throws a `ValueProblem`. `envelope` is where the
+// author's own value begins, if it does not begin at the top.
+function encode(value, what, envelope = '') {
+  const at = (path) => what + (path.startsWith(envelope) ? path.slice(envelope.length) : path);
+  const circular = (path) => new ValueProblem('type', `${at(path)} refers back to an object it is part of, which JSON cannot carry`,
+    'pick the fields that are needed instead of the whole object');
   try {
     let text = stringify(value, replace);
     if (text === undefined) {
@@ -113,19 +124,20 @@ function encode(value, what) {
     if (error instanceof ValueProblem) {
       if (error.kind === 'bigint') {
         const path = locate(value, (item) => typeof item === 'bigint');
-        throw new ValueProblem('type', `${what}${path} is a BigInt, which JSON cannot carry`, 'convert it with `String(value)` or `Number(value)`');
+        throw new ValueProblem('type', `${at(path)} is a BigInt, which JSON cannot carry`, 'convert it with `String(value)` or `Number(value)`');
       }
       if (error.kind === 'promise') {
         const path = locate(value, (item) => item instanceof Promise);
-        throw new ValueProblem('type', `${what}${path} is a Promise that was not awaited`, 'write `await` before the call, or `await Promise.all([…])` around several');
+        throw new ValueProblem('type', `${at(path)} is a Promise that was not awaited`, 'write `await` before the call, or `await Promise.all([…])` around several');
       }
       if (error.kind === 'large' && error.message.startsWith('it ')) throw tooLarge(what, Number(/\d+/.exec(error.message)[0]));
       throw error;
     }
-    if (error instanceof TypeError && /circular/i.test(error.message)) {
-      throw new ValueProblem('type', `${what}${locate(value)} refers back to an object it is part of, which JSON cannot carry`, 'return the fields that are needed instead of the whole object');
-    }
+    if (error instanceof TypeError && /circular/i.test(error.message)) throw circular(locate(value));
     if (error instanceof RangeError && /call stack/.test(error.message)) {
+      // Maps, sets and errors are written anew for JSON, which then does not see that it goes round in a circle.
+      const path = locate(value);
+      if (path) throw circular(path);
       throw new ValueProblem('type', `${what} nests too deeply for JSON`, 'return a flatter value');
     }
     throw error;
@@ -190,6 +202,7 @@ function describe(thrown) {
       told.kind = thrown.kind === 'large' ? 'large' : 'value';
       told.message = thrown.message;
       told.hint = thrown.hint;
+      told.stack = cut(String(thrown.stack ?? ''));
     } else if (thrown instanceof Error || thrown instanceof DOMException) {
       told.kind = marks.get(thrown) ?? 'error';
       told.name = String(thrown.name);
