@@ -79,7 +79,8 @@ fn misunderstood(error: &clap::Error, words: &[OsString], plain: bool) -> ExitSt
             let whole = text(Palette::Plain);
             let message = whole.lines().next().unwrap_or_default();
             let message = message.strip_prefix("error: ").unwrap_or(message);
-            let failure = Failure::usage(message).hint("see: capdeck --help");
+            let tip = whole.lines().find_map(|line| line.trim_start().strip_prefix("tip: "));
+            let failure = Failure::usage(message).hint(tip.unwrap_or("see: capdeck --help"));
             printer.failure(&failure);
             failure.status
         }
