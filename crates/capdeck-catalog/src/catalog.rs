@@ -135,19 +135,9 @@ impl Catalog {
         nearest(name, self.get(id)?.discovery.as_ref()?.tools.iter().map(|tool| tool.name()))
     }
 
-    /// Finds tools by what they do. Nothing found is an empty page, with a suggestion where there is one.
+    /// Finds tools by what they do. Nothing found is an empty page.
     pub fn search(&self, request: &SearchRequest<'_>) -> Result<SearchPage, BadCursor> {
-        let mut page = self.index().search(request)?;
-        if page.total == 0 {
-            let allowed = |capability: &&Arc<Capability>| {
-                capability.is_usable() && (request.allowed)(capability)
-            };
-            let ids = self.capabilities().filter(allowed).map(|found| found.definition.id.as_str());
-            page.suggestion = nearest(request.within.unwrap_or(request.query), ids)
-                .filter(|id| request.within != Some(id))
-                .map(str::to_owned);
-        }
-        Ok(page)
+        self.index().search(request)
     }
 
     /// True when a search need not build the index first.

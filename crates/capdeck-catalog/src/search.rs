@@ -46,8 +46,6 @@ pub struct SearchPage {
     pub next_cursor: Option<String>,
     /// All hits of all pages.
     pub total: usize,
-    /// When nothing was found: the name of a capability that may have been meant.
-    pub suggestion: Option<String>,
 }
 
 /// A tool that fits, or a capability whose tools are not known yet.
@@ -94,7 +92,6 @@ impl Index {
             hits: hits.collect(),
             next_cursor: (end < ranking.total).then(|| cursor::write(request, end)),
             total: ranking.total,
-            suggestion: None,
         })
     }
 }

@@ -11,7 +11,6 @@ use crate::{commands::Command, printer::ColorChoice};
 #[command(
     name = "capdeck",
     version,
-    disable_help_subcommand = true,
     arg_required_else_help = true,
     max_term_width = 100,
     after_help = "Start here: `capdeck up` serves your deck (or a starter deck) over HTTP, `capdeck list` shows \

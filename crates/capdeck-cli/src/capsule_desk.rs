@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{ExitStatus, FOLDERS_HINT, Failure},
     runtime::{single_thread, stop_signal},
 };
 
@@ -87,6 +87,7 @@ pub(crate) fn told(failure: CapsuleFailure, capsule: Option<&str>) -> Failure {
         ("unknown_scheme", Some(name)) => {
             Some(format!("add it with: capdeck capsule schemes add {name} SCHEME"))
         }
+        ("io_failed", _) => Some(FOLDERS_HINT.to_owned()),
         ("damaged", Some(name)) => Some(format!("run: capdeck capsule verify {name}")),
         _ => hint,
     };

@@ -5,6 +5,9 @@ use std::{borrow::Cow, fmt, io, path::Path, process::ExitCode};
 use capdeck_host::{ApprovalError, CallError, ErrorKind, RehearsalError, RunStoreError};
 use serde_json::{Value, json};
 
+/// What to do when something cannot be written or read.
+pub(crate) const FOLDERS_HINT: &str = "see which folders can be used with: capdeck doctor";
+
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
@@ -55,7 +58,17 @@ impl Failure {
 
     /// A file operation that failed, with the path that `io::Error` does not know.
     pub(crate) fn file(doing: &str, path: &Path, error: &io::Error) -> Self {
-        Self::request("FILE_ERROR", format!("cannot {doing} `{}`: {error}", path.display()))
+        let message = format!("cannot {doing} `{}`: {error}", path.display());
+        let failure = Self::request("FILE_ERROR", message);
+        match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                failure.hint(FOLDERS_HINT)
+            }
+            io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+                failure.hint("a file is where a folder should be; move it away")
+            }
+            _ => failure,
+        }
     }
 
     #[must_use]
@@ -89,6 +102,17 @@ impl Failure {
     }
 }
 
+/// A hint of the host in words for whoever types. The host speaks to agents, which pass a hint on to their person.
+pub(crate) fn to_person(hint: &str) -> String {
+    let spoken = [
+        ("the person reviews the files, then runs: ", "review the files, then run: "),
+        ("the person runs: ", "run: "),
+        ("the person sees ", "see "),
+    ];
+    let said = spoken.iter().find_map(|(told, said)| Some((said, hint.strip_prefix(told)?)));
+    said.map_or_else(|| hint.to_owned(), |(said, rest)| format!("{said}{rest}"))
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)
@@ -102,7 +126,7 @@ impl From<CallError> for Failure {
             status,
             code: Cow::Borrowed(error.code.as_str()),
             message: error.message,
-            hint: error.hint,
+            hint: error.hint.as_deref().map(to_person),
             details: error.data,
             said: None,
         }

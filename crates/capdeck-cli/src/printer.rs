@@ -8,7 +8,7 @@ mod progress;
 use std::{
     io::{self, IsTerminal as _, Write},
     sync::{
-        OnceLock,
+        Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -36,6 +36,8 @@ pub(crate) enum ColorChoice {
 pub(crate) struct Printer {
     is_json: AtomicBool,
     quiet: bool,
+    /// What was not said because it is to be quiet.
+    unsaid: Mutex<String>,
     stdout: Palette,
     stderr: Palette,
     stdout_is_terminal: bool,
@@ -73,6 +75,7 @@ impl Printer {
         Self {
             is_json: AtomicBool::new(format == Format::Json),
             quiet,
+            unsaid: Mutex::default(),
             stdout: palette(stdout),
             stderr: palette(stderr),
             stdout_is_terminal: stdout,
@@ -128,9 +131,11 @@ impl Printer {
         self.can_ask().then_some(Asker(()))
     }
 
-    /// Asks a yes-or-no question; anything but yes is no.
+    /// Asks a yes-or-no question; anything but yes is no. What was to be quiet is said first: nobody agrees to what they
+    /// were not shown.
     pub(crate) fn confirm(&self, question: &str) -> bool {
-        self.write_stderr(&format!("{question} [y/N] "));
+        let unsaid = std::mem::take(&mut *self.unsaid());
+        self.write_stderr(&format!("{unsaid}{question} [y/N] "));
         let mut answer = String::new();
         if io::stdin().read_line(&mut answer).is_err() {
             return false;
@@ -167,7 +172,9 @@ impl Printer {
 
     /// Says something to the person, unless they asked for quiet.
     pub(crate) fn note(&self, text: &str) {
-        if !self.quiet {
+        if self.quiet {
+            self.unsaid().push_str(&format!("{text}\n"));
+        } else {
             self.write_stderr(&format!("{text}\n"));
         }
     }
@@ -220,6 +227,10 @@ impl Printer {
                 format!("the output could not be written: {error}"),
             )),
         }
+    }
+
+    fn unsaid(&self) -> std::sync::MutexGuard<'_, String> {
+        self.unsaid.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write_stdout(&self, parts: &[&[u8]]) {

@@ -146,13 +146,9 @@ impl Settings {
     }
 
     fn check_folders(&self) -> Result<(), Failure> {
-        if self.config_is_named {
-            existing_folder(&self.config_dir, "--config").map_err(|failure| {
-                failure.hint(format!(
-                    "make it with: capdeck init --config {}",
-                    self.config_dir.display()
-                ))
-            })?;
+        if self.config_is_named && !self.config_dir.exists() {
+            let make = format!("make it with: capdeck init --config {}", self.config_dir.display());
+            return Err(no_such_folder(&self.config_dir, "--config").hint(make));
         }
         let decks = self.user_roots.iter().filter(|root| root.owner == Owner::User);
         for root in decks {
@@ -299,12 +295,15 @@ fn existing_folder(dir: &Path, what: &str) -> Result<PathBuf, Failure> {
     if dir.is_dir() {
         return Ok(dir.to_owned());
     }
-    if dir.exists() {
-        return Err(not_a_folder(dir, what));
-    }
-    Err(Failure::setup("NO_SUCH_FOLDER", format!("{what}: there is no folder `{}`", dir.display())))
+    Err(if dir.exists() { not_a_folder(dir, what) } else { no_such_folder(dir, what) })
+}
+
+fn no_such_folder(dir: &Path, what: &str) -> Failure {
+    Failure::setup("NO_SUCH_FOLDER", format!("{what}: there is no folder `{}`", dir.display()))
+        .hint("name a folder that is there")
 }
 
 fn not_a_folder(dir: &Path, what: &str) -> Failure {
     Failure::setup("NOT_A_FOLDER", format!("{what}: this is not a folder: `{}`", dir.display()))
+        .hint("move the file away, or name a folder")
 }

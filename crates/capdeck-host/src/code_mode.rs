@@ -21,6 +21,7 @@ use std::{
 };
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_catalog::Capability;
 use capdeck_sandbox::{
     Envelope, Run, RunReport, SandboxPool, SandboxSettings, SessionChoice, SessionId, TypeCheck,
     WorkerCommand,
@@ -35,7 +36,7 @@ use self::{
     logs::LogStore,
 };
 use crate::{
-    Consent, Continuity, Host, Scope, Session, ViewPolicy, audit::AuditLine, journal::Stage,
+    Consent, Continuity, Host, Scope, Session, View, ViewPolicy, audit::AuditLine, journal::Stage,
 };
 
 pub(crate) use tool::{CODE_MODE_TOKENS, code_mode_tool};
@@ -268,10 +269,15 @@ impl Session {
     }
 
     /// True when this client's scripts may use the capability.
-    pub(crate) fn may_code(&self, capability: &capdeck_catalog::Capability) -> bool {
+    pub(crate) fn may_code(&self, capability: &Capability) -> bool {
+        self.may_code_in(&self.view(), capability)
+    }
+
+    /// The same for those who ask about many.
+    pub(crate) fn may_code_in(&self, view: &View, capability: &Capability) -> bool {
         match &self.scope {
             Scope::Operator => capability.is_usable(),
-            Scope::Deck(_) => self.view().is_coded(capability),
+            Scope::Deck(_) => view.is_coded(capability),
             Scope::Transparent(_) => false,
         }
     }

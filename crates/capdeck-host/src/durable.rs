@@ -36,8 +36,9 @@ where
 {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(folder)?;
-    let mut lock = fd_lock::RwLock::new(File::create(path.with_extension("lock"))?);
-    let _held = lock.write()?;
+    let lock = File::create(path.with_extension("lock"))?;
+    // Held until it is dropped, with the file.
+    lock.lock()?;
     let mut value = load_json(path)?;
     let answer = change(&mut value);
     let mut text = serde_json::to_vec_pretty(&value).map_err(io::Error::other)?;

@@ -70,24 +70,26 @@ impl Session {
         limit: Option<usize>,
         cursor: Option<&str>,
     ) -> Result<SearchAnswer, CallError> {
-        let may_search = |capability: &Capability| self.may_search(&self.view(), capability);
+        let may_search = |view: &View, capability: &Capability| self.may_search(view, capability);
         self.search_among(query, within, limit, cursor, &may_search).await
     }
 
-    /// The same among those that `allowed` lets through.
+    /// The same among those that `allowed` lets through, in view of what the client sees.
     pub(crate) async fn search_among(
         &self,
         query: &str,
         within: Option<&str>,
         limit: Option<usize>,
         cursor: Option<&str>,
-        allowed: &(dyn Fn(&Capability) -> bool + Sync),
+        allowed: &(dyn Fn(&View, &Capability) -> bool + Sync),
     ) -> Result<SearchAnswer, CallError> {
         if let Some(id) = within {
             self.capability(id)?;
         }
+        let view = self.view();
         let wanted = |capability: &&Arc<Capability>| {
-            within.is_none_or(|id| id == capability.definition.id.as_str()) && allowed(capability)
+            within.is_none_or(|id| id == capability.definition.id.as_str())
+                && allowed(&view, capability)
         };
         let catalog = self.catalog();
         let unknown = catalog.capabilities().filter(wanted).cloned();
@@ -95,6 +97,9 @@ impl Session {
             self.host.discover_unknown(unknown, &self.connections, Hurry::AnyListWillDo).await;
 
         let catalog = self.searchable_catalog().await;
+        // What has answered just now may be offered in another way.
+        let view = self.view();
+        let allowed = |capability: &Capability| allowed(&view, capability);
         let config = catalog.config();
         let limit = limit.unwrap_or(config.default_search_limit as usize);
         let page = catalog
@@ -103,13 +108,13 @@ impl Session {
                 within,
                 limit: limit.clamp(1, config.max_search_limit as usize),
                 cursor,
-                allowed: &|capability| allowed(capability),
+                allowed: &allowed,
             })
             .map_err(|error| {
                 CallError::new(ErrorCode::RequestInvalid, error.to_string())
                     .hint("start without a cursor")
             })?;
-        let entries = match cursor.is_none() && self.searches_entries(within, allowed) {
+        let entries = match cursor.is_none() && self.searches_entries(within, &allowed) {
             true => self.search_entries(query).await,
             false => Vec::new(),
         };

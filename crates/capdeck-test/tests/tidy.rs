@@ -11,6 +11,8 @@ mod paths;
 mod security_list;
 #[path = "tidy/sources.rs"]
 mod sources;
+#[path = "tidy/words.rs"]
+mod words;
 
 use std::{
     fs,

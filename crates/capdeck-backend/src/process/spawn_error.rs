@@ -93,7 +93,29 @@ fn installation(program: &str) -> String {
         "git" => "install Git (https://git-scm.com)",
         "cargo" => "install Rust (https://rustup.rs)",
         "go" => "install Go (https://go.dev)",
-        _ => return format!("install `{program}`, or give `command` the full path"),
+        _ => match program.split_once(char::is_whitespace) {
+            Some((first, _)) => {
+                return format!(
+                    "`command` is the program alone, `{first}`; the rest belongs into `args`"
+                );
+            }
+            None => return format!("install `{program}`, or give `command` the full path"),
+        },
     };
     with.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_in_the_place_of_a_program_is_told_as_that() {
+        let hint = |program: &str| SpawnError::NotOnPath { program: program.to_owned() }.hint();
+        assert_eq!(
+            hint("npx -y @example/notes").as_deref(),
+            Some("`command` is the program alone, `npx`; the rest belongs into `args`")
+        );
+        assert_eq!(hint("rg").as_deref(), Some("install `rg`, or give `command` the full path"));
+    }
 }

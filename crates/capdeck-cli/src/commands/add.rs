@@ -7,6 +7,7 @@ mod http;
 mod mcp;
 mod openapi;
 mod place;
+mod program;
 
 use std::path::{Path, PathBuf};
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::{
     context::Context,
     errors::{ExitStatus, Failure},
-    plain_text::one_line,
+    plain_text::{counted, one_line},
     printer::Printer,
     runtime::with_operator,
     table::{Cell, Table},
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> Result<ExitStatus
             Ok((session.catalog(), session.view()))
         })?
     };
-    let tokens = Tokens::new()?;
+    let tokens = Tokens::new();
     let count = |view: &View| match view.tools().get() {
         "[]" => 0,
         listed => tokens.count(listed),
@@ -62,8 +62,11 @@ async fn discover_all(session: &Session, call: &CallContext, printer: &Printer) 
         .filter(|capability| capability.is_usable() && capability.discovery.is_none())
         .map(|capability| capability.definition.id.to_string())
         .collect();
-    let _progress =
-        printer.progress(&format!("asking {} capabilities for their tools", unknown.len()));
+    if unknown.is_empty() {
+        return;
+    }
+    let asked = counted(unknown.len(), "capability", "capabilities");
+    let _progress = printer.progress(&format!("asking {asked} for tools"));
     let mut reports =
         stream::iter(unknown.iter().map(|id| session.check(id, call))).buffered(AT_ONCE);
     while let Some(report) = reports.next().await {

@@ -71,15 +71,10 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, 
         })?;
         let arguments = build(given.as_deref(), &pairs, &tool)?;
         drop(progress);
-        let is_asked = !yes && session.is_asked_about(&capability, &tool).await?;
-        let mut consent = if *yes { Consent::Given } else { Consent::NotAsked };
-        if is_asked && printer.can_ask() {
-            let question = format!("`{name}` of `{id}` runs only with your approval. Call it?");
-            if !watcher.confirm(question).await {
-                return Err(Failure::request("CANCELLED", "not called"));
-            }
-            consent = Consent::Given;
-        }
+        let consent = match yes {
+            true => Consent::Given,
+            false => watcher.consent(session, &capability, &tool).await?,
+        };
         watcher.show(printer.progress(&format!("calling {id}.{name}")));
         let request = ToolRequest {
             capability: id.clone(),

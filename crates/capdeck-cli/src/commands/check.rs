@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::{
     completion::ids,
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{ExitStatus, Failure, to_person},
+    plain_text::counted,
     printer::Style,
     runtime::with_operator,
     table::{Cell, Table},
@@ -38,7 +39,8 @@ pub(crate) fn run(args: &CheckArgs, context: &Context<'_>) -> Result<ExitStatus,
             }
             named => named.to_vec(),
         };
-        let progress = printer.progress(&format!("checking {} capabilities", ids.len()));
+        let asked = counted(ids.len(), "capability", "capabilities");
+        let progress = printer.progress(&format!("checking {asked}"));
         let done = std::cell::Cell::new(0);
         let checks = ids.iter().map(async |id| {
             let report = session.check(id, call).await;
@@ -59,7 +61,7 @@ pub(crate) fn run(args: &CheckArgs, context: &Context<'_>) -> Result<ExitStatus,
             if let Err(error) = &report.outcome
                 && let Some(hint) = &error.hint
             {
-                printer.note(&format!("{}: {hint}", report.id));
+                printer.note(&format!("{}: {}", report.id, to_person(hint)));
             }
         }
     }
@@ -92,11 +94,11 @@ fn table(reports: &[CheckReport]) -> Table {
 
 /// What could not be imported, and where to read about it.
 fn left_out(id: &str, count: usize) -> String {
-    match count {
-        0 => String::new(),
-        1 => format!("1 operation could not be imported; see: capdeck why {id}"),
-        _ => format!("{count} operations could not be imported; see: capdeck why {id}"),
+    if count == 0 {
+        return String::new();
     }
+    let operations = counted(count, "operation", "operations");
+    format!("{operations} could not be imported; see: capdeck why {id}")
 }
 
 /// Sign-in is asked for only when nothing else is wrong.

@@ -6,7 +6,6 @@ mod serving;
 use serde::Serialize;
 use serde_json::json;
 
-use super::up::{DEFAULT_HOST, DEFAULT_PORT};
 use crate::{
     context::Context,
     errors::{ExitStatus, Failure},
@@ -43,19 +42,11 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context<'_>) -> Result<ExitStatus
     let DoctorArgs {} = args;
     let settings = context.settings()?;
     let host = settings.open_host()?;
-    let serve = &host.deck().config.serve;
-    let env = &context.env;
-    let address = env.host.clone().or_else(|| serve.host.clone());
-    let port = env.port.as_deref().and_then(|port| port.parse().ok()).or(serve.port);
     let mut findings = examine::folders(&settings);
     findings.extend(examine::deck(&settings, &host));
     findings.extend(examine::capabilities(&settings, &host));
     findings.extend(examine::decisions(&settings, &host));
-    findings.extend(serving::examine(&settings, env, serve));
-    findings.push(examine::port(
-        address.as_deref().unwrap_or(DEFAULT_HOST),
-        port.unwrap_or(DEFAULT_PORT),
-    ));
+    findings.extend(serving::examine(&settings, &context.env, &host.deck().config.serve));
     let count = |status| findings.iter().filter(|finding| finding.status == status).count();
     let (errors, warnings) = (count(FindingStatus::Error), count(FindingStatus::Warning));
     let printer = context.printer;

@@ -30,8 +30,10 @@ pub(crate) struct ServeArgs {
     exposure: Option<ExposureMode>,
 }
 
-/// The ways to offer tools that this version has.
+/// The ways to offer tools, under the names that files have for them. Other spellings are those of capability files and
+/// of flags in general.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
 pub(crate) enum ExposureMode {
     /// Every tool under its own name.
     #[value(alias = "expose-all")]
@@ -41,13 +43,19 @@ pub(crate) enum ExposureMode {
     /// Three tools that find and call everything.
     Search,
     /// One tool that runs TypeScript against everything.
-    #[value(name = "code_mode", alias = "code-mode")]
+    #[value(alias = "code-mode")]
     CodeMode,
     /// Both of the last two.
-    #[value(name = "code_mode_and_search", alias = "code-mode-and-search")]
+    #[value(alias = "code-mode-and-search")]
     CodeModeAndSearch,
+    /// `direct` and `code_mode`.
+    #[value(alias = "direct-and-code-mode")]
+    DirectAndCodeMode,
+    /// `progressive` and `code_mode`.
+    #[value(alias = "progressive-and-code-mode")]
+    ProgressiveAndCodeMode,
     /// Two tools: one sets up what the task needs, one calls it.
-    #[value(alias = "on_demand")]
+    #[value(alias = "on-demand")]
     OnDemand,
     /// Nothing; tools are reached by `capdeck sh`.
     None,
@@ -151,8 +159,36 @@ impl From<ExposureMode> for Exposure {
             ExposureMode::Search => Self::Search,
             ExposureMode::CodeMode => Self::CodeMode,
             ExposureMode::CodeModeAndSearch => Self::CodeModeAndSearch,
+            ExposureMode::DirectAndCodeMode => Self::DirectAndCodeMode,
+            ExposureMode::ProgressiveAndCodeMode => Self::ProgressiveAndCodeMode,
             ExposureMode::OnDemand => Self::OnDemand,
             ExposureMode::None => Self::None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::ValueEnum as _;
+
+    use super::*;
+    use crate::plain_text::written;
+
+    #[test]
+    fn the_flag_takes_every_exposure_by_the_name_that_files_have_for_it() {
+        let schema = capdeck_definition::caplet_schema();
+        let listed = schema["$defs"]["Exposure"]["oneOf"].as_array().unwrap().iter();
+        let of_files: BTreeSet<&str> = listed.map(|one| one["const"].as_str().unwrap()).collect();
+        let modes = ExposureMode::value_variants().iter();
+        let of_flag: BTreeSet<String> = modes
+            .map(|mode| {
+                let name = mode.to_possible_value().unwrap().get_name().to_owned();
+                assert_eq!(written(Exposure::from(*mode)), name);
+                name
+            })
+            .collect();
+        assert_eq!(of_flag, of_files.into_iter().map(str::to_owned).collect());
     }
 }

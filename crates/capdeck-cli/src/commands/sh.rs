@@ -36,8 +36,8 @@ use crate::{
   capdeck sh github create-issue --title Bug --labels ui --labels urgent
   capdeck sh github create-issue --args @issue.json --dry-run
 
-Everything after the tool belongs to the tool. Flags of `sh` are understood there, too, unless the tool has a flag of the same
-name; then they stand before the group, and after `--` every flag is the tool's."
+Everything after the tool belongs to the tool. Flags of `sh` are understood there, too, unless the tool has a flag of the \
+     same name; then they stand before the group, and after `--` every flag is the tool's."
 )]
 pub(crate) struct ShArgs {
     #[command(flatten)]

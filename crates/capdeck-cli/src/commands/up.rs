@@ -2,7 +2,8 @@
 
 mod admin_key;
 mod banner;
-pub(crate) mod provider;
+mod provider;
+mod public_url;
 mod registry;
 pub(crate) mod traces;
 
@@ -28,13 +29,13 @@ use crate::{
     settings::Settings,
 };
 
-pub(crate) const DEFAULT_HOST: &str = "127.0.0.1";
-pub(crate) const DEFAULT_PORT: u16 = 7717;
+const DEFAULT_HOST: &str = "127.0.0.1";
+const DEFAULT_PORT: u16 = 7717;
 
 /// Serve the deck over HTTP
 ///
 /// Runs until Ctrl-C or SIGTERM. With nothing configured, a starter deck is served.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct UpArgs {
     /// The address to listen on. Where other machines reach it everyone needs a token; the admin key is CAPDECK_ADMIN_KEY, or made once.
     #[arg(long, value_name = "HOST")]
@@ -94,7 +95,7 @@ impl UpSettings {
             auth: auth.map(AuthMode::from).or(file.auth.map(as_mode)),
             key: admin_key::given(env)?,
             oidc: provider::provider(file, places)?,
-            public_url: env.public_url.clone(),
+            public_url: env.public_url.as_deref().map(public_url::checked).transpose()?,
             exposure: exposure.map(Exposure::from),
             limits: limits(file),
             rates: rates(file),

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<ExitStat
     if let Some(host) = host {
         deck.diagnostics.extend(single_thread()?.block_on(left_out(&host, &deck)));
     }
-    let sizes = manifest_sizes(&deck)?;
+    let sizes = manifest_sizes(&deck);
     deck.diagnostics.extend(sizes);
     Ok(report(&deck, context))
 }
@@ -67,7 +67,7 @@ pub(super) fn report(deck: &Deck, context: &Context<'_>) -> ExitStatus {
 }
 
 /// Warns of CMP manifests that cost more than the format wants them to.
-pub(super) fn manifest_sizes(deck: &Deck) -> Result<Vec<Diagnostic>, Failure> {
+pub(super) fn manifest_sizes(deck: &Deck) -> Vec<Diagnostic> {
     let tools: Vec<_> = deck
         .definitions
         .iter()
@@ -77,12 +77,12 @@ pub(super) fn manifest_sizes(deck: &Deck) -> Result<Vec<Diagnostic>, Failure> {
         })
         .collect();
     if tools.is_empty() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let tokens = Tokens::new()?;
+    let tokens = Tokens::new();
     let counted = tools.iter().map(|(definition, tool)| (definition, tokens.count(&tool.manifest)));
     let large = counted.filter(|(_, count)| *count > MANIFEST_TOKENS);
-    Ok(large
+    large
         .map(|(definition, count)| Diagnostic {
             file: definition.source.path.clone(),
             line: 0,
@@ -94,7 +94,7 @@ pub(super) fn manifest_sizes(deck: &Deck) -> Result<Vec<Diagnostic>, Failure> {
             ),
             fix: Some("shorten the summary, or leave out tags".to_owned()),
         })
-        .collect())
+        .collect()
 }
 
 /// What of local descriptions cannot be imported.

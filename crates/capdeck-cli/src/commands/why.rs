@@ -31,7 +31,7 @@ pub(crate) struct WhyArgs {
     #[arg(value_name = "TOOL", add = tools_of_id())]
     tool: Option<String>,
     /// Answer for a client of this name, when the policy tells clients apart.
-    #[arg(long, value_name = "NAME", default_value = "")]
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     client: String,
     /// Answer for `capdeck attach URL`: what the running host there hides, and what hides it.
     #[arg(long, value_name = "URL")]

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 use capdeck_test::TestDirs;
 use serde_json::{Value, json};
 
-use crate::{capdeck, echo_file, json, run, shown};
+use crate::{capdeck, echo_file, json, run, shown, terminal::Terminal};
 
 /// A stand-in for a mail program. It says how it was called, one word per line, and answers some commands in JSON.
 const PROGRAM: &str = r#"#!/bin/sh
@@ -364,4 +364,22 @@ fn the_formats_own_example_works() {
     run(&dirs, &["cmp", "export", "inboxd", copy.to_str().unwrap()]).success();
     let read = |path: PathBuf| serde_json::from_slice::<Value>(&fs::read(path).unwrap()).unwrap();
     assert_eq!(read(copy.join("cmp/manifest.json")), read(data.join("cmp/manifest.json")));
+}
+
+#[test]
+fn the_question_before_a_run_can_be_answered_and_left() {
+    let dirs = with_box();
+    let words = ["cmp", "intent", "delete emails", "--run", "--param", r#"ids=["a1"]"#];
+    let mut yes = Terminal::start(&dirs, &words);
+    yes.wait_for("runs only with your approval. Call it? [y/N]");
+    yes.answer("y");
+    let (code, answer) = yes.end();
+    assert_eq!((code, answer.as_str()), (Some(0), "{\"deleted\": 1}\n"));
+
+    let mut left = Terminal::start(&dirs, &words);
+    left.wait_for("Call it? [y/N]");
+    left.interrupt();
+    left.wait_for("stopped before it was done");
+    let (code, answer) = left.end();
+    assert_eq!((code, answer.as_str()), (Some(1), ""));
 }

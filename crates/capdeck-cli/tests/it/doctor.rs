@@ -69,12 +69,47 @@ fn what_is_missing_is_named_with_a_fix() {
 }
 
 #[test]
-fn a_state_folder_that_cannot_be_written_is_an_error() {
+fn a_folder_that_cannot_be_written_is_an_error() {
     let dirs = TestDirs::new();
     let file = dirs.write("a-file", "");
-    let finished = capdeck(&dirs).args(["doctor", "--json"]).env("CAPDECK_STATE_DIR", &file).run();
-    assert_eq!(finished.code, Some(1));
-    let errors = messages(&finished.json(), "error");
-    assert!(errors[0].starts_with("state: cannot write to "), "{errors:?}");
+    for (check, variable, below) in [
+        ("state", "CAPDECK_STATE_DIR", ""),
+        ("cache", "CAPDECK_CACHE_DIR", "deep/er"),
+        ("data", "CAPDECK_DATA_DIR", ""),
+    ] {
+        let folder = if below.is_empty() { file.clone() } else { file.join(below) };
+        let finished = capdeck(&dirs).args(["doctor", "--json"]).env(variable, &folder).run();
+        assert_eq!(finished.code, Some(1), "{check}");
+        let report = finished.json();
+        let items = report["items"].as_array().unwrap();
+        let found = items.iter().find(|item| item["check"] == check).unwrap();
+        let message = format!("cannot write to {}: ", folder.display());
+        assert!(found["message"].as_str().unwrap().starts_with(&message), "{found}");
+        let fix = format!("{} is no folder: move it away, or name another", file.display());
+        assert!(found["fix"].as_str().unwrap().starts_with(&fix), "{found}");
+    }
     assert!(json(&dirs, &["doctor"])["version"].is_string());
+}
+
+/// Whatever keeps `up` from starting is an error here, with the same next step.
+#[test]
+fn what_up_would_not_start_with_is_an_error() {
+    let dirs = TestDirs::new();
+    let find = |dirs: &TestDirs, variable: (&str, &str)| {
+        let asked = |words: &[&str]| capdeck(dirs).args(words).env(variable.0, variable.1).run();
+        let refused = asked(&["up", "--json"]).json()["error"].clone();
+        let finished = asked(&["doctor", "--json"]);
+        assert_eq!(finished.code, Some(1), "{variable:?}");
+        let report = finished.json();
+        let items = report["items"].as_array().unwrap();
+        let found = items.iter().find(|item| item["check"] == "up").unwrap();
+        let message =
+            format!("`capdeck up` does not start: {}", refused["message"].as_str().unwrap());
+        assert_eq!((&found["message"], &found["fix"]), (&json!(message), &refused["hint"]));
+    };
+    find(&dirs, ("CAPDECK_PORT", "seventy"));
+    find(&dirs, ("CAPSOL_TOKEN_TTL_SECONDS", "5"));
+    find(&dirs, ("CAPDECK_PUBLIC_URL", "deck.example"));
+    dirs.write_config(&json!({"serve": {"trustedProxies": ["nowhere"]}}));
+    find(&dirs, ("CAPDECK_PORT", "0"));
 }

@@ -102,6 +102,8 @@ fn commands(help: &str) -> Vec<String> {
     listed
         .take_while(|line| !line.is_empty())
         .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next().map(str::to_owned))
+        // Which says what stands here anyway.
+        .filter(|name| name != "help")
         .collect()
 }
 

@@ -3,7 +3,7 @@
 use capdeck_test::TestDirs;
 use serde_json::json;
 
-use crate::{capdeck, echo_file, json, run, shown};
+use crate::{capdeck, echo_file, json, run, shown, terminal::Terminal};
 
 fn with_project() -> TestDirs {
     let dirs = TestDirs::new();
@@ -137,4 +137,15 @@ fn a_folder_can_be_named() {
     assert_eq!(nothing.code, Some(1));
     assert!(nothing.stderr.contains("no project deck"), "{}", nothing.stderr);
     assert_eq!(run(&dirs, &["trust", "nowhere"]).code, Some(2));
+}
+
+#[test]
+fn whoever_is_asked_is_shown_what_about_however_quiet_it_is_to_be() {
+    let dirs = with_project();
+    let mut terminal = Terminal::start(&dirs, &["trust", "-q"]);
+    terminal.wait_for("say runs echo $input.text");
+    terminal.wait_for("[y/N]");
+    terminal.answer("n");
+    assert_eq!(terminal.end(), (Some(1), String::new()));
+    assert_eq!(status(&dirs), "untrusted");
 }

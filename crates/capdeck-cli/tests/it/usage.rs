@@ -17,6 +17,18 @@ fn help_and_version_are_data() {
 }
 
 #[test]
+fn help_is_a_command_too() {
+    let dirs = TestDirs::new();
+    for (words, same) in [
+        (&["help"][..], &["--help"][..]),
+        (&["help", "list"], &["list", "--help"]),
+        (&["vault", "help", "set"], &["vault", "set", "--help"]),
+    ] {
+        assert_eq!(run(&dirs, words).success().stdout, run(&dirs, same).stdout, "{words:?}");
+    }
+}
+
+#[test]
 fn a_mistake_is_exit_2_on_stderr() {
     let dirs = TestDirs::new();
     for words in
@@ -36,6 +48,26 @@ fn a_mistake_is_json_when_json_is_asked_for() {
     let error = &finished.json()["error"];
     assert_eq!(error["code"], "USAGE");
     assert!(error["message"].as_str().unwrap().contains("--nope"), "{error}");
+    let near = &run(&dirs, &["doctr", "--json"]).json()["error"];
+    assert_eq!(near["hint"], "a similar subcommand exists: 'doctor'");
+}
+
+/// The host speaks to agents, which pass a hint on; on the command line the person reads it.
+#[test]
+fn hints_are_for_whoever_types() {
+    let dirs = TestDirs::new();
+    dirs.write("project/.capdeck/echo.md", crate::echo_file("Echo"));
+    dirs.write("config/machine.md", crate::echo_file("Machine"));
+    for (words, hint) in [
+        (&["call", "qqqqq", "x"][..], "see what there is with: capdeck list"),
+        (&["call", "machine", "qqqqq"], "see its tools with: capdeck tools machine"),
+        (&["call", "echo", "x"], "review the files, then run: capdeck trust"),
+    ] {
+        let error = &run(&dirs, &[words, &["--json"]].concat()).json()["error"];
+        assert_eq!(error["hint"], hint, "{error}");
+    }
+    let checked = run(&dirs, &["check", "qqqqq"]);
+    assert_eq!(checked.stderr, "qqqqq: see what there is with: capdeck list\n");
 }
 
 #[test]
@@ -79,9 +111,18 @@ fn folders_that_are_not_there_are_exit_2() {
     hint: make it with: capdeck init --config [ROOT]/project/nowhere
     ");
     assert_eq!(run(&dirs, &["list", "--project", "nowhere"]).code, Some(2));
-    assert_eq!(run(&dirs, &["list", "--config", file.to_str().unwrap()]).code, Some(2));
-    let finished = capdeck(&dirs).arg("list").env("CAPDECK_CONFIG_DIR", &file).run();
-    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    let hint = "hint: move the file away, or name a folder\n";
+    let named = run(&dirs, &["list", "--config", file.to_str().unwrap()]);
+    let set = capdeck(&dirs).arg("list").env("CAPDECK_CONFIG_DIR", &file).run();
+    for finished in [named, set] {
+        assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+        assert!(finished.stderr.ends_with(hint), "{}", finished.stderr);
+    }
+    let init = run(&dirs, &["init", "--config", file.to_str().unwrap()]);
+    let hint = "hint: a file is where a folder should be; move it away\n";
+    assert!(init.stderr.ends_with(hint), "{}", init.stderr);
+    let new = capdeck(&dirs).args(["capsule", "new", "team"]).env("CAPDECK_DATA_DIR", &file).run();
+    assert!(new.stderr.ends_with("capdeck doctor\n"), "{}", new.stderr);
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn a_capability_reads_what_it_was_granted_and_nobody_sees_it() {
     --- stdout
     --- stderr
     MY_KEY: kept
-    no capability may read it yet; grant it with: capdeck vault grant CAPABILITY NAME
+    no capability may read it yet; grant it with: capdeck vault grant CAPABILITY MY_KEY
     ");
     let refused = call(&dirs);
     insta::assert_snapshot!(shown(&dirs, &refused), @r"

@@ -28,10 +28,8 @@ impl<'a> DeckDirectory<'a> {
 impl Directory for DeckDirectory<'_> {
     fn capabilities(&self) -> Vec<String> {
         let view = self.session.view();
-        let seen = self.catalog.capabilities().filter(|capability| match self.session.scope {
-            crate::Scope::Deck(_) => view.is_coded(capability),
-            _ => self.session.may_code(capability),
-        });
+        let seen = self.catalog.capabilities();
+        let seen = seen.filter(|capability| self.session.may_code_in(&view, capability));
         seen.map(|capability| capability.definition.id.to_string()).collect()
     }
 

@@ -91,7 +91,7 @@ impl Session {
 
     async fn search_for_code(&self, asked: &Search) -> Result<Box<RawValue>, CallError> {
         let Search { query, limit, cursor } = asked;
-        let may_code = |capability: &_| self.may_code(capability);
+        let may_code = |view: &_, capability: &_| self.may_code_in(view, capability);
         let found = self.search_among(query, None, *limit, cursor.as_deref(), &may_code).await?;
         let items: Vec<Value> = found.hits.iter().map(search_item).collect();
         let mut result = json!({ "items": items, "total": found.total });

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Problem, assert_none, root};
+use super::{Problem, assert_none, files, root};
 
 /// The crates from the files inwards to the edge; each may use what its row names and nothing else.
 ///
@@ -110,6 +110,30 @@ fn workspace_dependencies_are_used() {
 }
 
 #[test]
+fn crates_name_what_they_depend_on() {
+    let folders = |section: &str| match section {
+        "dev-dependencies" => &["src", "tests", "examples"][..],
+        _ => &["src"],
+    };
+    let is_named = |Dependency { krate, section, name, .. }: &Dependency| {
+        let word = name.replace('-', "_");
+        let folders =
+            folders(section).iter().map(|folder| root().join("crates").join(krate).join(folder));
+        let mut sources =
+            folders.filter(|folder| folder.exists()).flat_map(|folder| files(&folder, &[".rs"]));
+        sources.any(|source| names(&fs::read_to_string(source).unwrap(), &word))
+    };
+    let problems: Vec<Problem> = dependencies()
+        .into_iter()
+        .filter(|dependency| !is_named(dependency))
+        .map(|Dependency { krate, name, .. }| {
+            format!("{krate} never names `{name}`: remove it from its Cargo.toml")
+        })
+        .collect();
+    assert_none(&problems);
+}
+
+#[test]
 fn every_crate_takes_the_lints_of_the_workspace() {
     let missing = manifests()
         .into_iter()
@@ -117,6 +141,16 @@ fn every_crate_takes_the_lints_of_the_workspace() {
     let problems: Vec<Problem> =
         missing.map(|(krate, _)| format!("{krate}: add `[lints] workspace = true`")).collect();
     assert_none(&problems);
+}
+
+/// True when a source has this word, whole.
+fn names(source: &str, word: &str) -> bool {
+    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    source.match_indices(word).any(|(start, _)| {
+        let (before, rest) = source.split_at(start);
+        let after = rest.strip_prefix(word).unwrap_or_default();
+        !before.ends_with(is_letter) && !after.starts_with(is_letter)
+    })
 }
 
 fn position(krate: &str) -> usize {

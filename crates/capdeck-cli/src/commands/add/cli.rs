@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{BackendBlock, CommonArgs};
+use super::{BackendBlock, CommonArgs, program::program};
 use crate::{errors::Failure, plain_text::command_line};
 
 #[derive(Debug, clap::Args)]
@@ -49,6 +49,7 @@ impl CliArgs {
             actions.extend(recipe.actions(place)?);
         }
         if let Some(command) = command {
+            let command = program(command, here)?;
             actions.insert(action_name(command), command_action(command, args));
         }
         if actions.is_empty() {

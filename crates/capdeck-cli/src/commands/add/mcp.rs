@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{
     BackendBlock, CommonArgs,
     place::{auth, variable},
+    program::program,
 };
 use crate::{errors::Failure, plain_text::command_line};
 
@@ -62,8 +63,9 @@ impl McpArgs {
         }
         let summary = match (command, url) {
             (Some(command), _) => {
-                let words = std::iter::once(command).chain(args).map(String::as_str);
-                let line = command_line(words);
+                let command = program(command, here)?;
+                let words = args.iter().map(String::as_str);
+                let line = command_line(std::iter::once(command).chain(words));
                 put("command", json!(command));
                 if !args.is_empty() {
                     put("args", json!(args));

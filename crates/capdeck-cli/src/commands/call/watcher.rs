@@ -1,7 +1,10 @@
 //! Shows a tool's progress to the person who waits for it.
 
 use async_trait::async_trait;
-use capdeck_host::{CallError, Caller, ClientProfile, ErrorCode, NoCaller, RawObject};
+use capdeck_catalog::{Capability, Tool};
+use capdeck_host::{
+    CallError, Caller, ClientProfile, Consent, ErrorCode, NoCaller, RawObject, Session,
+};
 use capdeck_serve::person_at_terminal;
 use serde_json::value::RawValue;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -9,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::question::{self, Person};
 use crate::{
+    errors::Failure,
     plain_text::one_line,
     printer::{Asker, Progress},
 };
@@ -56,6 +60,25 @@ impl Watcher {
         answer.is_some_and(|answer| {
             matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
         })
+    }
+
+    /// What the person says to a call of this tool, where the policy asks and they are there. Without a word the host
+    /// refuses what it asks about.
+    pub(crate) async fn consent(
+        &self,
+        session: &Session,
+        capability: &Capability,
+        tool: &Tool,
+    ) -> Result<Consent, Failure> {
+        if !self.can_be_asked() || !session.is_asked_about(capability, tool).await? {
+            return Ok(Consent::NotAsked);
+        }
+        let (id, name) = (&capability.definition.id, one_line(tool.name()));
+        let question = format!("`{name}` of `{id}` runs only with your approval. Call it?");
+        match self.confirm(question).await {
+            true => Ok(Consent::Given),
+            false => Err(Failure::request("CANCELLED", "not called")),
+        }
     }
 
     /// Shows progress from now on.

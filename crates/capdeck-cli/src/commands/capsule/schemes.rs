@@ -23,6 +23,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
     after_help = "Examples:
   capdeck capsule schemes team
   capdeck capsule schemes add team runbooks --prompts"

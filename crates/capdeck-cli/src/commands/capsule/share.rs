@@ -24,6 +24,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
     after_help = "Examples:
   capdeck capsule share team --role reader --allow docs:// --deny docs://internal --expires 30d
   capdeck capsule share list team

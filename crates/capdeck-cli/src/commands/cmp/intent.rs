@@ -6,7 +6,7 @@ use capdeck_catalog::Catalog;
 use capdeck_definition::{
     CmpCandidate, CmpIntent, IntentHit, IntentMatch, MatchKind, match_intent,
 };
-use capdeck_host::{CallContext, CallError, Consent, ErrorCode, Session, ToolRequest};
+use capdeck_host::{CallError, Consent, ErrorCode, ToolRequest};
 use serde_json::{
     Map, Value, json,
     value::{RawValue, to_raw_value},
@@ -70,7 +70,14 @@ pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> Result<ExitStatus
     let watcher = Arc::new(Watcher::new(&id, printer.asker()));
     let (client, caller) = (watcher.profile(), watcher.clone());
     let result = with_caller(host, client, caller, async |session, call| {
-        let consent = consent(&id, &name, *yes, session, call, printer).await?;
+        let capability = session.capability(&id)?;
+        let tool = session.find_tool(&capability, &name, call).await?.ok_or_else(|| {
+            CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
+        })?;
+        let consent = match yes {
+            true => Consent::Given,
+            false => watcher.consent(session, &capability, &tool).await?,
+        };
         let _progress = printer.progress(&format!("running {id}.{name}"));
         let request = ToolRequest {
             capability: id.clone(),
@@ -244,30 +251,4 @@ fn read_params(params: &[String], intent: &CmpIntent) -> Result<Box<RawValue>, F
     }
     to_raw_value(&arguments)
         .map_err(|error| Failure::bug(format!("the arguments cannot be written: {error}")))
-}
-
-/// The person's word, asked for when it is needed and somebody can be asked. The host refuses without it.
-async fn consent(
-    id: &str,
-    name: &str,
-    yes: bool,
-    session: &Session,
-    call: &CallContext,
-    printer: &Printer,
-) -> Result<Consent, Failure> {
-    if yes {
-        return Ok(Consent::Given);
-    }
-    let capability = session.capability(id)?;
-    let tool = session.find_tool(&capability, name, call).await?.ok_or_else(|| {
-        CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
-    })?;
-    if !session.is_asked_about(&capability, &tool).await? || !printer.can_ask() {
-        return Ok(Consent::NotAsked);
-    }
-    let question = format!("`{name}` of `{id}` runs only with your approval. Run it?");
-    if printer.confirm(&question) {
-        return Ok(Consent::Given);
-    }
-    Err(Failure::request("CANCELLED", "not run"))
 }

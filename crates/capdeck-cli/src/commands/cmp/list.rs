@@ -27,7 +27,7 @@ pub(super) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, 
     let printer = context.printer;
     let host = context.open_host()?;
     let catalog = host.catalog();
-    let tokens = Tokens::new()?;
+    let tokens = Tokens::new();
     let wanted =
         |name: &str| domain.as_ref().is_none_or(|domain| domain.eq_ignore_ascii_case(name));
     let mut table = Table::new(["ID", "DOMAIN", "VERSION", "INTENTS", "SUMMARY"]);

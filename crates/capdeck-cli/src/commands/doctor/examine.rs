@@ -3,7 +3,6 @@
 use std::{
     borrow::Cow,
     collections::BTreeMap,
-    net::TcpListener,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
@@ -38,13 +37,23 @@ pub(super) fn folders(settings: &Settings) -> Vec<Finding> {
             )
         });
     }
-    for (check, folder) in [("state", &settings.state_dir), ("cache", &settings.cache_dir)] {
+    for (check, folder, variable) in [
+        ("state", &settings.state_dir, "CAPDECK_STATE_DIR"),
+        ("cache", &settings.cache_dir, "CAPDECK_CACHE_DIR"),
+        ("data", &settings.data_dir, "CAPDECK_DATA_DIR"),
+    ] {
         findings.push(match try_writing(folder) {
             Ok(()) => Finding::ok(check, folder.display().to_string()),
-            Err(error) => Finding::error(
+            Err((place, error)) => Finding::error(
                 check,
                 format!("cannot write to {}: {error}", folder.display()),
-                format!("make it writable: chmod u+rwx {}", folder.display()),
+                match place.is_dir() {
+                    true => format!("make it writable: chmod u+rwx {}", place.display()),
+                    false => format!(
+                        "{} is no folder: move it away, or name another folder with {variable}",
+                        place.display()
+                    ),
+                },
             ),
         });
     }
@@ -170,11 +179,14 @@ pub(super) fn decisions(settings: &Settings, host: &Host) -> Vec<Finding> {
                 findings.push(Finding::warning("approvals", message, "capdeck approvals"));
             }
         }
-        Err(error) => findings.push(Finding::error(
-            "approvals",
-            error.to_string(),
-            format!("look into {}", settings.state_dir.join("approvals").display()),
-        )),
+        Err(error) => {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+            findings.push(Finding::error(
+                "approvals",
+                format!("{error}{}", cause.unwrap_or_default()),
+                format!("look into {}", settings.state_dir.join("approvals").display()),
+            ));
+        }
     }
     findings
 }
@@ -243,23 +255,6 @@ fn note_needs(capability: &Capability, settings: &Settings, needs: &mut Needs) {
     }
 }
 
-/// Whether the host could listen.
-pub(super) fn port(host: &str, port: u16) -> Finding {
-    match TcpListener::bind((host, port)) {
-        Ok(_) => Finding::ok("port", format!("{host}:{port} is free")),
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Finding::warning(
-            "port",
-            format!("{host}:{port} is in use, perhaps by a running capdeck"),
-            "another port: capdeck up --port 0",
-        ),
-        Err(error) => Finding::warning(
-            "port",
-            format!("cannot listen on {host}:{port}: {error}"),
-            "another address: capdeck up --host 127.0.0.1",
-        ),
-    }
-}
-
 fn is_on_path(program: &str, environment: &Environment) -> bool {
     let executable = |path: PathBuf| {
         path.metadata()
@@ -271,10 +266,10 @@ fn is_on_path(program: &str, environment: &Environment) -> bool {
         .any(|place| executable(Path::new(place).join(program)))
 }
 
-/// Tries the folder, or the nearest one above that exists; nothing is left behind.
-fn try_writing(folder: &Path) -> std::io::Result<()> {
-    let nearest = folder.ancestors().find(|dir| dir.exists()).unwrap_or(folder);
-    tempfile::tempfile_in(nearest).map(drop)
+/// Tries the folder, or the nearest place above that exists; nothing is left behind. A failure names that place.
+fn try_writing(folder: &Path) -> Result<(), (&Path, std::io::Error)> {
+    let nearest = folder.ancestors().find(|place| place.exists()).unwrap_or(folder);
+    tempfile::tempfile_in(nearest).map(drop).map_err(|error| (nearest, error))
 }
 
 /// A backend without what only describes it: in a capability file, texts are no place for variables.

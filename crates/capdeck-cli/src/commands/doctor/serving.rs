@@ -1,33 +1,32 @@
-//! What a shared host needs besides its deck: its key, and the secrets of its settings. Nothing is asked over the network.
+//! What `up` needs besides the deck: settings that it starts with, a port, the secrets in them. Nothing is asked over the network.
 
-use capdeck_auth::{Unresolved, inbound::AdminKey};
+use std::net::TcpListener;
+
 use capdeck_definition::ServeConfig;
 
 use super::Finding;
 use crate::{
-    commands::up::{provider::client_secret, traces::configured_headers},
+    commands::up::{UpArgs, UpSettings, traces::configured_headers},
     env_vars::EnvVars,
     settings::Settings,
 };
 
+/// Resolves what `up` would start with, so that whatever stops it there is found here.
 pub(super) fn examine(settings: &Settings, env: &EnvVars, serve: &ServeConfig) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if let Some(Err(error)) = env.admin_key.clone().map(AdminKey::new) {
-        let message = format!("CAPDECK_ADMIN_KEY cannot be used: {error}");
-        findings.push(Finding::error(
-            "admin key",
-            message,
-            "use the output of: openssl rand -hex 32",
-        ));
-    }
-    let missing = |place: &str, missing: Unresolved| {
-        Finding::error("sign-in", format!("`{place}` cannot be used: {missing}"), missing.hint())
-    };
-    if let Some(oidc) = &serve.oidc {
-        findings.push(match client_secret(oidc, settings) {
-            Ok(_) => Finding::ok("sign-in", format!("operators may sign in at {}", oidc.issuer)),
-            Err(one) => missing("serve.oidc.clientSecret", one),
-        });
+    match UpSettings::resolve(&UpArgs::default(), env, serve, settings) {
+        Ok(up) => {
+            if let Some(oidc) = &serve.oidc {
+                let message = format!("operators may sign in at {}", oidc.issuer);
+                findings.push(Finding::ok("sign-in", message));
+            }
+            findings.push(port(&up.host, up.port));
+        }
+        Err(failure) => {
+            let message = format!("`capdeck up` does not start: {}", failure.message);
+            let fix = failure.hint.unwrap_or_else(|| "see: capdeck up --help".to_owned());
+            findings.push(Finding::error("up", message, fix));
+        }
     }
     if let Some(otlp) = &serve.otlp
         && let Err(one) = configured_headers(otlp, settings)
@@ -36,4 +35,21 @@ pub(super) fn examine(settings: &Settings, env: &EnvVars, serve: &ServeConfig) -
         findings.push(Finding::warning("traces", message, one.hint()));
     }
     findings
+}
+
+/// Whether the host could listen.
+fn port(host: &str, port: u16) -> Finding {
+    match TcpListener::bind((host, port)) {
+        Ok(_) => Finding::ok("port", format!("{host}:{port} is free")),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Finding::warning(
+            "port",
+            format!("{host}:{port} is in use, perhaps by a running capdeck"),
+            "another port: capdeck up --port 0",
+        ),
+        Err(error) => Finding::warning(
+            "port",
+            format!("cannot listen on {host}:{port}: {error}"),
+            "another address: capdeck up --host 127.0.0.1",
+        ),
+    }
 }

@@ -6,7 +6,7 @@ use futures_util::{StreamExt as _, stream};
 
 use crate::{
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{ExitStatus, Failure, to_person},
     runtime::with_operator,
 };
 
@@ -29,7 +29,8 @@ pub(super) fn check(context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let mut status = ExitStatus::Done;
     for report in &reports {
         let Err(error) = &report.outcome else { continue };
-        let hint = error.hint.clone().unwrap_or_else(|| format!("capdeck check {}", report.id));
+        let check = || format!("capdeck check {}", report.id);
+        let hint = error.hint.as_deref().map_or_else(check, to_person);
         printer.warn(&format!("`{}` does not answer: {} ({hint})", report.id, error.message));
         // Signing in comes after installing.
         if error.kind() != ErrorKind::NeedsLogin {

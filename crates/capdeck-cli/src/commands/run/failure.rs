@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::code_text::Source;
 use crate::{
-    errors::{ExitStatus, Failure},
+    errors::{ExitStatus, Failure, to_person},
     plain_text,
 };
 
@@ -44,7 +44,7 @@ pub(super) fn told(error: &RunError, diagnostics: &[Diagnostic], source: &Source
     let failure = if said.is_empty() { failure } else { failure.said(said) };
     match &error.hint {
         // What is wrong has just been shown.
-        Some(hint) if !is_blocked => failure.hint(hint),
+        Some(hint) if !is_blocked => failure.hint(to_person(hint)),
         _ => failure,
     }
 }

@@ -65,9 +65,23 @@ fn left_out(others: &[ListItem]) -> Option<String> {
 fn client_entry(url: &str, has_key: bool) -> String {
     let mut server = json!({ "type": "http", "url": format!("{url}/mcp") });
     if has_key {
-        server["headers"] = json!({ "Authorization": "Bearer <your CAPDECK_ADMIN_KEY>" });
+        server["headers"] = json!({ "Authorization": "Bearer <the admin key>" });
     }
     let block = json!({ "mcpServers": { "capdeck": server } });
     let text = serde_json::to_string_pretty(&block).unwrap_or_default();
     text.lines().map(|line| format!("  {line}\n")).collect::<String>().trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_with_a_key_says_which_without_saying_it() {
+        let with_key = client_entry("http://127.0.0.1:7717", true);
+        // The host may have made the key itself; then no variable has it.
+        assert!(with_key.contains(r#""Authorization": "Bearer <the admin key>""#), "{with_key}");
+        let without = client_entry("http://127.0.0.1:7717", false);
+        assert!(!without.contains("headers"), "{without}");
+    }
 }

@@ -10,7 +10,7 @@ use super::host_of;
 use crate::{errors::Failure, settings::Settings};
 
 /// The provider of a config, if it has one.
-pub(crate) fn provider(
+pub(super) fn provider(
     config: &ServeConfig,
     places: &Settings,
 ) -> Result<Option<OidcSettings>, Failure> {
@@ -29,16 +29,13 @@ pub(crate) fn provider(
 }
 
 /// What proves this host to the provider.
-pub(crate) fn client_secret(
-    oidc: &OidcConfig,
-    places: &Settings,
-) -> Result<Option<Secret>, Unresolved> {
+fn client_secret(oidc: &OidcConfig, places: &Settings) -> Result<Option<Secret>, Unresolved> {
     let Some(text) = &oidc.client_secret else { return Ok(None) };
     resolve_own(text, places).map(Some)
 }
 
 /// A text of the person's own settings with its references replaced, or the first one that stands for nothing.
-pub(crate) fn resolve_own(text: &str, places: &Settings) -> Result<Secret, Unresolved> {
+pub(super) fn resolve_own(text: &str, places: &Settings) -> Result<Secret, Unresolved> {
     let lookup = Lookup::of_owner(&places.environment, &places.vault);
     match resolve_text(text, lookup) {
         Ok(resolved) => Ok(Secret::new(resolved.text)),

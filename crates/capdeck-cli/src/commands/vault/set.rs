@@ -73,9 +73,9 @@ pub(crate) fn run(args: &SetArgs, context: &Context<'_>) -> Result<ExitStatus, F
     let done = if was_there { "replaced" } else { "kept" };
     printer.note(&format!("{name}: {done}"));
     match readers(super::grants_of(name, &granted)) {
-        nobody if nobody.is_empty() => printer.note(
-            "no capability may read it yet; grant it with: capdeck vault grant CAPABILITY NAME",
-        ),
+        nobody if nobody.is_empty() => printer.note(&format!(
+            "no capability may read it yet; grant it with: capdeck vault grant CAPABILITY {name}"
+        )),
         readers => printer.note(&format!("read by: {readers}")),
     }
     Ok(ExitStatus::Done)
