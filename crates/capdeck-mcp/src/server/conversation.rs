@@ -2,6 +2,7 @@
 
 use std::{
     panic::AssertUnwindSafe,
+    pin::Pin,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Exchange, Session,
-    in_flight::InFlight,
+    in_flight::{InFlight, Running},
     legacy_result::legacy_result,
     outlet::Outlet,
     peer::{Peer, Questions},
@@ -80,30 +81,38 @@ impl Conversation {
         self.in_flight.count() > 0
     }
 
-    /// Answers one request. A panic in the session is that request's error and nothing else's.
-    pub(super) async fn answer(self: &Arc<Self>, request: Request, outlet: Outlet) -> Answer {
+    /// Takes one request; the future answers it. The request is under way from here on, so that a cancellation right behind it
+    /// finds it. A panic in the session is that request's error and nothing else's.
+    pub(super) fn answer(
+        &self,
+        request: Request,
+        outlet: Outlet,
+    ) -> impl Future<Output = Answer> + Send + use<> {
+        let begun = self.begin_request(request, outlet);
+        async move {
+            match begun {
+                Ok(Some(begun)) => begun.finish().await,
+                Ok(None) => Answer::Outcome(Ok(raw::empty_object())),
+                Err(error) => Answer::Outcome(Err(error)),
+            }
+        }
+    }
+
+    /// Begins a request; `None` for a `ping`, which is nothing to work on.
+    fn begin_request(&self, request: Request, outlet: Outlet) -> Result<Option<Begun>, RpcError> {
         let Request { id, method, params } = request;
         if method == "ping" {
-            return Answer::Outcome(Ok(raw::empty_object()));
+            return Ok(None);
         }
         let Some((revision, session)) = self.session.get() else {
-            return Answer::failed(RpcError::invalid_request(format!(
-                "`{method}` came before `initialize`"
-            )));
+            let message = format!("`{method}` came before `initialize`");
+            return Err(RpcError::invalid_request(message));
         };
         if method == "initialize" {
-            return Answer::failed(RpcError::invalid_request(
-                "this session is initialized already",
-            ));
+            return Err(RpcError::invalid_request("this session is initialized already"));
         }
-        let params = match raw::parse_params(params.as_deref()) {
-            Ok(params) => params,
-            Err(error) => return Answer::failed(error),
-        };
-        let running = match self.in_flight.start(&id) {
-            Ok(running) => running,
-            Err(error) => return Answer::failed(error),
-        };
+        let params = raw::parse_params(params.as_deref())?;
+        let running = self.in_flight.start(&id)?;
         let exchange = Exchange {
             id,
             revision: *revision,
@@ -113,21 +122,13 @@ impl Conversation {
             peer: self.peer(outlet),
         };
         let session = Arc::clone(session);
-        let mut work = Box::pin(async move {
+        let work = Box::pin(async move {
             let work = AssertUnwindSafe(session.request(&method, params, exchange)).catch_unwind();
             work.await.unwrap_or_else(|_| {
                 Err(RpcError::internal(format!("a fault in this server ended `{method}`")))
             })
         });
-        tokio::select! {
-            // First, so that work which ends because it was cancelled does not count as an answer.
-            biased;
-            () = running.cancel.cancelled() => {
-                tokio::spawn(tokio::time::timeout(CLEAN_UP, work));
-                Answer::Cancelled
-            }
-            outcome = &mut work => Answer::Outcome(outcome.map(legacy_result)),
-        }
+        Ok(Some(Begun { running, work }))
     }
 
     pub(super) async fn notification(&self, method: &str, params: Option<Box<RawValue>>) {
@@ -175,9 +176,28 @@ impl Conversation {
     }
 }
 
-impl Answer {
-    fn failed(error: RpcError) -> Self {
-        Self::Outcome(Err(error))
+/// A request that is under way.
+struct Begun {
+    running: Running,
+    work: Pin<Box<dyn Future<Output = Result<Box<RawValue>, RpcError>> + Send>>,
+}
+
+impl Begun {
+    async fn finish(self) -> Answer {
+        let Self { running, mut work } = self;
+        // What was cancelled before it began does not begin.
+        if running.cancel.is_cancelled() {
+            return Answer::Cancelled;
+        }
+        tokio::select! {
+            // First, so that work which ends because it was cancelled does not count as an answer.
+            biased;
+            () = running.cancel.cancelled() => {
+                tokio::spawn(tokio::time::timeout(CLEAN_UP, work));
+                Answer::Cancelled
+            }
+            outcome = &mut work => Answer::Outcome(outcome.map(legacy_result)),
+        }
     }
 }
 

@@ -208,10 +208,11 @@ impl StdioServer {
                 self.outlet.send(encode::response(&id, &outcome)).await;
             }
             Message::Request { id, method, params } => {
-                let (conversation, outlet) = (Arc::clone(&self.conversation), self.outlet.clone());
+                let outlet = self.outlet.clone();
+                let request = Request { id: id.clone(), method, params };
+                let answer = self.conversation.answer(request, outlet.clone());
                 let answering = async move {
-                    let request = Request { id: id.clone(), method, params };
-                    match conversation.answer(request, outlet.clone()).await {
+                    match answer.await {
                         Answer::Outcome(outcome) => {
                             outlet.send(encode::response(&id, &outcome)).await;
                         }

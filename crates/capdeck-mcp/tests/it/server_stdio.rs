@@ -139,6 +139,23 @@ async fn a_request_id_in_use_is_refused_and_a_cancelled_request_is_not_answered(
 }
 
 #[tokio::test]
+async fn a_cancellation_right_behind_its_request_cancels_it() {
+    let mut talk = Talk::introduced("2025-11-25").await;
+    // In one piece, so that all are read at once. Were the first call still there, its id would be refused to the second.
+    talk.write(concat!(
+        r#"{"id":1,"method":"tools/call","params":{"name":"hang"}}"#,
+        "\n",
+        r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#,
+    ))
+    .await;
+    talk.write(r#"{"id":2,"method":"ping"}"#).await;
+    assert_eq!(talk.read().await["id"], 2, "the call is not answered");
+    talk.write(r#"{"id":1,"method":"tools/call","params":{"name":"hang"}}"#).await;
+    talk.write(r#"{"id":3,"method":"ping"}"#).await;
+    assert_eq!(talk.read().await["id"], 3, "and its id is free");
+}
+
+#[tokio::test]
 async fn the_end_of_input_lets_quick_requests_finish_and_cancels_the_others() {
     let Talk { fixture, mut lines, mut writer, serving } = Talk::introduced("2025-11-25").await;
     writer

@@ -216,10 +216,11 @@ impl Shape {
 /// Answers a request in a task of its own: a client that hangs up may come back for the answer.
 fn run(session: &Arc<HttpSession>, request: Request, stream: Arc<EventStream>) {
     let session = Arc::clone(session);
+    let id: RequestId = request.id.clone();
+    let outlet = Outlet::Events(Arc::clone(&stream));
+    let answer = session.conversation.answer(request, outlet);
     tokio::spawn(async move {
-        let id: RequestId = request.id.clone();
-        let outlet = Outlet::Events(Arc::clone(&stream));
-        let outcome = match session.conversation.answer(request, outlet).await {
+        let outcome = match answer.await {
             Answer::Outcome(outcome) => outcome,
             // An open HTTP request has to end somehow, also when nobody cares how.
             Answer::Cancelled => {
