@@ -10,6 +10,7 @@ mod entries;
 mod entry_search;
 mod failure;
 mod local;
+mod look_around;
 mod operation;
 mod request;
 mod tools;
@@ -25,6 +26,7 @@ pub use self::{
     entry_search::EntryHit,
     failure::CapsuleFailure,
     local::LocalDesk,
+    look_around::{Look, LookAround},
     operation::{
         AuditFilter, CapsuleOperation, EntryWrite, ExportForm, ImportForm, ListQuery, ReadBody,
         SearchQuery, WriteBlob, WriteMode,

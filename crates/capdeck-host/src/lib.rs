@@ -99,8 +99,8 @@ pub use call::ToolRequest;
 pub use capsules::{
     AuditFilter, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure,
     CapsuleOperation, CapsuleRequest, CapsuleTool, EntryHit, EntryNaming, EntryOffer, EntryPage,
-    EntryPlace, EntryWrite, ExportForm, ImportForm, ListQuery, LocalDesk, Mount, Reach, ReadBody,
-    SearchQuery, ToolCaller, WriteBlob, WriteMode,
+    EntryPlace, EntryWrite, ExportForm, ImportForm, ListQuery, LocalDesk, Look, LookAround, Mount,
+    Reach, ReadBody, SearchQuery, ToolCaller, WriteBlob, WriteMode,
 };
 pub use card::card;
 pub use check::CheckReport;

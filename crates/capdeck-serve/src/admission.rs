@@ -86,13 +86,18 @@ impl AdmissionSource for OfCredential {
     }
 
     fn changes(&self) -> Option<BoxStream<'static, ()>> {
-        let changes = self.admissions.registry.changes();
-        let following = stream::unfold(changes, async |mut changes| match changes.recv().await {
+        Some(changes(&self.admissions.registry))
+    }
+}
+
+/// Yields whenever something in the registry became another.
+pub(crate) fn changes(registry: &Registry) -> BoxStream<'static, ()> {
+    let following =
+        stream::unfold(registry.changes(), async |mut changes| match changes.recv().await {
             Ok(_) | Err(RecvError::Lagged(_)) => Some(((), changes)),
             Err(RecvError::Closed) => None,
         });
-        Some(following.boxed())
-    }
+    following.boxed()
 }
 
 impl fmt::Debug for OfCredential {

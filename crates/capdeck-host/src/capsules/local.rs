@@ -209,6 +209,7 @@ impl CapsuleDesk for LocalDesk {
                 self.query_audit(&caller, capsule, filter).await
             }
             Do::AuditQuery(filter) => self.query_audit(&caller, capsule, filter).await,
+            Do::Looked(looked) => self.note_look(&caller, looked).await,
             Do::NoteAccess(event) => self.note_access(&caller, event).await,
             Do::RegistryAuditVerify => self.verify_registry_audit(&caller).await,
             Do::RegistryAuditQuery(filter) => self.query_registry_audit(&caller, filter).await,

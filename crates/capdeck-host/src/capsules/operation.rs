@@ -10,6 +10,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::LookAround;
+
 /// One operation. Those about capsules as a whole take no capsule in the request.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "operation", rename_all = "snake_case")]
@@ -166,6 +168,8 @@ pub enum CapsuleOperation {
     Refused {
         tool: String,
     },
+    /// Records that the caller looked around among the capsules: `{}`.
+    Looked(LookAround),
     /// Records what was decided about access: `{}`. For the process that decides.
     NoteAccess(AccessEvent),
     Verify,
@@ -399,6 +403,7 @@ impl CapsuleOperation {
             Self::RevokeShare { .. } => "revoke_share",
             Self::OpenShare { .. } => "open_share",
             Self::Refused { .. } => "refused",
+            Self::Looked(_) => "looked",
             Self::NoteAccess(_) => "note_access",
             Self::Verify => "verify",
             Self::Export { .. } => "export",
@@ -430,6 +435,7 @@ impl CapsuleOperation {
             | Self::AddShare { .. }
             | Self::RevokeShare { .. }
             | Self::Refused { .. }
+            | Self::Looked(_)
             | Self::NoteAccess(_)
             | Self::Export { .. }
             | Self::Import { .. } => false,

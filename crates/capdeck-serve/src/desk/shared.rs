@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use capdeck_host::{
     AuditMode, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure,
-    CapsuleOperation, CapsuleRequest, Indexing, LocalDesk, Mode, Scheme, StoreOptions,
+    CapsuleOperation, CapsuleRequest, Indexing, LocalDesk, Mode, Reach, Scheme, StoreOptions,
 };
 use futures_util::stream;
 use serde_json::Value;
@@ -114,6 +114,7 @@ impl CapsuleDesk for SharedDesk {
         // What is written down has to be written even where there is no capsule yet.
         let needs_folder = match request.operation {
             CapsuleOperation::CreateCapsule { .. } | CapsuleOperation::NoteAccess(_) => true,
+            CapsuleOperation::Looked(_) => !matches!(request.caller.reach, Reach::All),
             // What was kept of deleted capsules is there without any that are left.
             CapsuleOperation::PurgeCapsule => self.0.settings.folder.join("deleted").exists(),
             _ => false,

@@ -4,6 +4,7 @@ mod access;
 mod body;
 mod client_address;
 mod connections;
+mod credential_stream;
 mod door;
 mod endpoints;
 mod limits;

@@ -78,6 +78,11 @@ impl EventStream {
         }
     }
 
+    /// Reads on until the server ends the stream, which it does with an empty chunk.
+    pub(crate) fn ended(&mut self) {
+        while self.line() != "0" {}
+    }
+
     fn open(authority: &str, head: &str, body: &str) -> Self {
         let mut stream = TcpStream::connect(authority).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

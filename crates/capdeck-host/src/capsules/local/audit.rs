@@ -3,13 +3,13 @@
 use std::{io, path::PathBuf};
 
 use capdeck_capsule::{
-    AccessEvent, AuditQuery, CapsuleSession, Prefix, REGISTRY_LOG, Role, StoreError, query_audit,
-    verify_audit,
+    AccessEvent, AuditOutcome, AuditQuery, CapsuleSession, Prefix, REGISTRY_LOG, Role, StoreError,
+    query_audit, verify_audit,
 };
 use serde_json::json;
 
-use super::{Answer, LocalDesk, answer};
-use crate::capsules::{AuditFilter, CapsuleCaller, CapsuleFailure, CapsuleTool};
+use super::{Admitted, Answer, LocalDesk, Way, answer};
+use crate::capsules::{AuditFilter, CapsuleCaller, CapsuleFailure, CapsuleTool, LookAround};
 
 /// Lines that are answered with when no number is said.
 const USUAL: usize = 50;
@@ -98,6 +98,23 @@ impl LocalDesk {
     pub(super) async fn note_access(&self, caller: &CapsuleCaller, event: AccessEvent) -> Answer {
         self.admit(caller).require_machine("record what was decided about access")?;
         self.capsules.acting_for(caller.author.clone()).note_access(event).await?;
+        Ok(json!({}))
+    }
+
+    /// Records a look around. The person at this machine is not recorded here: the deck's own trail has its calls.
+    pub(super) async fn note_look(&self, caller: &CapsuleCaller, looked: LookAround) -> Answer {
+        let Admitted { author, way, .. } = self.admit(caller);
+        if way != Way::Machine {
+            let LookAround { look, capsule, error_code } = looked;
+            let event = AccessEvent {
+                action: look.action().to_owned(),
+                capsule,
+                subject: None,
+                outcome: if error_code.is_some() { AuditOutcome::Denied } else { AuditOutcome::Ok },
+                error_code,
+            };
+            self.capsules.acting_for(author).note_access(event).await?;
+        }
         Ok(json!({}))
     }
 

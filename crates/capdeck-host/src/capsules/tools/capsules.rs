@@ -7,7 +7,7 @@ use serde_json::{Value, json, value::RawValue};
 use super::{Answer, ToolCaller, answer::capsule_line, invalid, manage, needed, parse};
 use crate::{
     GrantWish, Role,
-    capsules::{CapsuleFailure, CapsuleOperation, request::bare_name},
+    capsules::{CapsuleFailure, CapsuleOperation, Look, LookAround, request::bare_name},
 };
 
 #[derive(Deserialize)]
@@ -34,8 +34,38 @@ pub(super) async fn call(
     arguments: Option<&RawValue>,
 ) -> Result<Answer, CapsuleFailure> {
     let Arguments { action, capsule, role, reason } = parse(arguments)?;
-    match action {
-        Action::List => {
+    let look = match action {
+        Action::List => Look::List,
+        Action::Mount => Look::Mount,
+        Action::Unmount => Look::Unmount,
+        Action::Discover => Look::Discover,
+        Action::RequestAccess => {
+            let desk = by.grants.ok_or_else(|| invalid("access is not asked for here"))?;
+            let capsule = needed(capsule, "capsule", "request_access")?;
+            let role = role.unwrap_or(Role::Reader);
+            // Recorded where it is decided.
+            let facts = desk.ask(GrantWish::RequestAccess { capsule, role, reason }).await?;
+            return Ok(Answer { text: manage::text(&facts), facts });
+        }
+    };
+    let outcome = look_around(by, look, capsule).await;
+    let looked = LookAround {
+        look,
+        capsule: outcome.as_ref().ok().and_then(|answer| chosen(look, answer)),
+        error_code: outcome.as_ref().err().map(|failure| failure.code.clone()),
+    };
+    let recorded = ask(by, CapsuleOperation::Looked(looked)).await;
+    // Where everything must be recorded, what is not is not answered either.
+    outcome.and_then(|answer| recorded.map(|_| answer))
+}
+
+async fn look_around(
+    by: &ToolCaller<'_>,
+    look: Look,
+    capsule: Option<String>,
+) -> Result<Answer, CapsuleFailure> {
+    match look {
+        Look::List => {
             let answer = ask(by, CapsuleOperation::ListCapsules { with_counts: true }).await?;
             let mounted = by.mount.mounted();
             let mut text = lines(&answer, "you reach no capsule");
@@ -45,12 +75,12 @@ pub(super) async fn call(
             let facts = json!({ "capsules": answer["capsules"], "mounted": mounted });
             Ok(Answer { text, facts })
         }
-        Action::Discover => {
+        Look::Discover => {
             let answer = ask(by, CapsuleOperation::Discover).await?;
             let text = lines(&answer, "there is nothing to discover");
             Ok(Answer { text, facts: json!({ "capsules": answer["capsules"] }) })
         }
-        Action::Mount => {
+        Look::Mount => {
             by.mount.require_memory()?;
             let name = needed(capsule, "capsule", "mount")?;
             let answer = ask(by, CapsuleOperation::ListCapsules { with_counts: false }).await?;
@@ -61,20 +91,19 @@ pub(super) async fn call(
             let text = format!("mounted {}", capsule_line(found));
             Ok(Answer { text, facts: json!({ "mounted": id, "capsules": [found] }) })
         }
-        Action::RequestAccess => {
-            let desk = by.grants.ok_or_else(|| invalid("access is not asked for here"))?;
-            let capsule = needed(capsule, "capsule", "request_access")?;
-            let role = role.unwrap_or(Role::Reader);
-            let facts = desk.ask(GrantWish::RequestAccess { capsule, role, reason }).await?;
-            Ok(Answer { text: manage::text(&facts), facts })
-        }
-        Action::Unmount => {
+        Look::Unmount => {
             by.mount.require_memory()?;
             by.mount.set(None);
             let text = "no capsule is mounted".to_owned();
             Ok(Answer { text, facts: json!({ "mounted": null }) })
         }
     }
+}
+
+/// The capsule that was mounted.
+fn chosen(look: Look, answer: &Answer) -> Option<String> {
+    let mounted = (look == Look::Mount).then(|| answer.facts["mounted"].as_str());
+    mounted.flatten().map(str::to_owned)
 }
 
 async fn ask(by: &ToolCaller<'_>, operation: CapsuleOperation) -> Result<Value, CapsuleFailure> {

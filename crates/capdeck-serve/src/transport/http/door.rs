@@ -12,6 +12,7 @@ use capdeck_auth::inbound::Network;
 use super::{
     access::{Names, NotAdmitted, turn_away, unauthorized},
     client_address::locate,
+    credential_stream::ends_with,
     limits::Limiter,
     step_up::check_scopes,
 };
@@ -74,13 +75,19 @@ pub(super) async fn admit(State(door): State<Arc<Door>>, request: Request, next:
             return counted.tell(turn_away(reception, turned_away, &parts).await);
         }
     };
-    if let Actor::Credential(standing) = &admitted.actor {
-        body = match check_scopes(reception, standing, &parts, body).await {
+    let mut standing = None;
+    if let Actor::Credential(of) = &admitted.actor {
+        body = match check_scopes(reception, of, &parts, body).await {
             Ok(body) => body,
             Err(refusal) => return counted.tell(refusal),
         };
+        standing = Some(Arc::clone(of));
     }
     limiter.bound_sessions(&admitted.actor, &mut parts.extensions);
     admitted.sign(reception, &mut parts.extensions);
-    counted.tell(next.run(Request::from_parts(parts, body)).await)
+    let mut response = next.run(Request::from_parts(parts, body)).await;
+    if let (Some(standing), Some(registry)) = (standing, reception.registry()) {
+        response = ends_with(&standing, registry, response);
+    }
+    counted.tell(response)
 }

@@ -1,6 +1,6 @@
 //! What a share does not reach does not exist, whichever way one asks (conformance list, items 4, 5, 6, 8, 22, 25).
 
-use capdeck_host::Role;
+use capdeck_host::{AuditFilter, CapsuleOperation, Role};
 use capdeck_test::HttpClient;
 use serde_json::{Value, json};
 
@@ -132,6 +132,45 @@ fn spec_26_22_each_tool_call_is_one_line_without_content() {
         ]
     );
     let text = json!(lines).to_string();
+    assert!(!text.contains("canary") && !text.contains(&token.secret), "{text}");
+}
+
+#[test]
+fn spec_26_22_looking_around_among_capsules_is_one_line_of_the_registry() {
+    let stage = filled();
+    let token = stage.share("team", Role::Reader, &[], &[]);
+    let mut guest = stage.guest("/mcp", &token);
+    let lines = || {
+        let query = CapsuleOperation::RegistryAuditQuery(AuditFilter::default());
+        let lines = stage.ask(None, query).unwrap()["lines"].clone();
+        lines.as_array().unwrap().clone()
+    };
+    let before = lines().len();
+    for arguments in [
+        json!({"action": "list"}),
+        json!({"action": "discover"}),
+        json!({"action": "mount", "capsule": "team"}),
+        json!({"action": "mount", "capsule": "canary"}),
+        json!({"action": "unmount"}),
+    ] {
+        call(&mut guest, "capsol_capsules", arguments);
+    }
+    let all = lines();
+    let told: Vec<_> = all[before..]
+        .iter()
+        .map(|line| [&line["action"], &line["outcome"], &line["capsule"]].map(Value::as_str))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            [Some("capsule.list"), Some("ok"), None],
+            [Some("capsule.discover"), Some("ok"), None],
+            [Some("capsule.mount"), Some("ok"), Some("team")],
+            [Some("capsule.mount"), Some("denied"), None],
+            [Some("capsule.unmount"), Some("ok"), None],
+        ]
+    );
+    let text = json!(all).to_string();
     assert!(!text.contains("canary") && !text.contains(&token.secret), "{text}");
 }
 

@@ -30,6 +30,26 @@ fn item_13_a_grant_added_after_connect_is_listed_and_told() {
 }
 
 #[test]
+fn item_13_streams_end_with_the_credential() {
+    let office = Office::with(&[("one", Private), ("two", Private)]);
+    let agent = office.agent("agent", &[on("one", Role::Reader, &[])], "capsule:read");
+    let other = office.agent("other", &[on("one", Role::Reader, &[])], "capsule:read");
+    let client = office.client("/mcp", &agent);
+    let mut stream = office.stream("/mcp", &agent, &client);
+    let mut listening = office.modern("/mcp", &agent).listen(json!({"toolsListChanged": true}));
+    listening.next();
+    let mut kept = office.client("/mcp", &other);
+    kept.request("resources/list", json!({}));
+    let mut kept_stream = office.stream("/mcp", &other, &kept);
+    office.end(&agent);
+    stream.ended();
+    listening.ended();
+    // Whoever is still let in goes on listening.
+    office.grant_to(&other, &on("two", Role::Reader, &[]), "capsule:read");
+    assert_eq!(kept_stream.next()["method"], RESOURCES);
+}
+
+#[test]
 fn item_13_tools_that_come_and_go_with_grants_are_told() {
     let office = Office::with(&[("one", Private), ("two", Private)]);
     let scopes = "capsule:read registry:manage";

@@ -160,6 +160,13 @@ impl Office {
         self.served.wait(registry.revoke_grant(&caller(), &person(), grant)).unwrap();
     }
 
+    /// Ends the connection of an agent, with its token.
+    pub(super) fn end(&self, agent: &Agent) {
+        let registry = self.served.registry();
+        let standing = registry.authenticate(&agent.token).unwrap();
+        self.served.wait(registry.revoke_credential(&caller(), &standing.credential)).unwrap();
+    }
+
     /// A client of the older protocol after its handshake.
     pub(super) fn client(&self, path: &str, agent: &Agent) -> HttpClient {
         let mut client = self.served.client(path);
