@@ -97,15 +97,21 @@ suite_dashboard() {
   "$NODE" tests/dashboard/run.mjs
 }
 
-# Chromium from the PATH, else from Debian's packages where this may install them.
 install_chromium() {
-  if ! has chromium && [ "$(id -u)" -eq 0 ] && has apt-get; then
-    echo "installing chromium" >&2
-    locked apt-get install -y chromium >"$DEPS/apt-chromium.log" 2>&1 </dev/null || true
-  fi
-  has chromium || { skip "chromium is not installed (Debian: chromium)"; return; }
+  install_command chromium chromium || return
   CHROMIUM="$(command -v chromium)"
   export CHROMIUM
+}
+
+# A command from the PATH, else from Debian's packages where this may install them.
+install_command() {
+  local command="$1" package="$2"
+  if ! has "$command" && [ "$(id -u)" -eq 0 ] && has apt-get; then
+    echo "installing $package" >&2
+    mkdir -p "$DEPS"
+    locked apt-get install -y "$package" >"$DEPS/apt-$package.log" 2>&1 </dev/null || true
+  fi
+  has "$command" || { skip "$command is not installed (Debian: $package)"; return; }
 }
 
 # The interface for programs against its own document, with good input and bad.
@@ -119,8 +125,8 @@ suite_rest() {
 
 # The key of the vault in the keyring of a desktop session.
 suite_keyring() {
-  has dbus-run-session || { skip "dbus-run-session is not installed (Debian: dbus)"; return; }
-  has gnome-keyring-daemon || { skip "gnome-keyring-daemon is not installed (Debian: gnome-keyring)"; return; }
+  install_command dbus-run-session dbus || return
+  install_command gnome-keyring-daemon gnome-keyring || return
   build_capdeck || return 1
   tests/keyring/run.sh
 }
