@@ -147,6 +147,12 @@ impl Registry {
         self.state().credentials.get(id).cloned()
     }
 
+    /// Whether a connection is there, and neither over nor taken back.
+    pub fn is_connected(&self, id: &str) -> bool {
+        let now = self.now();
+        self.state().credentials.get(id).is_some_and(|found| found.is_live(now))
+    }
+
     /// Ends a connection at once, with all of its tokens.
     pub async fn revoke_credential(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
         let (id, deed) = (id.to_owned(), Deed::new("credential.revoke", caller, Subject::id(id)));

@@ -1,8 +1,9 @@
 //! Streams that a client listens to stand open for hours. One ends with the credential that it was opened with.
 
 use std::{
+    future::ready,
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use axum::{
@@ -11,10 +12,12 @@ use axum::{
 };
 use bytes::Bytes;
 use capdeck_auth::inbound::{Registry, Standing};
-use futures_util::{Stream as _, stream::BoxStream};
+use futures_util::{
+    Stream as _, StreamExt as _,
+    stream::{self, BoxStream},
+};
 use http::{HeaderValue, header};
 use hyper::body::{Frame, SizeHint};
-use jiff::Timestamp;
 
 use crate::admission::changes;
 
@@ -39,7 +42,8 @@ pub(super) fn ends_with(standing: &Standing, registry: &Registry, response: Resp
             body,
             registry: registry.clone(),
             credential: standing.credential.clone(),
-            changes: changes(registry),
+            // Looked at once at the start: it may have been taken back since the request was let in.
+            changes: stream::once(ready(())).chain(changes(registry)).boxed(),
         })
     })
 }
@@ -48,10 +52,8 @@ impl CredentialStream {
     /// Ready when the credential is over.
     fn poll_over(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
-            let change = ready!(Pin::new(&mut self.changes).poll_next(context));
-            let found = self.registry.credential(&self.credential);
-            let is_live = found.is_some_and(|credential| credential.is_live(Timestamp::now()));
-            if change.is_none() || !is_live {
+            let change = std::task::ready!(Pin::new(&mut self.changes).poll_next(context));
+            if change.is_none() || !self.registry.is_connected(&self.credential) {
                 return Poll::Ready(());
             }
         }
