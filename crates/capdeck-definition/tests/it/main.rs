@@ -11,6 +11,7 @@ mod client_block;
 mod cmp;
 mod cmp_export;
 mod cmp_matcher;
+mod cmp_phrases;
 mod definitions;
 mod examples;
 mod fixtures;
