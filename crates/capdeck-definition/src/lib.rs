@@ -70,7 +70,7 @@ pub use check::{check_cmp_paths, check_paths};
 pub use cmp::CmpFiles;
 pub use cmp::command::{CommandError, CommandPiece, CommandTemplate, CommandWord};
 pub use cmp::export::{CmpExport, ExportError, export_cmp};
-pub use cmp::matcher::{CmpCandidate, IntentHit, IntentMatch, MatchKind, match_intent};
+pub use cmp::matcher::{CmpCandidate, IntentHit, IntentMatch, MatchDoubt, MatchKind, match_intent};
 pub use cmp::schemas::CMP_RESULT;
 pub use deck::{Deck, Quarantined};
 pub use deck_config::{ArtifactConfig, DeckConfig, RunConfig};

@@ -137,6 +137,32 @@ fn words_find_an_intent_and_run_it() {
 }
 
 #[test]
+fn words_that_deny_or_ask_about_a_change_select_nothing() {
+    let dirs = with_box();
+    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["cmp", "intent", "don't delete emails"])), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    error: `don't delete emails` could mean any of: `box.delete_emails` (the words deny it), `box.analyze_emails`
+    hint: to run one, ask for it in the words of one of its patterns; see: capdeck cmp list --json
+    "#);
+    for (words, doubt) in [
+        ("how do I delete emails safely", "question"),
+        ("if I delete emails, are they gone", "supposed"),
+        ("delete", "verb-alone"),
+        ("never archive emails", "negated"),
+    ] {
+        let refused = run(&dirs, &["cmp", "intent", words, "--run", "--yes", "--json"]);
+        assert_eq!(refused.code, Some(1), "{words}: {}", refused.stdout);
+        let error = &refused.json()["error"];
+        assert_eq!(error["code"], "AMBIGUOUS", "{words}: {error}");
+        assert_eq!(error["details"]["candidates"][0]["doubt"], doubt, "{words}: {error}");
+    }
+    let polite = json(&dirs, &["cmp", "intent", "can you delete those emails?"]);
+    assert_eq!(polite["tool"], "delete_emails");
+}
+
+#[test]
 fn what_is_not_one_intent_is_never_run() {
     let dirs = with_box();
     insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["cmp", "intent", "weather"])), @r#"

@@ -1,13 +1,30 @@
 //! Which intent a person's words mean.
 //!
 //! The format's own matcher gives a pattern that fits 1.0, however it fits, and a tool whose summary shares a word 0.5; the
-//! best wins and several best are "ambiguous". Here the same things fit, so that one best stays the answer, and several are
-//! ranked by how well they fit. What is still level is told, never guessed.
+//! best wins and several best are "ambiguous". Here the same things fit, and several are ranked by how well they fit.
+//!
+//! An intent that changes something is selected only when the words ask for it (`evidence`): not when they deny it, ask
+//! about it, suppose it, or share some words with it. It stays a candidate with the reason (`MatchDoubt`), and the answer
+//! is "ambiguous" when nothing else fits better.
+
+mod evidence;
+mod lexicon;
+mod reference;
+mod sentence;
+
+use std::collections::BTreeSet;
 
 use regex::{Regex, RegexBuilder};
 use serde::Serialize;
 
-use crate::CmpTool;
+pub use evidence::MatchDoubt;
+
+use self::{
+    evidence::{Verdict, Vocabulary, is_changing},
+    reference::{Fit, Said},
+    sentence::Sentence,
+};
+use crate::{CmpIntent, CmpTool};
 
 /// What starts a pattern that is a regular expression.
 pub(crate) const EXPRESSION: &str = "re:";
@@ -50,6 +67,9 @@ pub struct IntentHit {
     /// The pattern that fits best.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
+    /// Why the intent is not selected although it fits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<MatchDoubt>,
 }
 
 /// What words mean.
@@ -57,55 +77,158 @@ pub struct IntentHit {
 pub enum IntentMatch {
     Nothing,
     One(IntentHit),
-    /// The best are level.
-    Several(Vec<IntentHit>),
+    /// The best are level, or a doubt keeps the best from being selected. One hit alone has a doubt.
+    Ambiguous(Vec<IntentHit>),
+}
+
+/// An intent that fits, and what the sentence says about it.
+struct RankedHit {
+    fit: Fit,
+    hit: IntentHit,
+    is_changing: bool,
+    /// The clauses that say all of it.
+    clauses: Vec<usize>,
+    /// Whether an asserted clause is about it.
+    is_asserted: bool,
 }
 
 /// Finds the intent that words mean among tools, in their order.
 pub fn match_intent(words: &str, candidates: &[CmpCandidate<'_>]) -> IntentMatch {
     let said = Said::new(words);
-    if said.text.is_empty() {
+    if said.is_empty() {
         return IntentMatch::Nothing;
     }
-    let mut hits: Vec<(Fit, IntentHit)> = Vec::new();
+    let sentence = Sentence::read(words, &[]);
+    let asserted = sentence.asserted().map(|text| Said::new(&text));
+    let mut hits = Vec::new();
     for candidate in candidates {
+        let affinity = affinity(&said, candidate);
         for (name, intent) in &candidate.tool.intents {
-            let fitting = intent
-                .patterns
-                .iter()
-                .filter_map(|pattern| said.fits(pattern).map(|fit| (fit, pattern)));
-            // The first of several equally good patterns is shown.
-            let best = fitting.reduce(|best, next| if next.0 > best.0 { next } else { best });
-            hits.extend(best.map(|(fit, pattern)| {
-                let hit = IntentHit {
-                    capability: candidate.capability.to_owned(),
-                    intent: Some(name.clone()),
-                    kind: fit.kind,
-                    pattern: Some(pattern.clone()),
-                };
-                (fit, hit)
-            }));
-        }
-    }
-    if hits.is_empty() {
-        let fits = candidates.iter().filter(|candidate| said.shares_word(candidate.summary));
-        hits.extend(fits.map(|candidate| {
+            let Some((mut fit, pattern)) = said.best_fit(&intent.patterns) else { continue };
+            fit.affinity = affinity;
             let hit = IntentHit {
                 capability: candidate.capability.to_owned(),
-                intent: None,
-                kind: MatchKind::Summary,
-                pattern: None,
+                intent: Some(name.clone()),
+                kind: fit.kind,
+                pattern: Some(pattern.clone()),
+                doubt: None,
             };
-            (Fit { kind: MatchKind::Summary, words: 0, length: 0 }, hit)
-        }));
+            hits.push(judge(words, &sentence, asserted.as_ref(), intent, fit, hit));
+        }
     }
-    let best = hits.iter().map(|(fit, _)| *fit).max();
-    let level = hits.into_iter().filter(|(fit, _)| Some(*fit) == best);
-    let mut level: Vec<IntentHit> = level.map(|(_, hit)| hit).collect();
-    match level.len() {
-        0 | 1 => level.pop().map_or(IntentMatch::Nothing, IntentMatch::One),
-        _ => IntentMatch::Several(level),
+    if hits.is_empty() { match_summary(&said, candidates) } else { choose(hits) }
+}
+
+/// Tools whose summary shares a word.
+fn match_summary(said: &Said, candidates: &[CmpCandidate<'_>]) -> IntentMatch {
+    let fits = candidates.iter().filter(|candidate| said.shares_word(candidate.summary));
+    let hits = fits.map(|candidate| IntentHit {
+        capability: candidate.capability.to_owned(),
+        intent: None,
+        kind: MatchKind::Summary,
+        pattern: None,
+        doubt: None,
+    });
+    answer(hits.collect())
+}
+
+fn answer(mut hits: Vec<IntentHit>) -> IntentMatch {
+    match hits.len() {
+        0 => IntentMatch::Nothing,
+        1 if hits.iter().all(|hit| hit.doubt.is_none()) => {
+            hits.pop().map_or(IntentMatch::Nothing, IntentMatch::One)
+        }
+        _ => IntentMatch::Ambiguous(hits),
     }
+}
+
+/// Adds what the sentence says about an intent that fits.
+fn judge(
+    words: &str,
+    sentence: &Sentence,
+    asserted: Option<&Said>,
+    intent: &CmpIntent,
+    mut fit: Fit,
+    mut hit: IntentHit,
+) -> RankedHit {
+    let vocabulary = Vocabulary::new(intent);
+    if !is_changing(intent) {
+        let clauses = vocabulary.spoken_in(sentence);
+        let is_asserted = match asserted {
+            // What is only denied or supposed says little about what is wanted.
+            Some(asserted) => asserted.best_fit(&intent.patterns).is_some_and(|(narrow, _)| {
+                let affinity = fit.affinity;
+                fit = narrow;
+                fit.affinity = affinity;
+                true
+            }),
+            None => sentence.clauses.iter().any(|clause| clause.mood.is_asserted()),
+        };
+        return RankedHit { fit, hit, is_changing: false, clauses, is_asserted };
+    }
+    let (clauses, is_asserted) = match vocabulary.judge(words, sentence) {
+        Verdict::Requested(clauses) => {
+            fit.count_as_request();
+            (clauses, true)
+        }
+        // The author's own phrase asks for it, whatever form it has.
+        Verdict::Doubted { .. } if fit.kind == MatchKind::Exact => (Vec::new(), true),
+        Verdict::Doubted { doubt, is_asserted } => {
+            hit.doubt = Some(doubt);
+            (Vec::new(), is_asserted)
+        }
+    };
+    RankedHit { fit, hit, is_changing: true, clauses, is_asserted }
+}
+
+/// The one that is meant, or those that could be.
+fn choose(hits: Vec<RankedHit>) -> IntentMatch {
+    let (mut doubted, mut clear): (Vec<RankedHit>, Vec<RankedHit>) =
+        hits.into_iter().partition(|ranked| ranked.hit.doubt.is_some());
+    if clear.iter().any(|ranked| ranked.is_asserted) {
+        clear.retain(|ranked| ranked.is_asserted);
+        doubted.retain(|ranked| ranked.is_asserted);
+    }
+    // Shared words alone make no candidate beside one that is named.
+    let is_named = |ranked: &RankedHit| ranked.hit.doubt != Some(MatchDoubt::NotNamed);
+    if !clear.is_empty() || doubted.iter().any(is_named) {
+        doubted.retain(is_named);
+    }
+    let best = clear.iter().enumerate().max_by_key(|(index, ranked)| {
+        // The first of several that are level.
+        (ranked.fit, std::cmp::Reverse(*index))
+    });
+    let Some((first, best)) = best else {
+        doubted.sort_by_key(|ranked| std::cmp::Reverse(ranked.fit));
+        return answer(doubted.into_iter().map(|ranked| ranked.hit).collect());
+    };
+    let is_rival = |(index, other): (usize, &RankedHit)| {
+        let is_level = match best.is_changing || other.is_changing {
+            // The length of a pattern is no reason to change something.
+            true => other.fit.strength() == best.fit.strength(),
+            false => other.fit == best.fit,
+        };
+        let clauses: BTreeSet<&usize> = best.clauses.iter().collect();
+        let is_another_request = !best.clauses.is_empty()
+            && !other.clauses.is_empty()
+            && other.clauses.iter().all(|clause| !clauses.contains(clause));
+        index == first || is_level || is_another_request
+    };
+    let objects = |ranked: &&RankedHit| match best.is_changing {
+        true => ranked.fit.amount() > best.fit.amount(),
+        false => ranked.fit.amount() >= best.fit.amount(),
+    };
+    let rivals = clear.iter().enumerate().filter(|(index, other)| is_rival((*index, other)));
+    let level: Vec<IntentHit> = rivals.map(|(_, ranked)| ranked.hit.clone()).collect();
+    let doubts = doubted.iter().filter(objects).map(|ranked| ranked.hit.clone());
+    answer(doubts.chain(level).collect())
+}
+
+/// How many words that were said are in a tool's name, domain or summary.
+fn affinity(said: &Said, candidate: &CmpCandidate<'_>) -> usize {
+    let about = [candidate.capability, &candidate.tool.domain, candidate.summary].join(" ");
+    let about: BTreeSet<String> = sentence::split_words(&about).into_iter().collect();
+    about.iter().filter(|word| !lexicon::is_generic(word) && said.has(word)).count()
 }
 
 /// The expression a pattern holds, compiled; `None` for a plain phrase.
@@ -121,65 +244,4 @@ pub(crate) fn expression(pattern: &str) -> Option<Result<Regex, String>> {
             last.strip_prefix("error: ").unwrap_or(last).to_owned()
         }
     }))
-}
-
-/// How well a pattern fits, compared from the first field to the last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Fit {
-    kind: MatchKind,
-    /// How many of its words were said, where only words fit.
-    words: usize,
-    /// Its length: a longer pattern says more.
-    length: usize,
-}
-
-/// What was said, in lower case.
-struct Said {
-    text: String,
-}
-
-impl Said {
-    fn new(words: &str) -> Self {
-        Self { text: words.to_lowercase().trim().to_owned() }
-    }
-
-    fn fits(&self, pattern: &str) -> Option<Fit> {
-        let fit = |kind, words| Some(Fit { kind, words, length: pattern.chars().count() });
-        if let Some(expression) = expression(pattern) {
-            let found = expression.is_ok_and(|expression| expression.is_match(&self.text));
-            return if found { fit(MatchKind::Expression, 0) } else { None };
-        }
-        let lower = pattern.to_lowercase();
-        if lower.trim() == self.text {
-            return fit(MatchKind::Exact, 0);
-        }
-        if self.text.contains(&lower) || lower.contains(&self.text) {
-            return fit(MatchKind::Substring, 0);
-        }
-        let all: Vec<&str> = words(&lower).collect();
-        let shared = all.iter().filter(|word| self.has(word)).count();
-        if shared * 2 >= all.len() { fit(MatchKind::Words, shared) } else { None }
-    }
-
-    fn shares_word(&self, summary: &str) -> bool {
-        let summary = summary.to_lowercase();
-        words(&summary).any(|word| self.has(word))
-    }
-
-    /// Whether a word that is long enough to mean something was said.
-    fn has(&self, word: &str) -> bool {
-        word.len() > 2 && words(&self.text).any(|said| said == word)
-    }
-}
-
-/// The words of a text, as the format splits it: everything but ASCII letters, digits and `_` stands between words, and
-/// what is cut at an end leaves an empty one.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let inner = text.trim_matches(|letter| !is_word(letter));
-    let cut_before = text.starts_with(|letter| !is_word(letter));
-    let cut_after = text.ends_with(|letter| !is_word(letter)) && !inner.is_empty();
-    let middle = inner.split(move |letter| !is_word(letter)).filter(|word| !word.is_empty());
-    let empty = usize::from(cut_before) + usize::from(cut_after);
-    middle.chain(std::iter::repeat_n("", empty))
 }

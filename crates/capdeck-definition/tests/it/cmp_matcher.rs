@@ -77,8 +77,8 @@ const PHRASES: &[(&str, &str)] = &[
     ("email", "mail.list_accounts"),
     ("emails", "mail.analyze_emails"),
     ("inbox", "mail.check_email"),
-    ("delete", "mail.delete_emails"),
-    ("delete everything", "mail.delete_emails"),
+    ("delete", "disk.delete_files | mail.delete_emails | notes.delete_notes"),
+    ("delete everything", "disk.delete_files | mail.delete_emails | notes.delete_notes"),
     ("repository status", "repo.repository_status"),
     ("status of the repo", "repo.repository_status"),
     ("status repo", "repo.repository_status"),
@@ -106,7 +106,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("find files", "disk.find_large_files"),
     ("find the biggest files", "disk.find_large_files"),
     ("clean up", "disk.clean_up"),
-    ("clean", "mail.delete_emails"),
+    ("clean", "disk.clean_up | mail.delete_emails"),
     ("clean up the inbox", "disk.clean_up"),
     ("free space", "disk.clean_up"),
     ("delete files", "disk.delete_files"),
@@ -125,7 +125,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("weather tomorrow", "-"),
     ("play music", "-"),
     ("up", "disk.clean_up"),
-    ("a", "repo.commit_changes"),
+    ("a", "mail.list_accounts"),
     ("xyz", "-"),
     ("list", "mail.analyze_emails"),
     ("re:^status", "repo.repository_status"),
@@ -207,8 +207,8 @@ fn ours(words: &str, deck: &Deck) -> BTreeSet<String> {
     let hits = match match_intent(words, &candidates) {
         IntentMatch::Nothing => Vec::new(),
         IntentMatch::One(hit) => vec![hit],
-        IntentMatch::Several(hits) => {
-            assert!(hits.len() > 1);
+        IntentMatch::Ambiguous(hits) => {
+            assert!(hits.len() > 1 || hits[0].doubt.is_some());
             hits
         }
     };
@@ -231,9 +231,12 @@ fn words_mean_what_the_format_says_and_ties_are_ranked() {
     let (_folder, deck) = deck();
     assert!(PHRASES.len() >= 60, "{} phrases", PHRASES.len());
     let mut ranked = 0;
+    let mut failures = Vec::new();
     for (words, expected) in PHRASES {
         let (ours, reference) = (ours(words, &deck), reference(words));
-        assert_eq!(text(&ours), *expected, "{words}; by the rules: {}", text(&reference));
+        if text(&ours) != *expected {
+            failures.push(format!("{words}: {}; by the rules: {}", text(&ours), text(&reference)));
+        }
         if reference.len() <= 1 {
             assert_eq!(ours, reference, "{words}");
         } else {
@@ -241,6 +244,7 @@ fn words_mean_what_the_format_says_and_ties_are_ranked() {
             ranked += usize::from(ours.len() == 1);
         }
     }
+    assert_eq!(failures, Vec::<String>::new());
     assert!(ranked >= 10, "{ranked} ties were ranked");
 }
 

@@ -77,6 +77,13 @@ fn examine(corpus: &str) -> CorpusReport {
 fn phrases_select_what_a_person_means() {
     let CorpusReport { phrases, unselected, failures } = examine("corpus.txt");
     assert!(phrases >= 150 && unselected * 2 >= phrases, "{unselected} of {phrases}");
-    // What the matcher of today gets wrong.
-    assert_eq!(failures.len(), 106, "of {phrases}:\n{}", failures.join("\n"));
+    assert_eq!(failures.len(), 0, "of {phrases}:\n{}", failures.join("\n"));
+}
+
+#[test]
+fn phrases_that_the_matcher_was_not_made_with() {
+    let CorpusReport { phrases, failures, .. } = examine("held-out.txt");
+    // The one that was wrong at first. It selects something that only reads.
+    let known = "lösche bitte keine emails\n    expected -, found mail.analyze_emails";
+    assert_eq!(failures, [known], "of {phrases}");
 }

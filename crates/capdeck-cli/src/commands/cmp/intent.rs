@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use capdeck_catalog::Catalog;
 use capdeck_definition::{
-    CmpCandidate, CmpIntent, IntentHit, IntentMatch, MatchKind, match_intent,
+    CmpCandidate, CmpIntent, IntentHit, IntentMatch, MatchDoubt, MatchKind, match_intent,
 };
 use capdeck_host::{CallError, Consent, ErrorCode, ToolRequest};
 use serde_json::{
@@ -25,7 +25,7 @@ use crate::{
 /// Find the tool that words mean, and run it
 ///
 /// Without --run, shows the intent with its command and parameters and runs nothing. When several fit equally well they
-/// are listed and none is chosen.
+/// are listed and none is chosen. An intent that changes something is chosen only when the words ask for it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   capdeck cmp intent \"check email\"
@@ -128,14 +128,7 @@ fn find(words: &str, catalog: &Catalog) -> Result<Meant, Failure> {
             Err(Failure::request("NO_MATCH", message)
                 .hint("see what there is with: capdeck cmp list"))
         }
-        IntentMatch::Several(hits) => {
-            let named: Vec<String> = hits.iter().map(name_of).collect();
-            let message = format!("`{}` could mean any of: {}", one_line(words), named.join(", "));
-            let mut failure = Failure::request("AMBIGUOUS", message)
-                .hint("say it in the words of one of their patterns; see: capdeck cmp list --json");
-            failure.details = Some(json!({ "candidates": hits }));
-            Err(failure)
-        }
+        IntentMatch::Ambiguous(hits) => Err(ambiguous(words, &hits)),
         IntentMatch::One(hit) => {
             let found = hit.intent.as_ref().and_then(|name| {
                 let intent = tool_of(&hit)?.intents.get(name)?;
@@ -160,6 +153,30 @@ fn find(words: &str, catalog: &Catalog) -> Result<Meant, Failure> {
             Err(failure)
         }
     }
+}
+
+/// The refusal to guess, with every candidate and what speaks against it.
+fn ambiguous(words: &str, hits: &[IntentHit]) -> Failure {
+    let words = one_line(words);
+    let named: Vec<String> = hits
+        .iter()
+        .map(|hit| match hit.doubt {
+            Some(doubt) => format!("{} ({})", name_of(hit), doubt.reason()),
+            None => name_of(hit),
+        })
+        .collect();
+    let message = match (hits, named.as_slice()) {
+        ([hit], _) => {
+            let reason = hit.doubt.map(MatchDoubt::reason).unwrap_or_default();
+            format!("`{words}` does not ask for {}: {reason}", name_of(hit))
+        }
+        (_, named) => format!("`{words}` could mean any of: {}", named.join(", ")),
+    };
+    let mut failure = Failure::request("AMBIGUOUS", message).hint(
+        "to run one, ask for it in the words of one of its patterns; see: capdeck cmp list --json",
+    );
+    failure.details = Some(json!({ "candidates": hits }));
+    failure
 }
 
 fn name_of(hit: &IntentHit) -> String {
