@@ -19,7 +19,7 @@ use self::{
     braces::ReadyCommand,
     command_call::CommandCall,
     result::{Style, Terms, answer},
-    template::fill,
+    template::{fill, fill_word},
 };
 use crate::{
     CallContext, CallError, Connection, ToolCall,
@@ -28,6 +28,7 @@ use crate::{
     command_run::{Ending, Outcome},
     connect::Prepared,
     declared_tool::{DeclaredTool, declared_discovery},
+    option_guard::OptionGuard,
     process::{ChildCommand, Errors, Input},
 };
 
@@ -186,9 +187,14 @@ impl CliConnection {
         let layers = [fill_all(&tools.env)?, fill_all(&action.env)?];
         let configured = action.cwd.as_ref().or(tools.cwd.as_ref());
         let configured = configured.map(|cwd| fill(cwd, arguments)).transpose()?;
+        let mut guard = OptionGuard::new(&action.command, action.input_schema.as_ref());
         Ok(ChildCommand {
             program: fill(&action.command, arguments)?,
-            args: action.args.iter().map(|arg| fill(arg, arguments)).collect::<Result<_, _>>()?,
+            args: action
+                .args
+                .iter()
+                .map(|arg| fill_word(arg, arguments, &mut guard))
+                .collect::<Result<_, _>>()?,
             env: child_environment(&self.prepared.surroundings.environment, &layers),
             folder: self.prepared.folder.resolve(configured.as_deref())?,
             input: Input::Closed,

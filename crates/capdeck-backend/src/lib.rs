@@ -30,6 +30,7 @@ mod listener;
 mod local_import;
 mod mcp;
 mod openapi;
+mod option_guard;
 mod outbound;
 mod process;
 mod process_log;

@@ -52,7 +52,8 @@ pub use attached::{Collision, RemoteCapability, RemoteDeck};
 pub use auth::{Auth, OAuth};
 pub use backend::chaos::{Chaos, ChaosDelay, DelayRange};
 pub use backend::cli::{
-    CliAction, CliAnnotations, CliCommand, CliOutput, CliOutputType, CliTools, Placeholders,
+    ALLOW_LEADING_DASH, CliAction, CliAnnotations, CliCommand, CliOutput, CliOutputType, CliTools,
+    Placeholders,
 };
 pub use backend::cmp::{CmpIntent, CmpParam, CmpTool, CmpType};
 pub use backend::google_discovery::GoogleDiscoveryApi;

@@ -21,6 +21,7 @@ use crate::{
     arguments::scalar_text,
     child_environment::child_environment,
     init_records::InitKey,
+    option_guard::OptionGuard,
     process::{ChildCommand, Errors, Input},
     project_values::project_variables,
     vault_holder,
@@ -60,7 +61,7 @@ impl ProjectCommands {
             cwd: action.cwd.clone(),
             defaults: schema_defaults(action),
         };
-        self.fill(connection, &command, &declared(action), arguments)
+        self.fill(connection, &command, action, arguments)
     }
 
     /// The command that prepares a tool, and what remembers that it ran.
@@ -78,25 +79,30 @@ impl ProjectCommands {
             // As written: a variable's new value is no new command.
             command: serde_json::to_string(init).unwrap_or_default(),
         };
-        Ok((self.fill(connection, init, &declared(action), arguments)?, key))
+        Ok((self.fill(connection, init, action, arguments)?, key))
     }
 
     fn fill(
         &self,
         connection: &CliConnection,
         command: &CliCommand,
-        declared: &[String],
+        action: &CliAction,
         arguments: &Map<String, Value>,
     ) -> Result<ReadyCommand, CallError> {
         let surroundings = &connection.prepared.surroundings;
         let variables = project_variables(&self.definition)?;
         let lookup = surroundings.lookup(&self.holder);
         let lookup = lookup.in_project(variables.as_ref());
+        let declared = &declared(action);
         let mut words = Words { lookup, arguments, command, declared, used: Vec::new() };
-        let program = words.fill(&command.command)?;
-        let args: Vec<String> =
-            command.args.iter().map(|word| words.fill(word)).collect::<Result<_, _>>()?;
-        let folder = command.cwd.as_deref().map(|folder| words.fill(folder)).transpose()?;
+        let program = words.fill(&command.command, None)?;
+        let mut guard = OptionGuard::new(&command.command, action.input_schema.as_ref());
+        let mut args = Vec::with_capacity(command.args.len());
+        for word in &command.args {
+            guard.pass_word(word);
+            args.push(words.fill(word, Some(&guard))?);
+        }
+        let folder = command.cwd.as_deref().map(|folder| words.fill(folder, None)).transpose()?;
         let mut used = words.used;
         let env: Resolved<IndexMap<String, String>> = resolve_value(&command.env, lookup)?;
         used.extend(env.substitutions);
@@ -133,7 +139,7 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    fn fill(&mut self, word: &str) -> Result<String, CallError> {
+    fn fill(&mut self, word: &str, guard: Option<&OptionGuard<'_>>) -> Result<String, CallError> {
         let mut filled = String::new();
         for part in placeholders(word) {
             match part {
@@ -144,7 +150,12 @@ impl Words<'_> {
                     self.used.extend(resolved.substitutions);
                 }
                 WordPart::Argument(name) if self.is_known(name) => {
-                    filled.push_str(&self.value(name)?);
+                    let text = self.value(name)?;
+                    let given = self.arguments.get(name);
+                    if let (Some(guard), Some(value), true) = (guard, given, filled.is_empty()) {
+                        guard.check(name, value, &text)?;
+                    }
+                    filled.push_str(&text);
                 }
                 WordPart::Argument(name) => filled.push_str(&format!("{{{name}}}")),
             }

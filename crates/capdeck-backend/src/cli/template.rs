@@ -1,15 +1,32 @@
 //! Puts a call's arguments into a declared command: `$input.path` inside strings.
 //!
 //! Each declared string stays one argument of the program, whatever the value holds: there is no shell
-//! to read spaces, quotes or `;`. A value that starts with `-` is passed on untouched, so an author who
-//! takes free text puts `--` before it or writes `--option=$input.value`.
+//! to read spaces, quotes or `;`. A value that begins an argument passes the guard against options.
 
 use serde_json::{Map, Value};
 
-use crate::{CallError, ErrorCode, arguments::scalar_text};
+use crate::{CallError, ErrorCode, arguments::scalar_text, option_guard::OptionGuard};
 
-/// Replaces the references in a text.
+/// Replaces the references in an argument of a program.
+pub(super) fn fill_word(
+    template: &str,
+    arguments: &Map<String, Value>,
+    guard: &mut OptionGuard<'_>,
+) -> Result<String, CallError> {
+    guard.pass_word(template);
+    fill_guarded(template, arguments, Some(guard))
+}
+
+/// Replaces the references in a text that is no argument of a program.
 pub(super) fn fill(template: &str, arguments: &Map<String, Value>) -> Result<String, CallError> {
+    fill_guarded(template, arguments, None)
+}
+
+fn fill_guarded(
+    template: &str,
+    arguments: &Map<String, Value>,
+    guard: Option<&OptionGuard<'_>>,
+) -> Result<String, CallError> {
     let mut filled = String::with_capacity(template.len());
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("$input") {
@@ -22,7 +39,11 @@ pub(super) fn fill(template: &str, arguments: &Map<String, Value>) -> Result<Str
             )
             .hint("name the argument, such as `$input.name`"));
         }
-        filled.push_str(&value_at(path, arguments)?);
+        let (value, text) = value_at(path, arguments)?;
+        if let Some(guard) = guard.filter(|_| filled.is_empty()) {
+            guard.check(path, value, &text)?;
+        }
+        filled.push_str(&text);
         rest = after.get(path.len() + 1..).unwrap_or_default();
     }
     filled.push_str(rest);
@@ -42,7 +63,10 @@ fn path_at_start(text: &str) -> &str {
     text.get(..length).unwrap_or_default().trim_end_matches('.')
 }
 
-fn value_at(path: &str, arguments: &Map<String, Value>) -> Result<String, CallError> {
+fn value_at<'a>(
+    path: &str,
+    arguments: &'a Map<String, Value>,
+) -> Result<(&'a Value, String), CallError> {
     let missing = || {
         CallError::new(ErrorCode::RequestInvalid, format!("argument `{path}` is missing"))
             .hint(format!("call the tool with a value for `{path}`"))
@@ -67,7 +91,7 @@ fn value_at(path: &str, arguments: &Map<String, Value>) -> Result<String, CallEr
             format!("argument `{path}` holds a NUL character, which no program can be given"),
         ));
     }
-    Ok(text)
+    Ok((value, text))
 }
 
 #[cfg(test)]

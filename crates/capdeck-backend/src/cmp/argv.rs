@@ -4,18 +4,20 @@
 use capdeck_definition::{CmpIntent, CommandPiece, CommandWord};
 use serde_json::{Map, Value};
 
-use crate::{CallError, ErrorCode, arguments::scalar_text};
+use crate::{CallError, ErrorCode, arguments::scalar_text, option_guard::OptionGuard};
 
 /// The program and its arguments.
 pub(super) fn argv(
     intent: &CmpIntent,
     arguments: &Map<String, Value>,
 ) -> Result<Vec<String>, CallError> {
-    let values = Values { intent, arguments };
+    let (program, schema) = (intent.command.program(), intent.input_schema());
+    let mut values = Values { intent, arguments, guard: OptionGuard::new(&program, Some(&schema)) };
     let mut filled: Vec<String> = Vec::new();
     // An option whose value may yet be left out.
     let mut flag: Option<usize> = None;
     for word in intent.command.words() {
+        values.guard.pass_word(&word.to_string());
         match values.fill(word)? {
             Some(words) => {
                 flag = word.is_long_flag().then_some(filled.len());
@@ -39,6 +41,7 @@ fn starts_with_dash(word: &CommandWord) -> bool {
 struct Values<'a> {
     intent: &'a CmpIntent,
     arguments: &'a Map<String, Value>,
+    guard: OptionGuard<'a>,
 }
 
 impl Values<'_> {
@@ -47,10 +50,12 @@ impl Values<'_> {
         if let Some(name) = word.only_param() {
             let Some(value) = self.value(name)? else { return Ok(None) };
             return match value {
-                Value::Array(items) => {
-                    items.iter().map(|item| text_of(name, item)).collect::<Result<_, _>>().map(Some)
-                }
-                single => Ok(Some(vec![text_of(name, single)?])),
+                Value::Array(items) => items
+                    .iter()
+                    .map(|item| self.first(name, item))
+                    .collect::<Result<_, _>>()
+                    .map(Some),
+                single => Ok(Some(vec![self.first(name, single)?])),
             };
         }
         let mut filled = String::new();
@@ -59,18 +64,35 @@ impl Values<'_> {
                 CommandPiece::Text(text) => filled.push_str(text),
                 CommandPiece::Param(name) => match self.value(name)? {
                     Some(Value::Array(items)) => {
-                        let texts: Vec<String> = items
-                            .iter()
-                            .map(|item| text_of(name, item))
-                            .collect::<Result<_, _>>()?;
-                        filled.push_str(&texts.join(","));
+                        for (index, item) in items.iter().enumerate() {
+                            filled.push_str(if index > 0 { "," } else { "" });
+                            let text = self.part(name, item, &filled)?;
+                            filled.push_str(&text);
+                        }
                     }
-                    Some(single) => filled.push_str(&text_of(name, single)?),
+                    Some(single) => {
+                        let text = self.part(name, single, &filled)?;
+                        filled.push_str(&text);
+                    }
                     None => return Ok(None),
                 },
             }
         }
         Ok(Some(vec![filled]))
+    }
+
+    /// A value that begins a word. A default is the author's own, whatever it begins with.
+    fn first(&self, name: &str, value: &Value) -> Result<String, CallError> {
+        let text = text_of(name, value)?;
+        if self.arguments.get(name).is_some_and(|given| !given.is_null()) {
+            self.guard.check(name, value, &text)?;
+        }
+        Ok(text)
+    }
+
+    /// A value that follows what a word already holds.
+    fn part(&self, name: &str, value: &Value, before: &str) -> Result<String, CallError> {
+        if before.is_empty() { self.first(name, value) } else { text_of(name, value) }
     }
 
     /// What was given, else the default. An array without elements is no value.

@@ -29,6 +29,7 @@ mod init;
 mod install;
 mod list;
 mod openapi;
+mod option_values;
 mod packages;
 mod pins;
 mod places;

@@ -7,6 +7,10 @@ use serde_json::{Map, Value};
 
 use crate::definition::id_pattern;
 
+/// The key in the schema of an argument that lets its values begin with `-` where the program could take them for an
+/// option.
+pub const ALLOW_LEADING_DASH: &str = "allowLeadingDash";
+
 /// Command-line actions and their shared defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -67,6 +67,9 @@ pub struct CmpParam {
     /// The values allowed; for an array, of each of its items. Empty allows all.
     #[serde(default, rename = "enum", skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Value>,
+    /// Whether a value may begin with `-` where the program could take it for an option.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_leading_dash: bool,
 }
 
 /// The types a parameter can have. The specification lists five; the others are in use too.

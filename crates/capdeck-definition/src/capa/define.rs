@@ -10,8 +10,8 @@ use super::{
     ToolKind, Value as Given, command_line, read::Reading,
 };
 use crate::{
-    Auth, Backend, CapabilityId, ChosenTool, CliAction, CliCommand, CliTools, Exposure, McpServer,
-    Placeholders, Tailoring, ToolChoice,
+    ALLOW_LEADING_DASH, Auth, Backend, CapabilityId, ChosenTool, CliAction, CliCommand, CliTools,
+    Exposure, McpServer, Placeholders, Tailoring, ToolChoice,
     diagnostic::Place,
     draft::{Draft, Origin, Shared},
     parsed::Placed,
@@ -214,6 +214,9 @@ fn input_schema(spec: &CommandSpec) -> Map<String, Value> {
             Some(default) => drop(property.insert("default".to_owned(), default.clone())),
             None if argument.required => required.push(argument.name.clone()),
             None => {}
+        }
+        if argument.allow_leading_dash {
+            property.insert(ALLOW_LEADING_DASH.to_owned(), json!(true));
         }
         properties.insert(argument.name.clone(), Value::Object(property));
     }

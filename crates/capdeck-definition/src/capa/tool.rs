@@ -1,5 +1,7 @@
 //! `tools`: tools of servers under names of their own, and commands.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,6 +93,9 @@ pub struct CommandArgument {
     pub required: bool,
     #[serde(default)]
     pub default: Option<Value>,
+    /// Whether a value may begin with `-` where the program could take it for an option.
+    #[serde(default)]
+    pub allow_leading_dash: bool,
 }
 
 /// The type of an argument.
@@ -239,8 +244,9 @@ impl CommandShape {
             );
         }
         let names = node.child("args");
+        let mut known = HashSet::new();
         for (index, argument) in self.args.iter().enumerate() {
-            if self.args.iter().take(index).any(|earlier| earlier.name == argument.name) {
+            if !known.insert(argument.name.as_str()) {
                 findings.add(
                     Diagnostic::error(
                         "duplicate-id",

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{CmpIntent, CmpParam, CmpType};
+use crate::{ALLOW_LEADING_DASH, CmpIntent, CmpParam, CmpType};
 
 /// The member that holds an answer which is no object.
 pub const CMP_RESULT: &str = "result";
@@ -77,6 +77,9 @@ fn property(param: &CmpParam) -> Value {
     }
     if let Some(default) = &param.default {
         schema.insert("default".to_owned(), default.clone());
+    }
+    if param.allow_leading_dash {
+        schema.insert(ALLOW_LEADING_DASH.to_owned(), json!(true));
     }
     Value::Object(schema)
 }

@@ -94,6 +94,9 @@ pub(crate) struct ParamShape {
     /// The values allowed.
     #[serde(default, rename = "enum")]
     pub(crate) choices: Vec<Value>,
+    /// Whether a value may begin with `-` where the program could take it for an option.
+    #[serde(default, rename = "allowLeadingDash")]
+    pub(crate) allow_leading_dash: bool,
 }
 
 /// Either file, for editors.

@@ -17,6 +17,7 @@ fn intent(command: &str, params: &[(&str, CmpType, &str)]) -> CmpIntent {
                 default: more.strip_prefix('=').map(|text| serde_json::from_str(text).unwrap()),
                 description: None,
                 choices: Vec::new(),
+                allow_leading_dash: false,
             };
             ((*name).to_owned(), param)
         })

@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use crate::{
-    CliAction, CliOutputType, CliTools, CmpIntent, CmpParam, CmpType, CommandTemplate,
-    cmp::intent::tool_name, reference::holds_reference,
+    ALLOW_LEADING_DASH, CliAction, CliOutputType, CliTools, CmpIntent, CmpParam, CmpType,
+    CommandTemplate, cmp::intent::tool_name, reference::holds_reference,
 };
 
 /// An action as an intent, and what it says differently.
@@ -63,6 +63,7 @@ pub(super) fn convert(
             default: None,
             description: None,
             choices: Vec::new(),
+            allow_leading_dash: false,
         });
     }
     let mut notes = Vec::new();
@@ -149,6 +150,7 @@ fn declared(action: &CliAction, problem: &mut impl FnMut(String)) -> IndexMap<St
             default: property.get("default").cloned(),
             description: property.get("description").and_then(Value::as_str).map(str::to_owned),
             choices: choices.and_then(Value::as_array).cloned().unwrap_or_default(),
+            allow_leading_dash: property.get(ALLOW_LEADING_DASH) == Some(&Value::Bool(true)),
         };
         params.insert(name.clone(), param);
     }

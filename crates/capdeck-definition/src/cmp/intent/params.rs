@@ -65,6 +65,7 @@ pub(super) fn compare(
             default: None,
             description: None,
             choices: Vec::new(),
+            allow_leading_dash: false,
         };
         params.insert(name.to_owned(), undeclared);
     }
@@ -122,6 +123,7 @@ fn read_one(shape: ParamShape, node: &Node, findings: &mut Findings) -> Option<C
         default: shape.default,
         description: shape.description,
         choices: shape.choices,
+        allow_leading_dash: shape.allow_leading_dash,
     };
     let mut is_sound = true;
     if let Some(default) = &param.default
