@@ -1,6 +1,7 @@
 //! The one path of every tool call: resolve, check arguments, gate, backend, audit.
 //!
-//! Every step reads one [`DeckSnapshot`]. What happens when a reload comes between is in `docs/design/047-when-lists-are-read-again.md`.
+//! Every step reads one [`DeckSnapshot`]. What happens when a reload comes between is in
+//! `docs/design/047-when-lists-are-read-again.md`.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -113,8 +114,9 @@ impl Session {
         }
     }
 
-    /// Decides about a call, by one catalog that is still in force at the end: a person may take long to answer. What was decided by
-    /// one that was replaced meanwhile is decided again, and a person who approved is asked again if the question is another one.
+    /// Decides about a call, by one catalog that is still in force at the end: a person may take long to answer. What
+    /// was decided by one that was replaced meanwhile is decided again, and a person who approved is asked again if
+    /// the question is another one.
     async fn admit_call<'a>(
         &'a self,
         mut deck: DeckSnapshot<'a>,
@@ -141,8 +143,8 @@ impl Session {
         Err(Refusal { error: Box::new(error), by_gate: false })
     }
 
-    /// A person approved a definition. If the server has another one by now, the catalog is replaced and the person asked again. A
-    /// server that does not answer leaves the one that is known.
+    /// A person approved a definition. If the server has another one by now, the catalog is replaced and the person
+    /// asked again. A server that does not answer leaves the one that is known.
     async fn confirm_definition(&self, capability: &Capability, context: &CallContext) {
         let (definition, connections) = (&capability.definition, &self.connections);
         let checked = self.host.require_current_list(definition, connections, context).await;

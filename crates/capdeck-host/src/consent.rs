@@ -98,8 +98,8 @@ impl Session {
         self.store(&call, ApprovalStore::stands).await.map(|stands| !stands)
     }
 
-    /// Lets a call pass that the policy allows or a person approves. `earlier` is what a person approved for this very request before
-    /// the catalog was replaced; it holds as long as the question would be the same.
+    /// Lets a call pass that the policy allows or a person approves. `earlier` is what a person approved for this
+    /// very request before the catalog was replaced; it holds as long as the question would be the same.
     pub(crate) async fn pass(
         &self,
         call: &GatedCall<'_>,

@@ -1,8 +1,9 @@
 //! One catalog as one client may use it, for as long as one call takes.
 //!
-//! A reload may swap the catalog in at any moment. Everything that a call decides (name, schema, pin, policy, definition) comes
-//! from the snapshot that it holds, so no decision about one definition ever goes with the command of another. This file
-//! alone asks what is in force: when a snapshot is taken, and when a call is about to leave for its backend.
+//! A reload may swap the catalog in at any moment. Everything that a call decides (name, schema, pin, policy,
+//! definition) comes from the snapshot that it holds, so no decision about one definition ever goes with the command
+//! of another. This file alone asks what is in force: when a snapshot is taken, and when a call is about to leave for
+//! its backend.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Asking backends what they offer, and feeding the answer into the next catalog.
 //!
 //! Lists come from the disk, so that a start needs no connection. When they are asked for again is in
-//! `docs/design/047-when-lists-are-read-again.md`: on every new connection, after a bounded age, and before a request is refused by one.
+//! `docs/design/047-when-lists-are-read-again.md`: on every new connection, after a bounded age, and before a request
+//! is refused by one.
 
 use std::{
     collections::BTreeMap,
@@ -27,8 +28,8 @@ use crate::{
 /// Longest wait for a new list after a server said that it changed.
 const RELIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long the end of a host waits for lists that are being read again. Without it a host that lives for one call, as that of a
-/// command does, would never learn of a change.
+/// How long the end of a host waits for lists that are being read again. Without it a host that lives for one call,
+/// as that of a command does, would never learn of a change.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why a backend is asked.
@@ -75,7 +76,8 @@ impl Host {
         self.ask(definition, connections, &context, question).await.map(drop)
     }
 
-    /// Reads the list again in the background if the connection never gave one, or not for long. Costs a look otherwise.
+    /// Reads the list again in the background if the connection never gave one, or not for long. Costs a look
+    /// otherwise.
     pub(crate) fn check_list_when_due(
         &self,
         definition: &Arc<Definition>,
@@ -143,8 +145,8 @@ impl Host {
         Ok(discovery)
     }
 
-    /// Takes an answer into the catalog. One about a definition that was replaced meanwhile says nothing about the new one, neither
-    /// to the catalog nor to the pins.
+    /// Takes an answer into the catalog. One about a definition that was replaced meanwhile says nothing about the
+    /// new one, neither to the catalog nor to the pins.
     fn learn(
         &self,
         definition: &Arc<Definition>,

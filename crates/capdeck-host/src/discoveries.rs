@@ -187,8 +187,8 @@ impl Discoveries {
         put_check(&mut self.checks.lock(), id, audience, check);
     }
 
-    /// Whether a list has to be asked for again on a connection that was opened then. One caller is answered with the time since
-    /// when an answer will do, and has to ask.
+    /// Whether a list has to be asked for again on a connection that was opened then. One caller is answered with the
+    /// time since when an answer will do, and has to ask.
     pub(crate) fn claim_check(
         &self,
         id: &CapabilityId,

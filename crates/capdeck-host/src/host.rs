@@ -211,8 +211,8 @@ impl Host {
         self.rebuild_after(|_| true);
     }
 
-    /// The same after a step that no other change of the catalog comes between. Nothing is built when the step says that it
-    /// changed nothing.
+    /// The same after a step that no other change of the catalog comes between. Nothing is built when the step says
+    /// that it changed nothing.
     pub(crate) fn rebuild_after(&self, step: impl FnOnce(&Catalog) -> bool) -> bool {
         let _building = self.0.building.lock();
         let (deck, previous) = (self.deck(), self.catalog());

@@ -254,8 +254,8 @@ impl Session {
         }
     }
 
-    /// The tool that a client means. Backends that were never asked are asked when no list has the name, and those that are
-    /// connected are asked again.
+    /// The tool that a client means. Backends that were never asked are asked when no list has the name, and those
+    /// that are connected are asked again.
     async fn named_tool(
         &self,
         name: &str,

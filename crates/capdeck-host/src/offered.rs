@@ -66,8 +66,8 @@ impl Session {
         deck.catalog().tool(&capability, &tool).cloned()
     }
 
-    /// Where a name leads that no list has: backends that were never asked are asked, and one whose name it begins with is asked
-    /// again.
+    /// Where a name leads that no list has: backends that were never asked are asked, and one whose
+    /// name it begins with is asked again.
     async fn find_unlisted(
         &self,
         name: &str,
@@ -79,20 +79,27 @@ impl Session {
         if let Some(route) = view.route(name) {
             return Ok(Some((deck, route)));
         }
-        let is_direct = |id: &str| view.direct().iter().any(|one| one.definition.id.as_str() == id);
-        if let Some((id, tool)) = view.find(name).filter(|(id, _)| is_direct(id))
-            && let Ok(capability) = deck.capability_of_tool(&id, &tool)
-            && capability.discovery.is_some()
-            && !declares_its_tools(&capability.definition)
-        {
-            let refusal = deck.unknown_tool(&capability, &tool);
-            self.ask_again(&capability, refusal, context).await?;
-            deck = self.snapshot();
-            if let Some(route) = deck.view().route(name) {
-                return Ok(Some((deck, route)));
+        let Some((id, tool)) = view.find(name) else { return self.refuse_unlisted(&deck, name) };
+        let capability = deck.capability_of_tool(&id, &tool)?;
+        let is_direct = || view.direct().iter().any(|one| one.definition.id.as_str() == id);
+        match deck.held(&capability, &tool) {
+            ToolLookup::Held(error) => return Err(error),
+            // A person approved it since the catalog was built.
+            ToolLookup::Released => self.host.rebuild(),
+            _ if is_direct()
+                && capability.discovery.is_some()
+                && !declares_its_tools(&capability.definition) =>
+            {
+                let refusal = deck.unknown_tool(&capability, &tool);
+                self.ask_again(&capability, refusal, context).await?;
             }
+            _ => return self.refuse_unlisted(&deck, name),
         }
-        self.refuse_unlisted(&deck, name)
+        deck = self.snapshot();
+        match deck.view().route(name) {
+            Some(route) => Ok(Some((deck, route))),
+            None => self.refuse_unlisted(&deck, name),
+        }
     }
 
     /// Asks every connected server again, because a client uses a name that no list has.
@@ -139,10 +146,8 @@ impl Session {
             };
         };
         let capability = deck.capability_of_tool(&id, &tool)?;
-        match deck.held(&capability, &tool) {
-            ToolLookup::Held(error) => return Err(error),
-            ToolLookup::Released => self.host.rebuild(),
-            ToolLookup::Known(_) | ToolLookup::Unknown => {}
+        if let ToolLookup::Held(error) = deck.held(&capability, &tool) {
+            return Err(error);
         }
         if view.is_searchable(&capability) {
             return Err(CallError::new(

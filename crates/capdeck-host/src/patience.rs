@@ -26,8 +26,8 @@ pub(crate) fn time_to_live(backend: &Backend) -> Option<Duration> {
     Some(Duration::from_millis(milliseconds))
 }
 
-/// After what time a list is asked for again because the backend is used. At every use, where the definition says that no list stays
-/// new. `None` for backends whose tools are part of the definition itself.
+/// After what time a list is asked for again because the backend is used. At every use, where the definition says
+/// that no list stays new. `None` for backends whose tools are part of the definition itself.
 pub(crate) fn max_list_age(backend: &Backend) -> Option<Duration> {
     let new = time_to_live(backend)?;
     Some(if new.is_zero() { new } else { new.max(MAX_LIST_AGE) })

@@ -1,9 +1,9 @@
 //! Live connections, opened on first use and shared by everyone who may share them.
 //!
-//! One slot per capability, for the definition that is in force. A call that began before its definition was replaced finishes with a
-//! connection of the old one, which is in no slot and ends with the call. Callers that arrive while a connection is being opened wait for that
-//! one attempt; after repeated failures the slot backs off, so a broken server costs its callers an
-//! error and not a start-up timeout each.
+//! One slot per capability, for the definition that is in force. A call that began before its definition was replaced
+//! finishes with a connection of the old one, which is in no slot and ends with the call. Callers that arrive while a
+//! connection is being opened wait for that one attempt; after repeated failures the slot backs off, so a broken
+//! server costs its callers an error and not a start-up timeout each.
 
 use std::{
     borrow::Cow,
@@ -195,7 +195,8 @@ impl ConnectionPool {
         }
     }
 
-    /// The slot of this definition. One that is no longer in force gets a slot of its own, so that it takes no other's place.
+    /// The slot of this definition. One that is no longer in force gets a slot of its own, so that it takes no
+    /// other's place.
     fn slot(&self, definition: &Definition) -> Arc<Slot> {
         let (id, fingerprint) = (&definition.id, &definition.fingerprint);
         let mut slots = self.slots.lock();

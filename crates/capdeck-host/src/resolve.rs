@@ -1,6 +1,7 @@
 //! Finds the tool that a request means, and checks its arguments, in one catalog.
 //!
-//! The lists in a catalog may be older than the server. A request is refused by a list only after the server was asked for it again.
+//! The lists in a catalog may be older than the server. A request is refused by a list only after the server was
+//! asked for it again.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -131,8 +132,8 @@ impl Session {
         }
     }
 
-    /// Reads the list of a capability again because it refuses a request, unless that was done. `Ok` when the request should be looked
-    /// at again; otherwise the refusal, and why there is no newer list.
+    /// Reads the list of a capability again because it refuses a request, unless that was done. `Ok` when the request
+    /// should be looked at again; otherwise the refusal, and why there is no newer list.
     pub(crate) async fn ask_again(
         &self,
         capability: &Capability,
@@ -184,8 +185,8 @@ impl Session {
         Ok(())
     }
 
-    /// True when the list by which a capability's tool was found is good enough to decide by. Otherwise it was read again: where
-    /// changes are held, what cannot be compared with its pin does not pass.
+    /// True when the list by which a capability's tool was found is good enough to decide by. Otherwise it was read
+    /// again: where changes are held, what cannot be compared with its pin does not pass.
     async fn settle(
         &self,
         deck: &DeckSnapshot<'_>,

@@ -236,7 +236,8 @@ impl Session {
         view()
     }
 
-    /// Reads lists again in the background that are due, of those that are connected anyway. A list is no reason to connect.
+    /// Reads lists again in the background that are due, of those that are connected anyway. A list is no reason to
+    /// connect.
     fn check_connected(&self, capabilities: &[Arc<Capability>]) {
         for definition in capabilities.iter().map(|one| &one.definition) {
             if let Some(lease) = self.connections.lease_open(&self.host, definition) {

@@ -24,7 +24,8 @@ impl<'a> DeckDirectory<'a> {
         self.catalog.get(id).filter(|capability| self.session.may_code(capability))
     }
 
-    /// The same for those whose list is new. One that may be old refuses nothing: the call itself asks the server first.
+    /// The same for those whose list is new. One that may be old refuses nothing: the call itself asks the server
+    /// first.
     fn get_listed(&self, id: &str) -> Option<&Arc<Capability>> {
         let (host, connections) = (&self.session.host, &self.session.connections);
         let is_old = |one: &Arc<Capability>| host.discovery_is_old(&one.definition, connections);
