@@ -1,15 +1,27 @@
 //! The one path of every tool call: resolve, check arguments, gate, backend, audit.
+//!
+//! Every step reads one [`DeckSnapshot`]. What happens when a reload comes between is in
+//! `docs/design/047-when-lists-are-read-again.md`.
 
 use std::{sync::Arc, time::SystemTime};
 
 use capdeck_backend::{CallContext, CallError, ErrorCode, ToolCall};
 use capdeck_catalog::{Capability, RawObject, Tool};
-use capdeck_definition::{Backend, Layer};
-use serde_json::{Value, json, value::RawValue};
+use capdeck_definition::Backend;
+use serde_json::value::RawValue;
 
 use crate::{
-    Consent, FlowGuard, Scope, Session, audit::TOOL_CALL, consent::Passage, flow::Flow, projection,
-    questions::Questions, raw, set_tools, spans::CallSpan, tasks::Calling, unformatted,
+    Consent, FlowGuard, Scope, Session,
+    audit::TOOL_CALL,
+    consent::{EarlierApproval, GatedCall, Passage},
+    deck_snapshot::DeckSnapshot,
+    flow::Flow,
+    projection,
+    questions::Questions,
+    resolve::{Refusal, Resolved},
+    set_tools,
+    spans::CallSpan,
+    tasks::Calling,
 };
 
 /// A tool call in the host's words.
@@ -36,14 +48,14 @@ pub struct ToolRequest {
     pub unformatted: bool,
 }
 
-/// A call that may run.
-struct Admitted<'a> {
-    capability: Arc<Capability>,
-    tool: Option<Arc<Tool>>,
+/// How often a call is decided again because the catalog was replaced meanwhile.
+const MAX_ROUNDS: usize = 8;
+
+/// A call that may run, with the catalog that decided about it.
+struct AdmittedCall<'a> {
+    resolved: Resolved<'a>,
     passage: Passage,
     flow: Option<Flow>,
-    /// The span of the call, where calls are traced.
-    span: Option<&'a CallSpan>,
 }
 
 impl Session {
@@ -53,19 +65,27 @@ impl Session {
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let request = &*unformatted::read(request, || self.is_of_capability_file(request));
+        self.call_in(self.snapshot(), request, context).await
+    }
+
+    /// The same, beginning with a catalog in which the caller found the tool.
+    pub(crate) async fn call_in<'a>(
+        &'a self,
+        deck: DeckSnapshot<'a>,
+        request: &'a ToolRequest,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, CallError> {
         let span = self.host.begin_span(request);
         let mut line = self.underway(TOOL_CALL, &request.capability, &request.tool);
-        let outcome = match self.admit_call(request, context).await {
+        let outcome = match self.admit_call(deck, request, context).await {
             Ok(mut call) => {
-                call.span = span.as_ref();
                 line.approved = Some(call.passage.as_str());
                 line.data_from = call.flow.take().map(|flow| flow.from).unwrap_or_default();
-                self.run_call(&call, request, context).await
+                self.run_call(&call.resolved, span.as_ref(), context).await
             }
-            Err(error) => {
-                line.approved = self.is_refusal(request, &error).then_some("refused");
-                Err(error)
+            Err(Refusal { error, by_gate }) => {
+                line.approved = by_gate.then_some("refused");
+                Err(*error)
             }
         };
         let outcome_name = match &outcome {
@@ -86,106 +106,100 @@ impl Session {
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<bool, CallError> {
-        match self.resolve(request, context).await? {
-            (capability, Some(tool)) => self.is_asked_about(&capability, &tool).await,
-            (_, None) => Ok(false),
+        let resolved = self.resolve(self.snapshot(), request, context).await;
+        let Resolved { deck, capability, tool, .. } = resolved.map_err(|refusal| *refusal.error)?;
+        match tool {
+            Some(tool) => self.is_asked_about_in(&deck, &capability, &tool).await,
+            None => Ok(false),
         }
     }
 
-    /// The tool that a request means, and that its arguments fit.
-    async fn resolve(
-        &self,
-        request: &ToolRequest,
+    /// Decides about a call, by one catalog that is still in force at the end: a person may take long to answer. What
+    /// was decided by one that was replaced meanwhile is decided again, and a person who approved is asked again if
+    /// the question is another one.
+    async fn admit_call<'a>(
+        &'a self,
+        mut deck: DeckSnapshot<'a>,
+        request: &'a ToolRequest,
         context: &CallContext,
-    ) -> Result<(Arc<Capability>, Option<Arc<Tool>>), CallError> {
-        let capability = self.capability_of_tool(&request.capability, &request.tool)?;
-        let tool = self.find_tool(&capability, &request.tool, context).await?;
-        if !self.catalog().is_open() {
-            self.check_artifacts(request.arguments.as_deref())?;
+    ) -> Result<AdmittedCall<'a>, Refusal> {
+        let mut earlier = None;
+        for _ in 0..MAX_ROUNDS {
+            let resolved = self.resolve(deck, request, context).await?;
+            let gated = self.gate(&resolved, &mut earlier, context).await;
+            let (passage, flow) =
+                gated.map_err(|error| Refusal::of(&resolved.deck, request, error))?;
+            if passage != Passage::Policy {
+                self.confirm_definition(&resolved.capability, context).await;
+            }
+            if resolved.deck.is_current() {
+                return Ok(AdmittedCall { resolved, passage, flow });
+            }
+            deck = self.snapshot();
         }
-        if let Some(tool) = &tool {
-            check_arguments(&capability, tool, request.arguments.as_deref())?;
-            projection::check(&request.fields, &capability, tool)?;
-        }
-        Ok((capability, tool))
+        let message = format!("`{}` keeps changing while it is called", request.capability);
+        let error = CallError::new(ErrorCode::ServerUnavailable, message)
+            .hint("wait until its file is no longer written, then call again");
+        Err(Refusal { error: Box::new(error), by_gate: false })
     }
 
-    async fn admit_call(
+    /// A person approved a definition. If the server has another one by now, the catalog is replaced and the person
+    /// asked again. A server that does not answer leaves the one that is known.
+    async fn confirm_definition(&self, capability: &Capability, context: &CallContext) {
+        let (definition, connections) = (&capability.definition, &self.connections);
+        let checked = self.host.require_current_list(definition, connections, context).await;
+        if let Err(error) = checked {
+            tracing::debug!(%error, "the approved definition could not be read again");
+        }
+    }
+
+    async fn gate(
         &self,
-        request: &ToolRequest,
+        resolved: &Resolved<'_>,
+        earlier: &mut Option<EarlierApproval>,
         context: &CallContext,
-    ) -> Result<Admitted<'static>, CallError> {
-        let (capability, tool) = self.resolve(request, context).await?;
+    ) -> Result<(Passage, Option<Flow>), CallError> {
+        let Resolved { deck, request, capability, tool } = resolved;
+        let tool = tool.as_deref();
         if capability.definition.backend != Backend::Capsules {
             // Capsules are granted by roles of their own.
-            self.require_use(&request.capability)?;
+            deck.require_use(&request.capability)?;
         }
-        let flow = self.flow_into(&capability, tool.as_deref(), request);
+        let flow = flow_into(deck, capability, tool, request);
         let asked = flow.as_ref().filter(|flow| flow.asks);
-        let passage = self.pass(&capability, tool.as_deref(), request, asked, context).await?;
-        Ok(Admitted { capability, tool, passage, flow, span: None })
-    }
-
-    /// The data of other capabilities that a script carries into a call.
-    fn flow_into(
-        &self,
-        capability: &Capability,
-        tool: Option<&Tool>,
-        request: &ToolRequest,
-    ) -> Option<Flow> {
-        let guard = request.flow.as_ref()?;
-        // A set's tool only leads to its member.
-        if let Backend::Caplets(_) = capability.definition.backend {
-            return None;
-        }
-        let catalog = self.catalog();
-        let ids = catalog.with_sets(capability);
-        guard.check(&ids, &request.tool, tool, request.arguments.as_deref())
-    }
-
-    fn is_of_capability_file(&self, request: &ToolRequest) -> bool {
-        let catalog = self.catalog();
-        let capability = catalog.get(&request.capability);
-        capability.is_some_and(|one| one.definition.source.layer == Layer::ProjectCapabilityFile)
-    }
-
-    /// True when the gate stopped the call, also where the client is told that there is no such tool.
-    fn is_refusal(&self, request: &ToolRequest, error: &CallError) -> bool {
-        let whole = || self.host.catalog_for(self.connections.audience().key());
-        let exists = || whole().tool(&request.capability, &request.tool).is_some();
-        match error.code {
-            ErrorCode::Denied | ErrorCode::ApprovalRequired => true,
-            ErrorCode::ToolNotFound | ErrorCode::ServerNotFound => exists(),
-            _ => false,
-        }
+        let call = GatedCall { deck, capability, tool, request, flow: asked };
+        let passage = self.pass(&call, earlier, context).await?;
+        Ok((passage, flow))
     }
 
     async fn run_call(
         &self,
-        call: &Admitted<'_>,
-        request: &ToolRequest,
+        call: &Resolved<'_>,
+        span: Option<&CallSpan>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let Admitted { capability, tool, .. } = call;
+        let Resolved { deck, request, capability, tool } = call;
         if let Backend::Caplets(_) = capability.definition.backend {
-            return self.call_member(capability, request, context).await;
+            return self.call_member(deck, capability, request, context).await;
         }
         let began = SystemTime::now();
-        let outcome = self.call_backend(call, request, context).await;
-        if let Some(span) = call.span {
+        let outcome = self.call_backend(call, span, context).await;
+        if let Some(span) = span {
             span.backend_answered(began);
         }
         self.host.note_outcome(&capability.definition.id, outcome.as_ref().err());
         let result = outcome?;
+        let config = deck.catalog().config();
         if let Some(tool) = tool {
-            self.host.observe(&capability.definition, tool, &result);
+            self.host.observe(config, &capability.definition, tool, &result);
         }
         let chosen = match request.fields.as_slice() {
             [] => result,
             fields => projection::apply(fields, self.host.artifacts(), result).await?,
         };
         self.host.0.usage.note(&capability.definition.id);
-        let told = if request.whole { chosen } else { self.fit(capability, chosen).await? };
+        let told =
+            if request.whole { chosen } else { self.fit(config, capability, chosen).await? };
         if capability.tools_only || self.admission.is_some() {
             self.handed_out.note(&told);
         }
@@ -194,18 +208,19 @@ impl Session {
 
     async fn call_backend(
         &self,
-        call: &Admitted<'_>,
-        request: &ToolRequest,
+        call: &Resolved<'_>,
+        span: Option<&CallSpan>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let (capability, tool) = (&*call.capability, call.tool.as_deref());
+        let request = &*call.request;
         if let Backend::Capsules = capability.definition.backend {
             return self.call_capsules(request, context).await;
         }
         let (questions, context) = Questions::watch(context, self.connections.audience());
         let lease = self.lease(capability, &context).await?;
         let meta = request.meta.clone();
-        let traced = match call.span {
+        let traced = match span {
             Some(span) => Some(span.meta(meta)),
             None => meta,
         };
@@ -224,15 +239,16 @@ impl Session {
         questions.explain(&request.capability, &request.tool, outcome)
     }
 
-    /// A set's tool is a member's wrapper; the inner call comes back through [`Session::call`].
+    /// A set's tool is a member's wrapper; the inner call comes back through [`Session::call_in`].
     async fn call_member(
         &self,
+        deck: &DeckSnapshot<'_>,
         set: &Capability,
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let catalog = self.catalog();
-        let member = catalog
+        let member = deck
+            .catalog()
             .capabilities()
             .filter(|member| member.definition.member_of.as_ref() == Some(&set.definition.id))
             .find(|member| {
@@ -244,94 +260,25 @@ impl Session {
                     format!("`{}` has no member `{}`", set.definition.id, request.tool),
                 )
             })?;
-        Box::pin(self.run_wrapper(member.definition.id.as_str(), request, context)).await
-    }
-
-    /// The tool's definition. Asks the backend when it never answered or the answer is old.
-    /// `None` only in a transparent session, where the server itself knows best.
-    pub async fn find_tool(
-        &self,
-        capability: &Arc<Capability>,
-        name: &str,
-        context: &CallContext,
-    ) -> Result<Option<Arc<Tool>>, CallError> {
-        let definition = &capability.definition;
-        if let Some(tool) = self.known_tool(capability, name)? {
-            return Ok(Some(tool));
-        }
-        let server_knows_best =
-            matches!(self.scope, Scope::Transparent(_)) && !self.is_screened(capability);
-        if capability.discovery.is_none()
-            || self.host.discovery_is_old(definition, &self.connections)
-        {
-            match self.host.discover(definition, &self.connections, context).await {
-                Err(error) if !server_knows_best => return Err(error),
-                Err(_) | Ok(_) => {}
-            }
-            if let Some(tool) = self.known_tool(capability, name)? {
-                return Ok(Some(tool));
-            }
-        }
-        if server_knows_best { Ok(None) } else { Err(self.unknown_tool(capability, name)) }
-    }
-
-    /// The tool if this client may know it; an error when it is held.
-    fn known_tool(
-        &self,
-        capability: &Capability,
-        name: &str,
-    ) -> Result<Option<Arc<Tool>>, CallError> {
-        let find = || self.catalog().tool(capability.definition.id.as_str(), name).cloned();
-        if let Some(tool) = find() {
-            return Ok(Some(tool));
-        }
-        match self.held(capability, name) {
-            Some(error) => Err(error),
-            None => Ok(find()),
-        }
-    }
-
-    pub(crate) fn unknown_tool(&self, capability: &Capability, name: &str) -> CallError {
-        let id = &capability.definition.id;
-        let error = CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"));
-        match self.catalog().nearest_tool(id.as_str(), name) {
-            Some(near) => {
-                error.hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near }))
-            }
-            None => error.hint(format!("the person sees its tools with: capdeck tools {id}")),
-        }
+        Box::pin(self.run_wrapper(deck.clone(), member.definition.id.as_str(), request, context))
+            .await
     }
 }
 
-/// Checks the arguments against the tool's own schema; a failure says everything needed to correct them.
-fn check_arguments(
+/// The data of other capabilities that a script carries into a call.
+fn flow_into(
+    deck: &DeckSnapshot<'_>,
     capability: &Capability,
-    tool: &Tool,
-    arguments: Option<&RawValue>,
-) -> Result<(), CallError> {
-    let invalid = |message: String| CallError::new(ErrorCode::RequestInvalid, message);
-    let mut value: Value = match arguments {
-        None => json!({}),
-        Some(text) => serde_json::from_str(text.get())
-            .map_err(|error| invalid(format!("the arguments are not JSON: {error}")))?,
-    };
-    let Some(members) = value.as_object_mut() else {
-        return Err(invalid("the arguments must be a JSON object".to_owned()));
-    };
-    if let Backend::Cmp(known) = &capability.definition.backend
-        && let Some(intent) = known.intents.get(tool.name())
-    {
-        // This format takes numbers as text; its connection reads them the same way.
-        intent.coerce(members);
+    tool: Option<&Tool>,
+    request: &ToolRequest,
+) -> Option<Flow> {
+    let guard = request.flow.as_ref()?;
+    // A set's tool only leads to its member.
+    if let Backend::Caplets(_) = capability.definition.backend {
+        return None;
     }
-    tool.argument_check().check(&value).map_err(|bad| {
-        let mut facts = serde_json::to_value(&bad).unwrap_or_default();
-        // The whole schema goes along, so that the next attempt needs no further question.
-        facts["inputSchema"] = tool.input_schema().and_then(raw::value).unwrap_or_default();
-        invalid(format!("`{}`: {bad}", capability.definition.id))
-            .hint(format!("call it as: {}", bad.signature))
-            .data(facts)
-    })
+    let ids = deck.catalog().with_sets(capability);
+    guard.check(&ids, &request.tool, tool, request.arguments.as_deref())
 }
 
 /// Whether the tool itself reported an error. Most results do not even hold the word and are not read.

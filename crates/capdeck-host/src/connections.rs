@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Host, HostEvent, TaskForm,
     audience::Audience,
-    discover::relist,
+    discover::ListCause,
     host::HostState,
     pool::{ConnectionPool, Lease},
     questions::refuse_unaddressed,
@@ -107,6 +107,17 @@ impl Connections {
         self.lease_shared(host, definition, cancel).await
     }
 
+    /// The connection of this definition, if there is one. Opens nothing.
+    pub(crate) fn lease_open(&self, host: &Host, definition: &Definition) -> Option<Lease> {
+        match &self.own {
+            Some(own) if !self.shares(host, definition) => own.pool.lease_open(definition),
+            _ => {
+                let lease = host.0.shared.lease_open(definition)?;
+                Some(lease.speaking_for(self.audience.client().clone()))
+            }
+        }
+    }
+
     async fn lease_shared(
         &self,
         host: &Host,
@@ -193,7 +204,9 @@ impl ServerListener {
 
     fn relist(&self, host: Host) {
         match self.reach.connections() {
-            Some(connections) => relist(host, self.definition.clone(), connections),
+            Some(connections) => {
+                host.relist(self.definition.clone(), connections, ListCause::Announced);
+            }
             None if matches!(self.reach, Reach::Everyone) => {
                 host.relist_for_everyone(&self.definition);
             }

@@ -4,7 +4,7 @@ mod question;
 mod summary;
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
-use capdeck_catalog::{Capability, Subject, Tool, canonical, definition_digest, sha256_hex};
+use capdeck_catalog::{Capability, Tool, canonical, definition_digest, sha256_hex};
 use capdeck_definition::{Backend, Effect};
 use jiff::Timestamp;
 use serde_json::{json, value::RawValue};
@@ -14,7 +14,7 @@ pub(crate) use summary::{shorten, substitutions};
 use self::question::Answer;
 use crate::{
     Approval, ApprovalError, ApprovalStore, Hold, Scope, Session, ToolRequest,
-    approvals::AskedCall, flow::Flow,
+    approvals::AskedCall, deck_snapshot::DeckSnapshot, flow::Flow,
 };
 
 /// What the person at the command line has already said about a call.
@@ -57,32 +57,40 @@ impl From<Hold> for Passage {
     }
 }
 
-impl Session {
-    /// What the policy says about a tool for this client. What was not granted to it is denied.
-    pub(crate) fn effect_on(
-        &self,
-        capability: &Capability,
-        name: &str,
-        tool: Option<&Tool>,
-    ) -> Effect {
-        let catalog = self.catalog();
-        let ids = catalog.with_sets(capability);
-        if let Some(allowed) = self.allowed()
-            && !allowed.allowance.gives(capability, &ids, name)
-        {
-            return Effect::Deny;
-        }
-        let subject = Subject { capabilities: &ids, tool: name, definition: tool };
-        self.clearance(&catalog).rule_on(&catalog.config().policy, &subject).effect
-    }
+/// A call at the gate, with everything that decides about it.
+pub(crate) struct GatedCall<'a> {
+    pub(crate) deck: &'a DeckSnapshot<'a>,
+    pub(crate) capability: &'a Capability,
+    pub(crate) tool: Option<&'a Tool>,
+    pub(crate) request: &'a ToolRequest,
+    /// Data of other capabilities that a person has to approve.
+    pub(crate) flow: Option<&'a Flow>,
+}
 
+/// What a person approved, and how.
+pub(crate) struct EarlierApproval {
+    call: AskedCall,
+    passage: Passage,
+}
+
+impl Session {
     /// True when a call of the tool needs the word of the person at the command line.
     pub async fn is_asked_about(
         &self,
         capability: &Capability,
         tool: &Tool,
     ) -> Result<bool, CallError> {
-        if self.effect_on(capability, tool.name(), Some(tool)) != Effect::Ask {
+        self.is_asked_about_in(&self.snapshot(), capability, tool).await
+    }
+
+    /// The same in one catalog.
+    pub(crate) async fn is_asked_about_in(
+        &self,
+        deck: &DeckSnapshot<'_>,
+        capability: &Capability,
+        tool: &Tool,
+    ) -> Result<bool, CallError> {
+        if deck.effect_on(capability, tool.name(), Some(tool)) != Effect::Ask {
             return Ok(false);
         }
         let request = ToolRequest { tool: tool.name().to_owned(), ..ToolRequest::default() };
@@ -90,61 +98,66 @@ impl Session {
         self.store(&call, ApprovalStore::stands).await.map(|stands| !stands)
     }
 
-    /// Lets a call pass that the policy allows or a person approves.
+    /// Lets a call pass that the policy allows or a person approves. `earlier` is what a person approved for this
+    /// very request before the catalog was replaced; it holds as long as the question would be the same.
     pub(crate) async fn pass(
         &self,
-        capability: &Capability,
-        tool: Option<&Tool>,
-        request: &ToolRequest,
-        flow: Option<&Flow>,
+        call: &GatedCall<'_>,
+        earlier: &mut Option<EarlierApproval>,
         context: &CallContext,
     ) -> Result<Passage, CallError> {
+        let GatedCall { deck, capability, tool, request, flow } = *call;
         // A set's tool only leads to its member, where the call itself is decided.
         if let Backend::Caplets(_) = capability.definition.backend {
             return Ok(Passage::Policy);
         }
-        match self.effect_on(capability, &request.tool, tool) {
-            Effect::Deny => Err(self.unknown_tool(capability, &request.tool)),
+        match deck.effect_on(capability, &request.tool, tool) {
+            Effect::Deny => Err(deck.unknown_tool(capability, &request.tool)),
             Effect::Allow if flow.is_none() => Ok(Passage::Policy),
-            Effect::Allow | Effect::Ask => self.ask(capability, tool, request, flow, context).await,
+            Effect::Allow | Effect::Ask => {
+                let mut asked = self.asked_call(capability, tool, request);
+                asked.carries = flow.map(Flow::sources);
+                if let Some(earlier) = earlier.as_ref().filter(|earlier| earlier.call == asked) {
+                    return Ok(earlier.passage);
+                }
+                let passage = self.ask(&asked, request, context).await?;
+                *earlier = Some(EarlierApproval { call: asked, passage });
+                Ok(passage)
+            }
         }
     }
 
     async fn ask(
         &self,
-        capability: &Capability,
-        tool: Option<&Tool>,
+        call: &AskedCall,
         request: &ToolRequest,
-        flow: Option<&Flow>,
         context: &CallContext,
     ) -> Result<Passage, CallError> {
-        let mut call = self.asked_call(capability, tool, request);
-        call.carries = flow.map(Flow::sources);
-        if let Some(hold) = self.store(&call, ApprovalStore::admit).await? {
+        if let Some(hold) = self.store(call, ApprovalStore::admit).await? {
             return Ok(hold.into());
         }
         if self.scope == Scope::Operator {
             return match request.consent {
                 Consent::Given => Ok(Passage::Once),
                 Consent::NotAsked => {
-                    Err(needs_approval(&call).hint("approve it by calling it again with --yes"))
+                    Err(needs_approval(call).hint("approve it by calling it again with --yes"))
                 }
             };
         }
         if self.can_be_asked() {
-            match question::put(&call, context).await? {
+            match question::put(call, context).await? {
                 Answer::Once => return Ok(Passage::Once),
                 Answer::Always => {
-                    self.store(&call, ApprovalStore::remember).await?;
+                    self.store(call, ApprovalStore::remember).await?;
                     return Ok(Passage::Always);
                 }
-                Answer::No => return Err(declined(&call)),
+                Answer::No => return Err(declined(call)),
                 // A client that cannot answer after all leaves the command line.
                 Answer::None => {}
             }
         }
-        let waiting = self.store(&call, ApprovalStore::request).await?;
-        Err(waits(&call, &waiting))
+        let waiting = self.store(call, ApprovalStore::request).await?;
+        Err(waits(call, &waiting))
     }
 
     fn asked_call(

@@ -32,12 +32,24 @@ pub(crate) struct Discoveries {
     known: Mutex<HashMap<Place, Known>>,
     /// Who failed to answer when last asked, why and when.
     failed: Mutex<HashMap<CapabilityId, (Instant, CallError)>>,
+    /// When a backend was last asked for a list, or last began to be.
+    checks: Mutex<ListChecks>,
     /// One question at a time per capability.
     asking: Mutex<HashMap<CapabilityId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 /// Whose list, made for whom.
 type Place = (CapabilityId, AudienceKey);
+
+/// When each backend was last asked, for whom.
+type ListChecks = HashMap<CapabilityId, HashMap<AudienceKey, ListCheck>>;
+
+/// The last time that a backend was asked for its lists.
+#[derive(Debug, Clone, Copy)]
+struct ListCheck {
+    at: Instant,
+    has_failed: bool,
+}
 
 struct Known {
     fingerprint: String,
@@ -49,7 +61,13 @@ struct Known {
 
 impl Discoveries {
     pub(crate) fn new(cache: DiscoveryCache) -> Self {
-        Self { cache, known: Mutex::default(), failed: Mutex::default(), asking: Mutex::default() }
+        Self {
+            cache,
+            known: Mutex::default(),
+            failed: Mutex::default(),
+            checks: Mutex::default(),
+            asking: Mutex::default(),
+        }
     }
 
     /// The last known offer of a definition to clients that declare nothing, without asking anyone.
@@ -158,6 +176,44 @@ impl Discoveries {
         Some(*asked)
     }
 
+    /// Notes that a backend is being asked.
+    pub(crate) fn note_check(&self, id: &CapabilityId, audience: &AudienceKey, at: Instant) {
+        put_check(&mut self.checks.lock(), id, audience, ListCheck { at, has_failed: false });
+    }
+
+    /// Notes that the last check brought no list.
+    pub(crate) fn note_failed_check(&self, id: &CapabilityId, audience: &AudienceKey) {
+        let check = ListCheck { at: Instant::now(), has_failed: true };
+        put_check(&mut self.checks.lock(), id, audience, check);
+    }
+
+    /// Whether a list has to be asked for again on a connection that was opened then. One caller is answered with the
+    /// time since when an answer will do, and has to ask.
+    pub(crate) fn claim_check(
+        &self,
+        id: &CapabilityId,
+        audience: &AudienceKey,
+        opened: Instant,
+        max_age: Duration,
+    ) -> Option<Instant> {
+        let mut checks = self.checks.lock();
+        let last = checks.get(id.as_str()).and_then(|of_this| of_this.get(audience));
+        let since = match last {
+            Some(last) if last.at < opened => opened,
+            None => opened,
+            Some(last) => {
+                let limit = if last.has_failed { max_age.min(PATIENCE) } else { max_age };
+                if last.at.elapsed() < limit {
+                    return None;
+                }
+                Instant::now()
+            }
+        };
+        let check = ListCheck { at: Instant::now(), has_failed: false };
+        put_check(&mut checks, id, audience, check);
+        Some(since)
+    }
+
     /// Everyone this capability was asked for since the host started.
     pub(crate) fn audiences(&self, id: &CapabilityId) -> Vec<Audience> {
         let known = self.known.lock();
@@ -215,6 +271,15 @@ impl Discoveries {
     fn turn(&self, id: &CapabilityId) -> Arc<tokio::sync::Mutex<()>> {
         self.asking.lock().entry(id.clone()).or_default().clone()
     }
+}
+
+fn put_check(checks: &mut ListChecks, id: &CapabilityId, audience: &AudienceKey, check: ListCheck) {
+    let of_this = checks.entry(id.clone()).or_default();
+    if of_this.len() >= MOST_AUDIENCES && !of_this.contains_key(audience) {
+        // Clients choose their audience. Those that are forgotten here are only checked once more.
+        of_this.clear();
+    }
+    of_this.insert(audience.clone(), check);
 }
 
 /// Drops the lists of the audience that was asked for longest ago, when there are too many.

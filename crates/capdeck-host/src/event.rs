@@ -12,6 +12,8 @@ use crate::Principal;
 pub enum HostEvent {
     /// A new catalog is in force.
     CatalogChanged,
+    /// The host found that a backend offers something else than before, of which the backend said nothing.
+    ListsChanged { capability: CapabilityId },
     /// A server said by itself that a list or a resource of its changed.
     ServerNotified {
         capability: CapabilityId,

@@ -5,14 +5,11 @@ use std::sync::Arc;
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{Capability, Catalog, HiddenReason, Status};
 
-use crate::{Scope, Session};
+use crate::{Scope, deck_snapshot::DeckSnapshot};
 
-/// The capability of this id, if the session may use it now; otherwise why not and what to do.
-pub(crate) fn admit(
-    session: &Session,
-    catalog: &Catalog,
-    id: &str,
-) -> Result<Arc<Capability>, CallError> {
+/// The capability of this id, if the client may use it; otherwise why not and what to do.
+pub(crate) fn admit(deck: &DeckSnapshot<'_>, id: &str) -> Result<Arc<Capability>, CallError> {
+    let catalog = deck.catalog();
     let Some(capability) = catalog.get(id) else {
         return Err(unknown_or_unready(catalog, id));
     };
@@ -29,10 +26,10 @@ pub(crate) fn admit(
         Status::Untrusted { reason } => return Err(untrusted(id, reason)),
         Status::Ready | Status::Stale { .. } => {}
     }
-    if session.may_see(capability) {
+    if deck.may_see(capability) {
         return Ok(capability.clone());
     }
-    match session.scope {
+    match deck.scope() {
         Scope::Deck(_) | Scope::Transparent(_) => Err(not_offered(id, None)),
         Scope::Operator => Err(unknown(catalog, id)),
     }

@@ -1,9 +1,8 @@
 //! The host: a catalog in force, the connections behind it, and the one path every call takes.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Weak},
-};
+mod derived;
+
+use std::sync::{Arc, Weak};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use capdeck_auth::GuardedClients;
@@ -11,21 +10,22 @@ use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, LocalImport,
     NoListener,
 };
-use capdeck_catalog::{Capability, Catalog, Clearance, Facts, Held, Part, Trust, screen};
-use capdeck_definition::{Backend, CapabilityId, Collision, Deck, Definition, PinMode, RemoteDeck};
+use capdeck_catalog::{Capability, Catalog, Facts, Part, Trust};
+use capdeck_definition::{CapabilityId, Collision, Deck, Definition, RemoteDeck};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use self::derived::DerivedCatalogs;
 use crate::{
     Admission, ApprovalStore, CapsuleDesk, Continuity, HostEvent, HostSettings, LastFailure,
     Principal, Scope, Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
-    admission::Allowed, artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog,
-    capsules::capability, code_mode::CodeMode, discoveries::Discoveries,
-    discovery_cache::DiscoveryCache, eras::Eras, failures::Failures, flow::FlowGuards,
-    journal::Journal, observed_shapes::ObservedShapes, pins::PinStore, pool::ConnectionPool,
-    spans::Spans, subscriptions::Subscriptions, tasks::Tasks, usage::Usage,
+    artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, capsules::capability,
+    code_mode::CodeMode, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
+    failures::Failures, flow::FlowGuards, journal::Journal, observed_shapes::ObservedShapes,
+    pins::PinStore, pool::ConnectionPool, spans::Spans, subscriptions::Subscriptions, tasks::Tasks,
+    usage::Usage,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -41,6 +41,8 @@ pub(crate) struct HostState {
     /// Held while a new catalog is made, so that no change is built on an outdated one.
     building: Mutex<()>,
     pub(crate) discoveries: Discoveries,
+    /// Lists that are being read again in the background.
+    pub(crate) list_checks: TaskTracker,
     pub(crate) connector: Connector,
     pub(crate) shared: ConnectionPool,
     /// The pools of sessions that have connections of their own.
@@ -57,37 +59,9 @@ pub(crate) struct HostState {
     pub(crate) usage: Usage,
     pub(crate) code_mode: CodeMode,
     pub(crate) spans: Spans,
-    /// What clients of other capabilities are offered, made from the catalog beside it.
-    variants: Mutex<HashMap<AudienceKey, Derived>>,
-    /// What is left of a catalog for clients who may not know all of it, made from the catalog beside it.
-    screens: Mutex<HashMap<(Known, Part), Derived>>,
-    /// One view per policy and per what may be known, shared by all sessions that have them.
-    views: Mutex<HashMap<(Known, ViewPolicy), Arc<View>>>,
+    derived: DerivedCatalogs,
     pub(crate) stop: CancellationToken,
 }
-
-/// What decides how much of a catalog a client may know. Clients for whom it is equal share what is made.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Known {
-    audience: AudienceKey,
-    clearance: Clearance,
-    /// What it was granted, where it needs grants.
-    allowed: Option<Allowed>,
-}
-
-/// How many sets of grants something is kept for. Grants come and go while the catalog stays.
-const MOST_ALLOWANCES: usize = 256;
-
-/// Lets go of what was made for grants when there is too much of it; whoever still has them makes theirs again.
-fn make_room<K, V>(made: &mut HashMap<(Known, K), V>) {
-    let is_granted = |known: &Known| known.allowed.is_some();
-    if made.keys().filter(|(known, _)| is_granted(known)).count() >= MOST_ALLOWANCES {
-        made.retain(|(known, _), _| !is_granted(known));
-    }
-}
-
-/// A catalog and what was made from it.
-type Derived = (Arc<Catalog>, Arc<Catalog>);
 
 impl Host {
     /// Reads the deck and makes it ready. Nothing is connected and no file problem can fail this.
@@ -106,11 +80,15 @@ impl Host {
         let deck = Arc::new(read_deck(&settings));
         connector.artifacts().keep_within(artifact_limits(&deck.config));
         let discoveries = Discoveries::new(DiscoveryCache::new(&settings.cache_dir));
-        let catalog = build_catalog(&settings, &deck, &discoveries, None);
+        let catalog = Arc::new(build_catalog(&settings, &deck, &discoveries, None));
         let eras = Eras::default();
         eras.note_all(&catalog);
         Self(Arc::new(HostState {
-            shared: ConnectionPool::new(connector.clone(), ClientProfile::default()),
+            shared: ConnectionPool::new(
+                connector.clone(),
+                ClientProfile::default(),
+                catalog.clone(),
+            ),
             audit: AuditLog::open(&settings.state_dir),
             journal: Journal::new(settings.clone()),
             flow_guards: FlowGuards::default(),
@@ -118,7 +96,7 @@ impl Host {
                 &settings.cache_dir,
                 settings.project.as_ref().map(|project| project.dir.clone()),
             ),
-            catalog: ArcSwap::from_pointee(catalog),
+            catalog: ArcSwap::from(catalog),
             deck: ArcSwap::from(deck),
             attached: ArcSwapOption::empty(),
             building: Mutex::new(()),
@@ -127,15 +105,14 @@ impl Host {
             subscriptions: Subscriptions::default(),
             tasks: Tasks::default(),
             discoveries,
+            list_checks: TaskTracker::new(),
             connector,
             events: broadcast::channel(256).0,
             failures: Failures::open(&settings.state_dir),
             usage: Usage::open(&settings.state_dir),
             code_mode: CodeMode::new(settings.sandbox.clone(), &settings.state_dir),
             spans: Spans::default(),
-            variants: Mutex::default(),
-            screens: Mutex::default(),
-            views: Mutex::default(),
+            derived: DerivedCatalogs::default(),
             stop: CancellationToken::new(),
             settings,
         }))
@@ -170,62 +147,6 @@ impl Host {
         seen.capabilities().next().is_some()
     }
 
-    /// What clients with this policy see now. Built once per catalog, however many clients there are.
-    pub(crate) fn view_for(
-        &self,
-        policy: &ViewPolicy,
-        audience: &AudienceKey,
-        names: &[&str],
-        allowed: Option<Allowed>,
-    ) -> Arc<View> {
-        let catalog = self.screened_for(audience, names, policy.part(), allowed.clone());
-        let clearance = Clearance::of(&catalog.config().policy, names);
-        let mut views = self.0.views.lock();
-        let key = (Known { audience: audience.clone(), clearance, allowed }, policy.clone());
-        if let Some(view) = views.get(&key)
-            && Arc::ptr_eq(view.catalog(), &catalog)
-        {
-            return view.clone();
-        }
-        let view = Arc::new(View::build(catalog, policy, self.0.usage.relevance()));
-        // Views of an older catalog are of no use to anyone.
-        views.retain(|_, other| other.catalog().version() == view.catalog().version());
-        make_room(&mut views);
-        views.insert(key, view.clone());
-        view
-    }
-
-    /// This part of the same catalog, without what clients of these names may not know.
-    pub(crate) fn screened_for(
-        &self,
-        audience: &AudienceKey,
-        names: &[&str],
-        part: Part,
-        allowed: Option<Allowed>,
-    ) -> Arc<Catalog> {
-        let catalog = self.catalog_for(audience);
-        if allowed.is_none() && catalog.is_open_to(&part) {
-            return catalog;
-        }
-        let clearance = Clearance::of(&catalog.config().policy, names);
-        let key = (Known { audience: audience.clone(), clearance, allowed }, part);
-        let mut screens = self.0.screens.lock();
-        if let Some((made_from, screened)) = screens.get(&key)
-            && Arc::ptr_eq(made_from, &catalog)
-        {
-            return screened.clone();
-        }
-        let Known { clearance, allowed, .. } = &key.0;
-        let tools = allowed.as_ref().map(|allowed| allowed.tools).unwrap_or_default();
-        let whole = capability::with_grant_tools(&catalog, tools);
-        let allowance = allowed.as_ref().map(|allowed| &*allowed.allowance);
-        let screened = screen(&whole, clearance, &key.1, allowance);
-        screens.retain(|_, (made_from, _)| made_from.version() == catalog.version());
-        make_room(&mut screens);
-        screens.insert(key, (catalog, screened.clone()));
-        screened
-    }
-
     /// What people approved.
     pub fn approvals(&self) -> ApprovalStore {
         ApprovalStore::new(&self.0.settings.state_dir)
@@ -234,40 +155,6 @@ impl Host {
     /// The definitions that were first seen or last approved.
     pub(crate) fn pins(&self) -> PinStore {
         PinStore::new(&self.0.settings.state_dir)
-    }
-
-    /// The catalog in force, with what servers offer to clients of these capabilities.
-    pub(crate) fn catalog_for(&self, audience: &AudienceKey) -> Arc<Catalog> {
-        let catalog = self.catalog();
-        if audience.is_bare() {
-            return catalog;
-        }
-        let mut variants = self.0.variants.lock();
-        if let Some((made_from, variant)) = variants.get(audience)
-            && Arc::ptr_eq(made_from, &catalog)
-        {
-            return variant.clone();
-        }
-        let others: Vec<_> = catalog
-            .capabilities()
-            .filter(|capability| matches!(capability.definition.backend, Backend::Mcp(_)))
-            .filter_map(|capability| {
-                let theirs = self.0.discoveries.known_to(&capability.definition, audience)?;
-                let held = match capability.pins {
-                    PinMode::Block => self.pins().held(&capability.definition, &theirs),
-                    PinMode::Off | PinMode::Warn => Held::new(),
-                };
-                Some((capability.definition.id.clone(), theirs, held))
-            })
-            .collect();
-        let variant = match others.is_empty() {
-            true => catalog.clone(),
-            false => Arc::new(catalog.with_discoveries(others)),
-        };
-        // Variants of an older catalog are of no use to anyone.
-        variants.retain(|_, (made_from, _)| Arc::ptr_eq(made_from, &catalog));
-        variants.insert(audience.clone(), (catalog, variant.clone()));
-        variant
     }
 
     /// The files the catalog was built from.
@@ -321,22 +208,29 @@ impl Host {
 
     /// Builds the catalog again from the same files, because a fact outside them changed.
     pub fn rebuild(&self) {
+        self.rebuild_after(|_| true);
+    }
+
+    /// The same after a step that no other change of the catalog comes between. Nothing is built when the step says
+    /// that it changed nothing.
+    pub(crate) fn rebuild_after(&self, step: impl FnOnce(&Catalog) -> bool) -> bool {
         let _building = self.0.building.lock();
         let (deck, previous) = (self.deck(), self.catalog());
-        self.swap_in(build_catalog(&self.0.settings, &deck, &self.0.discoveries, Some(&previous)));
+        let is_changed = step(&previous);
+        if is_changed {
+            let next = build_catalog(&self.0.settings, &deck, &self.0.discoveries, Some(&previous));
+            self.swap_in(next);
+        }
+        is_changed
     }
 
     fn swap_in(&self, next: Catalog) {
         let next = Arc::new(next);
         self.0.eras.note_all(&next);
         self.0.catalog.store(next.clone());
-        let current = |id: &CapabilityId| {
-            let capability = next.get(id.as_str())?;
-            capability.is_usable().then(|| capability.definition.fingerprint.clone())
-        };
-        self.0.shared.retain(current);
+        self.0.shared.follow(&next);
         for pool in self.0.own_pools.lock().iter().filter_map(Weak::upgrade) {
-            pool.retain(current);
+            pool.follow(&next);
         }
         self.announce(HostEvent::CatalogChanged);
     }
@@ -346,6 +240,8 @@ impl Host {
         let mut pools = self.0.own_pools.lock();
         pools.retain(|pool| pool.strong_count() > 0);
         pools.push(Arc::downgrade(pool));
+        // The catalog may have been replaced since the pool was made.
+        pool.follow(&self.catalog());
     }
 
     pub(crate) fn announce(&self, event: HostEvent) {
@@ -417,6 +313,7 @@ impl Host {
 
     /// Ends every connection and child process and waits for them.
     pub async fn close(&self) {
+        self.finish_list_checks().await;
         self.0.stop.cancel();
         self.0.code_mode.close();
         self.0.usage.save();

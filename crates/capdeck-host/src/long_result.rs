@@ -9,7 +9,7 @@ use std::io::Read as _;
 
 use capdeck_backend::{ArtifactStore, ArtifactUri, CallError, ErrorCode};
 use capdeck_catalog::{Capability, RawObject, Shape};
-use capdeck_definition::{Backend, CapabilityId};
+use capdeck_definition::{Backend, CapabilityId, DeckConfig};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json, value::RawValue};
 
@@ -33,6 +33,7 @@ impl Session {
     /// The result as this client is sent it: whole, unless it is an agent's and too large for it.
     pub(crate) async fn fit(
         &self,
+        config: &DeckConfig,
         capability: &Capability,
         result: Box<RawValue>,
     ) -> Result<Box<RawValue>, CallError> {
@@ -41,19 +42,23 @@ impl Session {
             return Ok(result);
         }
         let is_server = matches!(capability.definition.backend, Backend::Mcp(_));
-        let set = self.host.catalog().config().result_bytes;
-        if (set.is_none() && is_server) || size <= self.result_bytes() {
+        let limit = result_bytes(config);
+        if (config.result_bytes.is_none() && is_server) || size <= limit {
             return Ok(result);
         }
-        let long = LongResult { id: capability.definition.id.clone(), limit: self.result_bytes() };
+        let long = LongResult { id: capability.definition.id.clone(), limit };
         long.shorten(self.host.artifacts(), result).await
     }
 
     /// The most bytes of a result that an agent is sent.
     pub(crate) fn result_bytes(&self) -> usize {
-        let set = self.host.catalog().config().result_bytes;
-        set.map_or(DEFAULT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+        result_bytes(self.host.catalog().config())
     }
+}
+
+fn result_bytes(config: &DeckConfig) -> usize {
+    let set = config.result_bytes;
+    set.map_or(DEFAULT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 struct LongResult {

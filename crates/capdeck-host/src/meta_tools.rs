@@ -204,8 +204,8 @@ impl Session {
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let asked: DescribeArguments = parse("describe", arguments)?;
-        let (id, name) = self.named_tool(&asked.name).await?;
-        let capability = self.capability_of_tool(&id, &name)?;
+        let (id, name) = self.named_tool(&asked.name, context).await?;
+        let capability = self.snapshot().capability_of_tool(&id, &name)?;
         let tool = self.find_tool(&capability, &name, context).await?.ok_or_else(|| {
             CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
         })?;
@@ -234,28 +234,38 @@ impl Session {
         if ArtifactUri::is_meant(&asked.name) {
             return self.read_on(&asked.name).await;
         }
-        let (id, tool) = self.named_tool(&asked.name).await?;
+        let (id, tool) = self.named_tool(&asked.name, context).await?;
         // What else the client sent with the call, such as answers to questions, is meant for the tool.
         let CallArguments { name: _, data, fields } = asked;
         let arguments = data.map(unquoted);
         let inner = ToolRequest { capability: id, tool, arguments, fields, ..request };
-        let view = self.view();
-        let capability = self.capability_of_tool(&inner.capability, &inner.tool)?;
+        let deck = self.snapshot();
+        let view = deck.view();
+        let capability = deck.capability_of_tool(&inner.capability, &inner.tool)?;
         if !view.is_on_demand(&capability) {
-            return self.call(&inner, context).await;
+            return self.call_in(deck, &inner, context).await;
         }
         let known = self.find_tool(&capability, &inner.tool, context).await?;
         self.check_set_up(&view, &capability, &inner.tool)?;
-        let outcome = self.call(&inner, context).await;
+        let outcome = self.call_in(deck, &inner, context).await;
         match known {
             Some(tool) => correctable(&inner.capability, &tool, outcome),
             None => outcome,
         }
     }
 
-    /// The tool that a client means. Backends that were never asked are asked when nobody knows the name.
-    async fn named_tool(&self, name: &str) -> Result<(String, String), CallError> {
+    /// The tool that a client means. Backends that were never asked are asked when no list has the name, and those
+    /// that are connected are asked again.
+    async fn named_tool(
+        &self,
+        name: &str,
+        context: &CallContext,
+    ) -> Result<(String, String), CallError> {
         let mut meant = self.view().understand(name);
+        if let SpokenName::Unknown { .. } = meant {
+            self.ask_connected(context).await;
+            meant = self.view().understand(name);
+        }
         if let SpokenName::Unknown { .. } = meant {
             let view = self.view();
             let unasked = view.catalog().capabilities().filter(|one| view.reaches(one)).cloned();

@@ -16,7 +16,7 @@ use std::{
 };
 
 use capdeck_catalog::{Tool, sha256_hex};
-use capdeck_definition::Definition;
+use capdeck_definition::{DeckConfig, Definition};
 use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
 
@@ -151,8 +151,14 @@ impl Drop for ObservedShapes {
 
 impl Host {
     /// Learns from a successful result, unless the config says no.
-    pub(crate) fn observe(&self, definition: &Definition, tool: &Tool, result: &RawValue) {
-        if self.catalog().config().observed_shapes {
+    pub(crate) fn observe(
+        &self,
+        config: &DeckConfig,
+        definition: &Definition,
+        tool: &Tool,
+        result: &RawValue,
+    ) {
+        if config.observed_shapes {
             self.0.shapes.observe(definition, tool, result);
         }
     }

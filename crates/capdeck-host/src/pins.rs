@@ -7,16 +7,14 @@ use std::{
     sync::Arc,
 };
 
-use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{
     Capability, Discovery, Held, HeldReason, HiddenText, PinBook, PinChange, Tool,
     held_for_hidden_text, hidden_text,
 };
-use capdeck_definition::{Backend, CapabilityId, Definition, Effect, PinMode};
+use capdeck_definition::{Backend, CapabilityId, Definition, PinMode};
 use jiff::Timestamp;
-use serde_json::json;
 
-use crate::{Host, Session, audience::AudienceKey, durable};
+use crate::{Host, audience::AudienceKey, durable};
 
 /// Below the state folder: changes whenever a person approves definitions, so that running hosts notice.
 pub(crate) const APPROVED: &str = "pins/approved.json";
@@ -62,7 +60,7 @@ impl PinStore {
     /// Compares a capability's tools with their pins.
     fn review(&self, capability: &Capability, offered: &Discovery) -> io::Result<PinReview> {
         let book = self.load(&capability.definition)?;
-        let is_told = tells_its_tools(&capability.definition);
+        let is_told = !declares_its_tools(&capability.definition);
         let changes = match &book {
             Some(book) if is_told => book.changes(offered),
             _ => Vec::new(),
@@ -116,7 +114,7 @@ impl PinStore {
                 return names.map(|name| (name, HeldReason::Changed)).collect();
             }
         };
-        if !tells_its_tools(definition) {
+        if declares_its_tools(definition) {
             return held_for_hidden_text(book.as_ref(), discovery);
         }
         book.unwrap_or_else(|| PinBook::first_sight(&definition.fingerprint, discovery))
@@ -189,7 +187,7 @@ impl Host {
 
     /// Every known tool of a capability, whomever it is shown to.
     pub fn offered_to_anyone(&self, capability: &Capability) -> Option<Discovery> {
-        if tells_its_tools(&capability.definition) {
+        if !declares_its_tools(&capability.definition) {
             return self.0.discoveries.offered_to_anyone(&capability.definition);
         }
         capability.discovery.as_deref().cloned()
@@ -198,15 +196,14 @@ impl Host {
     /// Compares an answer of a backend with its pins.
     pub(crate) fn watch_definitions(
         &self,
-        definition: &Definition,
+        capability: &Capability,
         audience: &AudienceKey,
         discovery: &Discovery,
         news: News,
     ) {
+        let definition = &capability.definition;
         let id = &definition.id;
-        let catalog = self.catalog();
-        let mode = catalog.get(id.as_str()).map(|capability| capability.pins);
-        if mode.is_none_or(|mode| mode == PinMode::Off) || !tells_its_tools(definition) {
+        if capability.pins == PinMode::Off || declares_its_tools(definition) {
             return;
         }
         let before = match news {
@@ -228,59 +225,17 @@ impl Host {
     }
 }
 
-impl Session {
-    /// The tools of a capability that are held, as far as this client may know of them.
-    pub(crate) fn held_names(&self, capability: &Capability) -> Vec<String> {
-        if capability.pins != PinMode::Block {
-            return Vec::new();
-        }
-        let catalog = self.host.catalog_for(self.connections.audience().key());
-        let Some(whole) = catalog.get(capability.definition.id.as_str()) else { return Vec::new() };
-        let is_known = |name: &&String| {
-            let tool = catalog.tool(whole.definition.id.as_str(), name);
-            self.effect_on(whole, name, tool.map(Arc::as_ref)) != Effect::Deny
-        };
-        whole.held.keys().filter(is_known).cloned().collect()
-    }
-
-    /// Why a tool is kept from this client although it exists, if it is held and not denied.
-    pub(crate) fn held(&self, capability: &Capability, name: &str) -> Option<CallError> {
-        let catalog = self.host.catalog_for(self.connections.audience().key());
-        let id = capability.definition.id.as_str();
-        let whole = catalog.get(id)?;
-        whole.held.get(name)?;
-        let tool = catalog.tool(id, name)?;
-        if self.effect_on(whole, name, Some(tool.as_ref())) == Effect::Deny {
-            return None;
-        }
-        // Another process may have approved it since the catalog was built.
-        let held = self.host.pins().held(&whole.definition, whole.discovery.as_ref()?);
-        let Some(reason) = held.get(name) else {
-            self.host.rebuild();
-            return None;
-        };
-        let message = format!("`{name}` of `{id}` is held: {}", reason.as_str());
-        Some(
-            CallError::new(ErrorCode::ApprovalRequired, message)
-                .hint(format!(
-                    "the person looks at: capdeck pins diff {id} {name}; then runs: capdeck pins approve {id} {name}"
-                ))
-                .data(json!({ "held": reason })),
-        )
-    }
-}
-
-/// False for tools that the person's own file declares, and for sets: their definitions do not change by themselves.
-fn tells_its_tools(definition: &Definition) -> bool {
+/// True for tools that the person's own file declares, and for sets: their definitions do not change by themselves.
+pub(crate) fn declares_its_tools(definition: &Definition) -> bool {
     match definition.backend {
         Backend::Mcp(_)
         | Backend::OpenApi(_)
         | Backend::GoogleDiscovery(_)
-        | Backend::GraphQl(_) => true,
+        | Backend::GraphQl(_) => false,
         Backend::Http(_)
         | Backend::Cli(_)
         | Backend::Cmp(_)
         | Backend::Caplets(_)
-        | Backend::Capsules => false,
+        | Backend::Capsules => true,
     }
 }

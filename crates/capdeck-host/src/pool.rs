@@ -1,8 +1,9 @@
 //! Live connections, opened on first use and shared by everyone who may share them.
 //!
-//! One slot per capability. Callers that arrive while a connection is being opened wait for that
-//! one attempt; after repeated failures the slot backs off, so a broken server costs its callers an
-//! error and not a start-up timeout each.
+//! One slot per capability, for the definition that is in force. A call that began before its definition was replaced
+//! finishes with a connection of the old one, which is in no slot and ends with the call. Callers that arrive while a
+//! connection is being opened wait for that one attempt; after repeated failures the slot backs off, so a broken
+//! server costs its callers an error and not a start-up timeout each.
 
 use std::{
     borrow::Cow,
@@ -19,7 +20,7 @@ use capdeck_backend::{
     CallContext, CallError, ClientProfile, ConnectOptions, Connection, Connector, ErrorCode,
     ErrorKind, Listener, ToolCall,
 };
-use capdeck_catalog::{Discovery, RawObject, ServerFacts};
+use capdeck_catalog::{Catalog, Discovery, RawObject, ServerFacts};
 use capdeck_definition::{Backend, CapabilityId, Definition};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -36,13 +37,19 @@ const LAST_CALLS: Duration = Duration::from_secs(60);
 pub(crate) struct ConnectionPool {
     connector: Connector,
     client: ClientProfile,
-    slots: Mutex<HashMap<CapabilityId, Arc<Slot>>>,
+    slots: Mutex<Slots>,
     cancel: CancellationToken,
+}
+
+/// The slots of the definitions that are in force.
+struct Slots {
+    catalog: Arc<Catalog>,
+    by_id: HashMap<CapabilityId, Arc<Slot>>,
 }
 
 /// A connection in use. While leases are out the idle timer does not close it.
 pub(crate) struct Lease {
-    connection: Arc<dyn Connection>,
+    live: Arc<LiveConnection>,
     slot: Arc<Slot>,
     /// Whom the holder speaks for, when the connection was opened for somebody else.
     client: Option<Arc<ClientProfile>>,
@@ -50,12 +57,17 @@ pub(crate) struct Lease {
 
 struct Slot {
     fingerprint: String,
-    live: ArcSwapOption<Arc<dyn Connection>>,
+    live: ArcSwapOption<LiveConnection>,
     leases: AtomicUsize,
     /// Notified when the last lease is given back.
     unused: Notify,
     last_used: Mutex<Instant>,
     attempts: tokio::sync::Mutex<Attempts>,
+}
+
+struct LiveConnection {
+    connection: Arc<dyn Connection>,
+    opened: std::time::Instant,
 }
 
 #[derive(Default)]
@@ -67,8 +79,9 @@ struct Attempts {
 }
 
 impl ConnectionPool {
-    pub(crate) fn new(connector: Connector, client: ClientProfile) -> Self {
-        Self { connector, client, slots: Mutex::default(), cancel: CancellationToken::new() }
+    pub(crate) fn new(connector: Connector, client: ClientProfile, catalog: Arc<Catalog>) -> Self {
+        let slots = Mutex::new(Slots { catalog, by_id: HashMap::new() });
+        Self { connector, client, slots, cancel: CancellationToken::new() }
     }
 
     /// The live connection of this definition, opened now if need be.
@@ -99,6 +112,7 @@ impl ConnectionPool {
             known_revision: known_revision(),
             cancel: self.cancel.child_token(),
         };
+        let opened = std::time::Instant::now();
         // On the heap: else every call that finds a connection would carry room for opening one.
         let connecting = Box::pin(self.connector.connect(definition, options));
         let outcome = tokio::select! {
@@ -108,9 +122,10 @@ impl ConnectionPool {
         match outcome {
             Ok(connection) => {
                 *attempts = Attempts::default();
-                slot.live.store(Some(Arc::new(connection.clone())));
+                let live = Arc::new(LiveConnection { connection, opened });
+                slot.live.store(Some(live.clone()));
                 close_when_idle(&slot, definition);
-                Ok(slot.lease(connection))
+                Ok(slot.lease(live))
             }
             Err(error) => {
                 // Whoever signs in wants to go on at once, and a refusal costs nobody a start-up.
@@ -122,10 +137,18 @@ impl ConnectionPool {
         }
     }
 
-    /// Ends the connections of capabilities that are gone or whose definition changed.
-    pub(crate) fn retain(&self, current: impl Fn(&CapabilityId) -> Option<String>) {
-        self.slots.lock().retain(|id, slot| {
-            let keep = current(id).is_some_and(|fingerprint| fingerprint == slot.fingerprint);
+    /// The live connection of this definition, if there is one.
+    pub(crate) fn lease_open(&self, definition: &Definition) -> Option<Lease> {
+        let slot = self.slots.lock().by_id.get(definition.id.as_str()).cloned()?;
+        slot.lease_live().filter(|_| slot.fingerprint == definition.fingerprint)
+    }
+
+    /// Follows a new catalog: ends the connections of capabilities that are gone or whose definition changed.
+    pub(crate) fn follow(&self, catalog: &Arc<Catalog>) {
+        let mut slots = self.slots.lock();
+        slots.catalog = catalog.clone();
+        slots.by_id.retain(|id, slot| {
+            let keep = is_in_force(catalog, id, &slot.fingerprint);
             if !keep {
                 slot.close_soon(self.cancel.clone());
             }
@@ -135,7 +158,7 @@ impl ConnectionPool {
 
     /// Lets a failing capability be tried again at once, because a person asked.
     pub(crate) fn forgive(&self, id: &CapabilityId) {
-        if let Some(slot) = self.slots.lock().get(id.as_str())
+        if let Some(slot) = self.slots.lock().by_id.get(id.as_str())
             && let Ok(mut attempts) = slot.attempts.try_lock()
         {
             *attempts = Attempts::default();
@@ -144,14 +167,14 @@ impl ConnectionPool {
 
     /// Ends the connection of one capability, because it is not the one to use.
     pub(crate) fn discard(&self, id: &CapabilityId) {
-        if let Some(slot) = self.slots.lock().remove(id.as_str()) {
+        if let Some(slot) = self.slots.lock().by_id.remove(id.as_str()) {
             slot.close_soon(self.cancel.clone());
         }
     }
 
     /// Tells every live server something.
     pub(crate) async fn notify(&self, method: &str, params: Option<&RawObject>) {
-        let slots: Vec<_> = self.slots.lock().values().cloned().collect();
+        let slots: Vec<_> = self.slots.lock().by_id.values().cloned().collect();
         for lease in slots.iter().filter_map(Slot::lease_live) {
             lease.notify(method, params.cloned()).await;
         }
@@ -160,12 +183,11 @@ impl ConnectionPool {
     /// Ends everything and waits for the processes behind it to be gone.
     pub(crate) async fn close(&self) {
         self.cancel.cancel();
-        let slots: Vec<_> = self.slots.lock().drain().map(|(_, slot)| slot).collect();
-        let closing = slots.into_iter().filter_map(|slot| slot.live.swap(None)).map(
-            |connection| async move {
-                connection.close().await;
-            },
-        );
+        let slots: Vec<_> = self.slots.lock().by_id.drain().map(|(_, slot)| slot).collect();
+        let closing =
+            slots.into_iter().filter_map(|slot| slot.live.swap(None)).map(|live| async move {
+                live.connection.close().await;
+            });
         let tasks: Vec<_> = closing.map(tokio::spawn).collect();
         for task in tasks {
             // A panicking close has nothing left to clean up here; the guardian ends its processes.
@@ -173,18 +195,28 @@ impl ConnectionPool {
         }
     }
 
+    /// The slot of this definition. One that is no longer in force gets a slot of its own, so that it takes no
+    /// other's place.
     fn slot(&self, definition: &Definition) -> Arc<Slot> {
+        let (id, fingerprint) = (&definition.id, &definition.fingerprint);
         let mut slots = self.slots.lock();
-        if let Some(slot) = slots.get(definition.id.as_str()) {
-            if slot.fingerprint == definition.fingerprint {
-                return slot.clone();
-            }
-            slot.close_soon(self.cancel.clone());
+        let known = slots.by_id.get(id.as_str());
+        if let Some(slot) = known.filter(|slot| slot.fingerprint == *fingerprint) {
+            return slot.clone();
         }
-        let slot = Arc::new(Slot::new(definition.fingerprint.clone()));
-        slots.insert(definition.id.clone(), slot.clone());
+        let slot = Arc::new(Slot::new(fingerprint.clone()));
+        if is_in_force(&slots.catalog, id, fingerprint)
+            && let Some(replaced) = slots.by_id.insert(id.clone(), slot.clone())
+        {
+            replaced.close_soon(self.cancel.clone());
+        }
         slot
     }
+}
+
+fn is_in_force(catalog: &Catalog, id: &CapabilityId, fingerprint: &str) -> bool {
+    let capability = catalog.get(id.as_str()).filter(|capability| capability.is_usable());
+    capability.is_some_and(|capability| capability.definition.fingerprint == fingerprint)
 }
 
 impl Slot {
@@ -202,11 +234,8 @@ impl Slot {
     fn lease_live(self: &Arc<Self>) -> Option<Lease> {
         // The count goes up before the connection is looked at, so that the idle timer cannot end it in between.
         self.leases.fetch_add(1, Ordering::SeqCst);
-        match self.live.load_full().filter(|connection| connection.ended().is_none()) {
-            Some(connection) => {
-                let connection = connection.as_ref().clone();
-                Some(Lease { connection, slot: self.clone(), client: None })
-            }
+        match self.live.load_full().filter(|live| live.connection.ended().is_none()) {
+            Some(live) => Some(Lease { live, slot: self.clone(), client: None }),
             None => {
                 self.give_back();
                 None
@@ -214,9 +243,9 @@ impl Slot {
         }
     }
 
-    fn lease(self: &Arc<Self>, connection: Arc<dyn Connection>) -> Lease {
+    fn lease(self: &Arc<Self>, live: Arc<LiveConnection>) -> Lease {
         self.leases.fetch_add(1, Ordering::SeqCst);
-        Lease { connection, slot: self.clone(), client: None }
+        Lease { live, slot: self.clone(), client: None }
     }
 
     fn give_back(&self) {
@@ -227,7 +256,7 @@ impl Slot {
 
     /// Takes the connection out of use and ends it once the calls under way are through.
     fn close_soon(self: &Arc<Self>, closing: CancellationToken) {
-        let Some(connection) = self.live.swap(None) else { return };
+        let Some(live) = self.live.swap(None) else { return };
         let slot = Arc::clone(self);
         tokio::spawn(async move {
             tokio::select! {
@@ -235,7 +264,7 @@ impl Slot {
                 () = tokio::time::sleep(LAST_CALLS) => {}
                 () = closing.cancelled() => {}
             }
-            connection.close().await;
+            live.connection.close().await;
         });
     }
 
@@ -295,8 +324,13 @@ impl Lease {
         self
     }
 
+    /// When the connection was begun. What the server said earlier, it said on another one.
+    pub(crate) fn opened(&self) -> std::time::Instant {
+        self.live.opened
+    }
+
     pub(crate) async fn discover(&self, context: &CallContext) -> Result<Discovery, CallError> {
-        self.connection.discover(&self.introduced(context)).await
+        self.live.connection.discover(&self.introduced(context)).await
     }
 
     pub(crate) async fn call_tool(
@@ -304,7 +338,7 @@ impl Lease {
         call: ToolCall<'_>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        self.connection.call_tool(call, &self.introduced(context)).await
+        self.live.connection.call_tool(call, &self.introduced(context)).await
     }
 
     pub(crate) async fn request(
@@ -313,7 +347,7 @@ impl Lease {
         params: Option<RawObject>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        self.connection.request(method, params, &self.introduced(context)).await
+        self.live.connection.request(method, params, &self.introduced(context)).await
     }
 
     pub(crate) async fn watch_tasks(
@@ -321,15 +355,15 @@ impl Lease {
         ids: Vec<String>,
         context: &CallContext,
     ) -> Result<(), CallError> {
-        self.connection.watch_tasks(ids, context).await
+        self.live.connection.watch_tasks(ids, context).await
     }
 
     pub(crate) async fn notify(&self, method: &str, params: Option<RawObject>) {
-        self.connection.notify(method, params).await;
+        self.live.connection.notify(method, params).await;
     }
 
     pub(crate) fn server(&self) -> Option<ServerFacts> {
-        self.connection.server()
+        self.live.connection.server()
     }
 
     fn introduced<'a>(&self, context: &'a CallContext) -> Cow<'a, CallContext> {
@@ -366,14 +400,14 @@ fn close_when_idle(slot: &Arc<Slot>, definition: &Definition) {
             } else if idle_since + idle > Instant::now() {
                 wake = idle_since + idle;
             } else {
-                let Some(connection) = slot.live.swap(None) else { return };
+                let Some(live) = slot.live.swap(None) else { return };
                 if is_leased() {
-                    // Somebody took it at the last moment and keeps it.
-                    slot.live.store(Some(connection));
+                    // A call took it at the last moment and keeps it.
+                    slot.live.store(Some(live));
                     wake = Instant::now() + idle;
                     continue;
                 }
-                connection.close().await;
+                live.connection.close().await;
                 return;
             }
         }

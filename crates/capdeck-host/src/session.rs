@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use capdeck_backend::{CallContext, CallError, ClientProfile, ErrorCode, Listener};
-use capdeck_catalog::{Capability, Catalog, Clearance, Discovery, Part, RawObject};
+use capdeck_catalog::{Capability, Catalog, Discovery, Part, RawObject};
 use capdeck_definition::{Backend, CapabilityId, Definition, Exposure};
 use futures_util::stream::BoxStream;
 use serde_json::value::RawValue;
@@ -15,9 +15,9 @@ use crate::{
     audit::subject,
     capsules::Mount,
     connections::{Connections, Notices, OwnConnections},
+    deck_snapshot::DeckSnapshot,
     discover::Hurry,
     forwarded_capabilities::forwarded_capabilities,
-    gate,
     handed_out::HandedOut,
     on_demand::SetUp,
     pool::{ConnectionPool, Lease},
@@ -111,7 +111,8 @@ impl Host {
         let attached = self.0.attached.load().is_some();
         let own = (transparent || askable || attached).then(|| {
             let client = ClientProfile::clone(audience.client());
-            let pool = Arc::new(ConnectionPool::new(self.0.connector.clone(), client));
+            let pool = ConnectionPool::new(self.0.connector.clone(), client, self.catalog());
+            let pool = Arc::new(pool);
             self.adopt(&pool);
             OwnConnections {
                 pool,
@@ -179,7 +180,7 @@ impl Session {
     }
 
     /// Which part of the deck this client is given.
-    fn part(&self) -> Part {
+    pub(crate) fn part(&self) -> Part {
         match &self.scope {
             Scope::Deck(policy) => policy.part(),
             Scope::Transparent(_) | Scope::Operator => Part::Everything,
@@ -191,20 +192,9 @@ impl Session {
         [&self.client_name, self.principal.as_str()]
     }
 
-    /// What the policy lets this client know and do.
-    pub(crate) fn clearance(&self, catalog: &Catalog) -> Clearance {
-        Clearance::of(&catalog.config().policy, &self.names())
-    }
-
     /// What this client sees now.
     pub fn view(&self) -> Arc<View> {
-        let audience = self.connections.audience().key();
-        let usual = ViewPolicy::default();
-        let policy = match &self.scope {
-            Scope::Deck(policy) => policy,
-            Scope::Transparent(_) | Scope::Operator => &usual,
-        };
-        self.host.view_for(policy, audience, &self.names(), self.allowed())
+        self.snapshot().view()
     }
 
     /// What this client sees, after asking directly offered backends that never answered.
@@ -213,6 +203,7 @@ impl Session {
         let audience = self.connections.audience().key();
         let unknown = |one: &&Arc<Capability>| !self.host.knows_offer(one, audience);
         let waiting: Vec<_> = view.direct().iter().filter(unknown).cloned().collect();
+        self.check_connected(view.direct());
         if waiting.is_empty() {
             return view;
         }
@@ -237,11 +228,22 @@ impl Session {
                 && !self.host.knows_offer(one, audience)
         };
         let waiting: Vec<_> = known.offering().iter().filter(unknown).cloned().collect();
+        self.check_connected(known.offering());
         if waiting.is_empty() {
             return known;
         }
         self.ask_for_lists(waiting).await;
         view()
+    }
+
+    /// Reads lists again in the background that are due, of those that are connected anyway. A list is no reason to
+    /// connect.
+    fn check_connected(&self, capabilities: &[Arc<Capability>]) {
+        for definition in capabilities.iter().map(|one| &one.definition) {
+            if let Some(lease) = self.connections.lease_open(&self.host, definition) {
+                self.host.check_list_when_due(definition, &self.connections, &lease);
+            }
+        }
     }
 
     async fn ask_for_lists(&self, waiting: Vec<Arc<Capability>>) {
@@ -255,57 +257,19 @@ impl Session {
 
     /// True when this client may know that the capability exists.
     pub(crate) fn may_see(&self, capability: &Capability) -> bool {
-        match &self.scope {
-            Scope::Operator => true,
-            Scope::Transparent(id) => {
-                capability.may_be_served_alone()
-                    && (*id == capability.definition.id
-                        // A set is served with its members, which its tools and URIs lead to.
-                        || self.host.catalog().with_sets(capability).contains(&id.as_str()))
-            }
-            Scope::Deck(policy) => policy.exposure_of(capability) != Exposure::None,
-        }
+        self.snapshot().may_see(capability)
     }
 
     /// The capability of this id, if this client may use it.
     pub fn capability(&self, id: &str) -> Result<Arc<Capability>, CallError> {
-        gate::admit(self, &self.catalog(), id)
-    }
-
-    /// The same for a call of one of its tools; a refusal names the command that makes the call.
-    pub(crate) fn capability_of_tool(
-        &self,
-        id: &str,
-        tool: &str,
-    ) -> Result<Arc<Capability>, CallError> {
-        self.capability(id).map_err(|error| match self.catalog().get(id) {
-            Some(one) if one.is_usable() && !self.may_see(one) => gate::not_offered(id, Some(tool)),
-            _ => error,
-        })
+        self.snapshot().capability(id)
     }
 
     /// The same for what is no tool: resources, prompts and requests of the client's own.
     pub(crate) fn whole_capability(&self, id: &str) -> Result<Arc<Capability>, CallError> {
-        let capability = self.listed_whole(id)?;
-        self.require_use(id)?;
-        Ok(capability)
-    }
-
-    /// Refuses to make a capability work for a client that may only look at the deck.
-    pub(crate) fn require_use(&self, id: &str) -> Result<(), CallError> {
-        match self.granted() {
-            Some(granted) if !granted.may_call => Err(gate::only_looked_at(id)),
-            _ => Ok(()),
-        }
-    }
-
-    /// The same for lists of what is no tool.
-    fn listed_whole(&self, id: &str) -> Result<Arc<Capability>, CallError> {
-        let capability = self.capability(id)?;
-        if capability.tools_only {
-            let message = format!("only tools of `{id}` may be used here");
-            return Err(CallError::new(ErrorCode::ResourceNotFound, message));
-        }
+        let deck = self.snapshot();
+        let capability = listed_whole(&deck, id)?;
+        deck.require_use(id)?;
         Ok(capability)
     }
 
@@ -316,10 +280,11 @@ impl Session {
         context: &CallContext,
     ) -> Result<Arc<Discovery>, CallError> {
         let discovery = self.host.discover(definition, &self.connections, context).await?;
-        if self.catalog().is_open() {
+        let deck = self.snapshot();
+        if deck.catalog().is_open() {
             return Ok(discovery);
         }
-        let capability = self.capability(definition.id.as_str())?;
+        let capability = deck.capability(definition.id.as_str())?;
         Ok(capability.discovery.clone().unwrap_or_default())
     }
 
@@ -328,7 +293,10 @@ impl Session {
         capability: &Capability,
         context: &CallContext,
     ) -> Result<Lease, CallError> {
-        self.connections.lease(&self.host, &capability.definition, &context.cancel).await
+        let definition = &capability.definition;
+        let lease = self.connections.lease(&self.host, definition, &context.cancel).await?;
+        self.host.check_list_when_due(definition, &self.connections, &lease);
+        Ok(lease)
     }
 
     /// Sends an MCP request of the client's to one server, as it is. Questions of the server's come back as its own
@@ -360,7 +328,7 @@ impl Session {
             // Lists are looked at; whoever has some of the tools has their list and their tasks, too.
             "tools/list" => self.capability(id)?,
             "resources/list" | "resources/templates/list" | "prompts/list" => {
-                self.listed_whole(id)?
+                listed_whole(&self.snapshot(), id)?
             }
             _ if is_task_request(method) => self.capability(id)?,
             _ => self.whole_capability(id)?,
@@ -413,4 +381,14 @@ impl Session {
             pool.close().await;
         });
     }
+}
+
+/// The capability of this id, for lists of what is no tool.
+fn listed_whole(deck: &DeckSnapshot<'_>, id: &str) -> Result<Arc<Capability>, CallError> {
+    let capability = deck.capability(id)?;
+    if capability.tools_only {
+        let message = format!("only tools of `{id}` may be used here");
+        return Err(CallError::new(ErrorCode::ResourceNotFound, message));
+    }
+    Ok(capability)
 }

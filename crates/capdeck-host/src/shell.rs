@@ -124,7 +124,7 @@ impl Session {
             // Told as any other call is: the backend may have changed, or the tool may be held.
             Err(Unfound::Unknown { .. }) => match self.find_tool(capability, word, context).await {
                 Ok(Some(tool)) => tool,
-                Ok(None) => return Err(self.unknown_tool(capability, word)),
+                Ok(None) => return Err(self.snapshot().unknown_tool(capability, word)),
                 Err(error) => return Err(self.with_nearest_word(error, &known, id, word)),
             },
         };

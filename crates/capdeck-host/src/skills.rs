@@ -138,8 +138,9 @@ impl Session {
             let extensions = raw::value(facts.capabilities.get("extensions")?)?;
             Some(extensions.get(EXTENSION).is_some())
         };
-        let catalog = self.catalog();
-        let usable = catalog.capabilities().filter(|one| one.is_usable() && self.may_see(one));
+        let deck = self.snapshot();
+        let seen = deck.catalog().capabilities();
+        let usable = seen.filter(|one| one.is_usable() && deck.may_see(one));
         usable.filter(|one| declares(one) == Some(true)).cloned().collect()
     }
 }

@@ -62,7 +62,7 @@ impl Session {
         uri: &str,
         context: &CallContext,
     ) -> Result<(), CallError> {
-        let route = self.resource_route(uri).await;
+        let route = self.resource_route(uri, context).await;
         let id = route.as_ref().map(|(id, _)| id.clone()).unwrap_or_default();
         self.audited(SUBSCRIBE, &id, without_query(uri), async {
             let (id, real) = route?;
@@ -123,7 +123,7 @@ impl Session {
         uri: &str,
         context: &CallContext,
     ) -> Result<(), CallError> {
-        let route = self.resource_route(uri).await;
+        let route = self.resource_route(uri, context).await;
         let id = route.as_ref().map(|(id, _)| id.clone()).unwrap_or_default();
         self.audited(UNSUBSCRIBE, &id, without_query(uri), async {
             let (id, real) = route?;

@@ -7,7 +7,7 @@ use capdeck_catalog::{Capability, Discovery, Held, RawObject, ServerFacts, Tool}
 use capdeck_definition::{Backend, Effect, PinMode};
 use serde_json::{json, value::RawValue};
 
-use crate::{Session, TaskForm, artifacts, discover::relist, raw, tasks::with_task_support};
+use crate::{Session, TaskForm, artifacts, raw, tasks::with_task_support};
 
 impl Session {
     /// What the server said about itself; connects to it. Backends that are not servers have plain facts.
@@ -36,10 +36,6 @@ impl Session {
             });
         }
         let lease = self.lease(&capability, context).await?;
-        if capability.discovery.is_none() {
-            // Arguments are checked against known tools; the client need not wait for the list.
-            relist(self.host.clone(), definition.clone(), self.connections.clone());
-        }
         let facts = lease.server().ok_or_else(|| {
             CallError::new(
                 ErrorCode::InternalError,
@@ -75,7 +71,7 @@ impl Session {
                     answer = with_task_support(&answer)?;
                 }
             }
-            if method == "tools/list" && self.is_screened(&capability) {
+            if method == "tools/list" && self.snapshot().is_screened(&capability) {
                 return self.screen_list(&capability, &answer, context).await;
             }
             return Ok(answer);
@@ -135,16 +131,6 @@ impl Session {
         }
     }
 
-    /// True when some of the capability's tools may not be known to this client, so that the server's own answers
-    /// cannot simply pass.
-    pub(crate) fn is_screened(&self, capability: &Capability) -> bool {
-        let catalog = self.catalog();
-        let ids = catalog.with_sets(capability);
-        capability.pins == PinMode::Block
-            || self.admission.is_some()
-            || self.clearance(&catalog).may_deny_some_of(&catalog.config().policy, &ids)
-    }
-
     /// A page of the server's own tool list without what this client may not know. The rest stays as it is.
     async fn screen_list(
         &self,
@@ -173,12 +159,13 @@ impl Session {
             }
             PinMode::Off | PinMode::Warn => Held::new(),
         };
+        let deck = self.snapshot();
         let shown: Vec<&Arc<Tool>> = offered
             .tools
             .iter()
             .filter(|tool| !held.contains_key(tool.name()))
             .filter(|tool| {
-                self.effect_on(capability, tool.name(), Some(tool.as_ref())) != Effect::Deny
+                deck.effect_on(capability, tool.name(), Some(tool.as_ref())) != Effect::Deny
             })
             .collect();
         page.insert("tools".to_owned(), serde_json::value::to_raw_value(&shown).map_err(broken)?);

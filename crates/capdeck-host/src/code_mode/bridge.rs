@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::watch;
 
 use super::{data, failure, run_caller::RunCaller};
-use crate::{Consent, FlowGuard, Session, ToolRequest, raw};
+use crate::{Consent, FlowGuard, Session, ToolRequest, deck_snapshot::DeckSnapshot, raw};
 
 /// Answers the calls of one run as calls of the client that runs it.
 pub(super) struct Bridge {
@@ -81,8 +81,9 @@ async fn answer(
     };
     let started = Instant::now();
     let mut facts = raw::object([("capletId", json!(id))]);
-    let outcome = match session.handle(id) {
-        Ok(_) => session.call_handle(id, call, manner, &mut facts, context).await,
+    let deck = session.snapshot();
+    let outcome = match session.handle_in(&deck, id) {
+        Ok(_) => session.call_handle(deck, id, call, manner, &mut facts, context).await,
         Err(error) => Err(failure::of(&error)),
     };
     let elapsed = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -120,8 +121,13 @@ type Outcome = Result<Box<RawValue>, capdeck_sandbox::CallFailure>;
 impl Session {
     /// Refuses a capability that this client's scripts may not use, in the words for one that does not exist.
     pub(super) fn handle(&self, id: &str) -> Result<Arc<Capability>, CallError> {
-        let capability = self.capability(id)?;
-        if self.may_code(&capability) {
+        self.handle_in(&self.snapshot(), id)
+    }
+
+    /// The same in one catalog.
+    fn handle_in(&self, deck: &DeckSnapshot<'_>, id: &str) -> Result<Arc<Capability>, CallError> {
+        let capability = deck.capability(id)?;
+        if self.may_code_in(&deck.view(), &capability) {
             return Ok(capability);
         }
         Err(CallError::new(ErrorCode::ServerNotFound, format!("there is no capability `{id}`"))
@@ -130,6 +136,7 @@ impl Session {
 
     async fn call_handle(
         &self,
+        deck: DeckSnapshot<'_>,
         id: &str,
         call: &CallRequest,
         manner: Manner,
@@ -140,7 +147,7 @@ impl Session {
         if call.method == Method::CallTool {
             let called: Called = arguments(call.method, &call.args).map_err(told)?;
             let request = called.request(id, manner);
-            return self.call_from_code(request, facts, context).await;
+            return self.call_from_code(deck, request, facts, context).await;
         }
         let fields: Map<String, Value> = arguments(call.method, &call.args).map_err(told)?;
         match operation(call.method) {
@@ -155,7 +162,7 @@ impl Session {
                 self.describe_for_code(id, &fields, context).await.map_err(told)
             }
             Some(operation) => {
-                self.run_operation(id, operation, fields, context).await.map_err(told)
+                self.run_operation(deck, id, operation, fields, context).await.map_err(told)
             }
             None => {
                 let message = format!("`{}` is no method of a handle", call.method.name());
@@ -166,12 +173,15 @@ impl Session {
 
     async fn call_from_code(
         &self,
+        deck: DeckSnapshot<'_>,
         request: ToolRequest,
         facts: &mut RawObject,
         context: &CallContext,
     ) -> Outcome {
         facts.extend(raw::object([("tool", json!(request.tool))]));
-        let result = self.call(&request, context).await.map_err(|error| failure::of(&error))?;
+        let catalog = deck.catalog().clone();
+        let called = self.call_in(deck, &request, context).await;
+        let result = called.map_err(|error| failure::of(&error))?;
         let mut parts = data::read(&result);
         let artifacts = self.host.artifacts();
         if let Some(whole) = parts.kept.take().filter(|_| !parts.is_error) {
@@ -179,7 +189,7 @@ impl Session {
         }
         facts.extend(parts.facts);
         if parts.is_error {
-            let tool = self.catalog().tool(&request.capability, &request.tool).cloned();
+            let tool = catalog.tool(&request.capability, &request.tool).cloned();
             return Err(failure::of_tool(&request.tool, &parts.data, facts, tool.as_deref()));
         }
         Ok(parts.data)

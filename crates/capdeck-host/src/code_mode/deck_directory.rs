@@ -23,6 +23,14 @@ impl<'a> DeckDirectory<'a> {
     fn get(&self, id: &str) -> Option<&Arc<Capability>> {
         self.catalog.get(id).filter(|capability| self.session.may_code(capability))
     }
+
+    /// The same for those whose list is new. One that may be old refuses nothing: the call itself asks the server
+    /// first.
+    fn get_listed(&self, id: &str) -> Option<&Arc<Capability>> {
+        let (host, connections) = (&self.session.host, &self.session.connections);
+        let is_old = |one: &Arc<Capability>| host.discovery_is_old(&one.definition, connections);
+        self.get(id).filter(|capability| !is_old(capability))
+    }
 }
 
 impl Directory for DeckDirectory<'_> {
@@ -33,16 +41,12 @@ impl Directory for DeckDirectory<'_> {
         seen.map(|capability| capability.definition.id.to_string()).collect()
     }
 
-    /// A list that may be old does not tell that a tool is missing. What is held is told as that when it is called.
+    /// What is held is told as that when it is called.
     fn tools(&self, id: &str) -> Option<Vec<String>> {
-        let capability = self.get(id)?;
-        let (host, connections) = (&self.session.host, &self.session.connections);
-        if host.discovery_is_old(&capability.definition, connections) {
-            return None;
-        }
+        let capability = self.get_listed(id)?;
         let known = capability.discovery.as_ref()?.tools.iter();
         let mut names: Vec<String> = known.map(|tool| tool.name().to_owned()).collect();
-        names.extend(self.session.held_names(capability));
+        names.extend(self.session.snapshot().held_names(capability));
         Some(names)
     }
 
@@ -53,7 +57,7 @@ impl Directory for DeckDirectory<'_> {
     }
 
     fn check_arguments(&self, id: &str, tool: &str, arguments: &Value) -> Vec<String> {
-        let Some(tool) = self.get(id).and_then(|_| self.catalog.tool(id, tool)) else {
+        let Some(tool) = self.get_listed(id).and_then(|_| self.catalog.tool(id, tool)) else {
             return Vec::new();
         };
         match tool.argument_check().check(arguments) {

@@ -20,7 +20,7 @@ impl Session {
         })?;
         let capability = self.capability(id)?;
         let Some(tool) = self.find_tool(&capability, name, context).await? else {
-            return Err(self.unknown_tool(&capability, name));
+            return Err(self.snapshot().unknown_tool(&capability, name));
         };
         let shape = Shape::of(&capability, &tool);
         let mut described = json!({

@@ -11,18 +11,19 @@ use super::{
     operation::{Operation, Request, invalid},
     page::paginate,
 };
-use crate::{Consent, Session, ToolRequest, card, projection, raw};
+use crate::{Consent, Session, ToolRequest, card, deck_snapshot::DeckSnapshot, projection, raw};
 
 impl Session {
     /// Runs a wrapper call of the capability `id`.
     pub(crate) async fn run_wrapper(
         &self,
+        deck: DeckSnapshot<'_>,
         id: &str,
         outer: &ToolRequest,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let started = Instant::now();
-        let capability = self.capability(id)?;
+        let capability = deck.capability(id)?;
         let fields = match &outer.arguments {
             None => Map::new(),
             Some(text) => serde_json::from_str(text.get())
@@ -32,25 +33,28 @@ impl Session {
         let request = Request::parse(&capability.definition.id, kind, fields)?;
         let capability = &capability;
         let form = Form::Wrapped;
-        let run = WrapperCall { session: self, capability, request, outer, context, started, form };
+        let session = self;
+        let run = WrapperCall { session, deck, capability, request, outer, context, started, form };
         run.run().await
     }
 
     /// Runs one operation of the capability `id` for a program: the answer is the bare data.
     pub(crate) async fn run_operation(
         &self,
+        deck: DeckSnapshot<'_>,
         id: &str,
         operation: &str,
         mut fields: Map<String, Value>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let (started, form) = (Instant::now(), Form::Bare);
-        let capability = &self.capability(id)?;
+        let capability = &deck.capability(id)?;
         fields.insert("operation".to_owned(), json!(operation));
         let kind = capability.definition.backend.kind();
         let request = Request::parse(&capability.definition.id, kind, fields)?;
         let outer = &ToolRequest::default();
-        let run = WrapperCall { session: self, capability, request, outer, context, started, form };
+        let session = self;
+        let run = WrapperCall { session, deck, capability, request, outer, context, started, form };
         run.run().await
     }
 }
@@ -66,6 +70,8 @@ enum Form {
 
 struct WrapperCall<'a> {
     session: &'a Session,
+    /// The catalog that the capability is from.
+    deck: DeckSnapshot<'a>,
     capability: &'a Arc<Capability>,
     request: Request,
     /// The wrapper call itself. What else it carries, such as answers to questions, is meant for the server.
@@ -165,7 +171,7 @@ impl WrapperCall<'_> {
                 within: Some(self.id()),
                 limit: limit.min(longest),
                 cursor: self.request.optional_text("cursor")?,
-                allowed: &|capability| self.session.may_see(capability),
+                allowed: &|capability| self.deck.may_see(capability),
             })
             .map_err(|error| invalid(error.to_string()))?;
         let rows = page.hits.iter().filter_map(|hit| hit.tool.as_deref()).map(compact);
@@ -218,7 +224,8 @@ impl WrapperCall<'_> {
             whole: self.outer.whole,
             unformatted: self.outer.unformatted,
         };
-        let result = self.session.call(&request, self.context).await?;
+        let deck = self.deck.clone();
+        let result = self.session.call_in(deck, &request, self.context).await?;
         if asks_for_input(&result) {
             return Ok(result);
         }

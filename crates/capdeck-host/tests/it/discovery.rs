@@ -5,8 +5,10 @@ use capdeck_host::{Host, HostEvent};
 use capdeck_test::{FakePlan, fake::Fault};
 use serde_json::{Value, json};
 
-use crate::deck::{
-    Deck, PATIENCE, agent, agent_with, call, call_listed, context, listed, text, value,
+use crate::{
+    client::ScriptedClient,
+    deck::{Deck, PATIENCE, agent, agent_with, call, call_listed, context, listed, text, value},
+    record::{Record, until},
 };
 
 fn tool_names(host: &Host) -> Vec<String> {
@@ -122,21 +124,143 @@ async fn a_list_that_fails_later_keeps_the_last_good_one() {
 }
 
 #[tokio::test]
-async fn an_unknown_tool_is_asked_for_again_once_the_list_is_old() {
-    for (ttl, asked) in [(0, 3), (600_000, 1)] {
+async fn the_server_is_asked_before_a_tool_is_called_unknown() {
+    for ttl in [0, 600_000] {
         let deck = Deck::new();
         let record = deck.record("fake");
         let plan = FakePlan { record: record.path(), ..FakePlan::default() };
         let deck = deck.server("fake", &plan, json!({"toolCacheTtlMs": ttl}));
         let (host, session) = deck.operator();
-        call(&session, "fake", "echo", json!({})).await.unwrap();
-        for _ in 0..2 {
+        session.check("fake", &context()).await.outcome.unwrap();
+        for asked in 2..=3 {
             let error = call(&session, "fake", "nope", json!({})).await.unwrap_err();
             assert_eq!(error.code.as_str(), "TOOL_NOT_FOUND");
+            assert_eq!(record.received("tools/list").len(), asked, "toolCacheTtlMs {ttl}");
         }
-        assert_eq!(record.received("tools/list").len(), asked, "toolCacheTtlMs {ttl}");
         host.close().await;
     }
+}
+
+/// A server that lists what a file says, and a record of what it received.
+fn listing(more: Value) -> (Deck, Record) {
+    let deck = Deck::new();
+    let record = deck.record("fake");
+    offer(&deck, &["one"]);
+    let plan = FakePlan {
+        behaviours: false,
+        list_file: Some(deck.dirs.root().join("lists.json")),
+        record: record.path(),
+        ..FakePlan::default()
+    };
+    (deck.server("fake", &plan, more), record)
+}
+
+fn offer(deck: &Deck, names: &[&str]) {
+    let tool = |name: &&str| json!({"name": name, "inputSchema": {"type": "object"}});
+    let tools: Vec<Value> = names.iter().map(tool).collect();
+    deck.dirs.write("lists.json", json!({ "tools": tools }).to_string());
+}
+
+#[tokio::test]
+async fn a_list_is_read_once_per_connection_and_again_when_it_is_old() {
+    for (ttl, per_call) in [(600_000, 0), (0, 1)] {
+        let (deck, record) = listing(json!({"toolCacheTtlMs": ttl}));
+        let (host, session) = deck.operator();
+        session.check("fake", &context()).await.outcome.unwrap();
+        let asked = || record.received("tools/list").len();
+        for calls in 1..=3 {
+            call(&session, "fake", "one", json!({})).await.unwrap();
+            until("the list is read", || (asked() == 1 + calls * per_call).then_some(())).await;
+        }
+        // The end of a host waits for lists that are being read.
+        host.close().await;
+        assert_eq!(asked(), 1 + 3 * per_call, "toolCacheTtlMs {ttl}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_connection_of_the_same_host_is_asked_again() {
+    let (deck, record) = listing(json!({}));
+    let (host, session) = deck.operator();
+    session.check("fake", &context()).await.outcome.unwrap();
+    offer(&deck, &["one", "crash"]);
+    call(&session, "fake", "crash", json!({})).await.unwrap_err();
+    assert_eq!(record.received("tools/list").len(), 2, "asked before it was called unknown");
+    offer(&deck, &["one", "two"]);
+    let mut events = host.events();
+    call(&session, "fake", "one", json!({})).await.unwrap();
+    let noticed = async {
+        while tool_names(&host) != ["one", "two"] {
+            events.recv().await.unwrap();
+        }
+    };
+    tokio::time::timeout(PATIENCE, noticed).await.expect("the new list is in the catalog");
+    assert_eq!((record.starts().len(), record.received("tools/list").len()), (2, 3));
+    host.close().await;
+}
+
+#[tokio::test]
+async fn calls_at_once_ask_for_a_list_once() {
+    let (deck, record) = listing(json!({"pins": "block"}));
+    let (host, session) = deck.operator();
+    session.check("fake", &context()).await.outcome.unwrap();
+    host.close().await;
+
+    let (host, session) = deck.operator();
+    let calls = (0..8).map(|_| call(&session, "fake", "one", json!({})));
+    for outcome in futures_util::future::join_all(calls).await {
+        outcome.unwrap();
+    }
+    assert_eq!((record.starts().len(), record.received("tools/list").len()), (2, 2));
+    offer(&deck, &["one", "two"]);
+    let calls = (0..8).map(|_| call(&session, "fake", "two", json!({})));
+    for outcome in futures_util::future::join_all(calls).await {
+        assert_eq!(outcome.unwrap_err().code.as_str(), "APPROVAL_REQUIRED");
+    }
+    // The second asks again, because the first had asked before it came; all others came before that.
+    assert_eq!(record.received("tools/list").len(), 4);
+    host.close().await;
+}
+
+#[tokio::test]
+async fn each_audience_has_its_list_checked() {
+    let (deck, record) = listing(json!({"pins": "block", "protocolEra": "auto"}));
+    let host = deck.open();
+    let client = ScriptedClient::new("ada");
+    let session = client.agent(&host, &["sampling"]);
+    call(&session, "fake", "one", json!({})).await.unwrap();
+    host.close().await;
+
+    let tool = json!({"name": "one", "description": "Changed", "inputSchema": {"type": "object"}});
+    deck.dirs.write("lists.json", json!({"tools": [tool]}).to_string());
+    let host = deck.open();
+    let bare = agent(&host);
+    let error = call(&bare, "fake", "one", json!({})).await.unwrap_err();
+    assert_eq!(error.code.as_str(), "APPROVAL_REQUIRED", "{error}");
+    let session = client.agent(&host, &["sampling"]);
+    let error = call(&session, "fake", "one", json!({})).await.unwrap_err();
+    assert_eq!(error.code.as_str(), "APPROVAL_REQUIRED", "{error}");
+    assert_eq!(record.calls(), 1);
+    session.close().await;
+    host.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_about_a_replaced_definition_changes_neither_catalog_nor_pins() {
+    let (deck, _record) = listing(json!({}));
+    let (host, session) = deck.operator();
+    session.check("fake", &context()).await.outcome.unwrap();
+    let before = host.catalog().get("fake").unwrap().clone();
+    let deck = deck.server("fake", &FakePlan::default(), json!({}));
+    host.reload();
+    session.check("fake", &context()).await.outcome.unwrap();
+    let pins = || std::fs::read_to_string(deck.dirs.state().join("pins/fake.pins.json")).unwrap();
+    let (names, pinned) = (tool_names(&host), pins());
+    // The tool of the old definition is looked for, as by a call that began before the reload.
+    let error = session.find_tool(&before, "nope", &context()).await.unwrap_err();
+    assert_eq!(error.code.as_str(), "TOOL_NOT_FOUND", "{error}");
+    assert_eq!((tool_names(&host), pins()), (names, pinned));
+    host.close().await;
 }
 
 #[tokio::test]

@@ -84,7 +84,8 @@ impl Reaction for ToDeckClient {
                 tell_about(&self.streams, session.watched_resource(event));
                 return;
             }
-            Some(HostEvent::TaskChanged { .. }) => return,
+            // What changed in the deck is told by the catalog.
+            Some(HostEvent::TaskChanged { .. } | HostEvent::ListsChanged { .. }) => return,
             Some(HostEvent::CatalogChanged) | None => {}
         }
         if let Some(entries) = self.entries.upgrade() {
@@ -103,6 +104,11 @@ impl Reaction for ToServerClient {
     fn react(&self, session: &HostSession, event: Option<&HostEvent>) {
         match event {
             Some(HostEvent::CatalogChanged) => {}
+            Some(HostEvent::ListsChanged { capability }) => {
+                if *capability == self.id && session.capability(capability.as_str()).is_ok() {
+                    self.tell_lists();
+                }
+            }
             Some(event @ HostEvent::TaskChanged { capability, .. }) => {
                 if *capability == self.id
                     && session.capability(capability.as_str()).is_ok()
@@ -124,11 +130,18 @@ impl Reaction for ToServerClient {
                 }
             }
             None => {
-                for list in List::ALL {
-                    self.streams.tell(list.changed(), None);
-                }
+                self.tell_lists();
                 tell_about(&self.streams, session.watched_resources());
             }
+        }
+    }
+}
+
+impl ToServerClient {
+    /// Tells the client that any list may be another one.
+    fn tell_lists(&self) {
+        for list in List::ALL {
+            self.streams.tell(list.changed(), None);
         }
     }
 }

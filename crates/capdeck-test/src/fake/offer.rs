@@ -40,7 +40,8 @@ pub(super) fn capabilities(plan: &FakePlan) -> Value {
 
 /// One page of tools. Cursors are positions in the list, as text.
 pub(super) fn tools(plan: &FakePlan, added: &[String], params: &Value) -> Outcome {
-    let all = all_tools(plan, added);
+    let mut all = all_tools(plan, added);
+    all.extend(from_file(plan, "tools")?);
     let Some(size) = plan.page_size else { return Ok(json!({"tools": all})) };
     let start = match params.get("cursor") {
         None => 0,
@@ -58,20 +59,32 @@ pub(super) fn tools(plan: &FakePlan, added: &[String], params: &Value) -> Outcom
 }
 
 /// Everything that is neither a tool nor the handshake.
-pub(super) fn other(method: &str, params: &Value, is_modern: bool) -> Outcome {
+pub(super) fn other(plan: &FakePlan, method: &str, params: &Value, is_modern: bool) -> Outcome {
     match method {
-        "resources/list" => Ok(json!({"resources": [
-            {"uri": "fake://note", "name": "note", "description": "A note", "mimeType": "text/plain", "x-unknown": 1},
-        ]})),
-        "resources/templates/list" => Ok(json!({"resourceTemplates": [
-            {"uriTemplate": "fake://items/{id}", "name": "item", "description": "An item by number"},
-        ]})),
+        "resources/list" => with_file(
+            plan,
+            "resources",
+            json!([
+                {"uri": "fake://note", "name": "note", "description": "A note", "mimeType": "text/plain", "x-unknown": 1},
+            ]),
+        ),
+        "resources/templates/list" => with_file(
+            plan,
+            "resourceTemplates",
+            json!([
+                {"uriTemplate": "fake://items/{id}", "name": "item", "description": "An item by number"},
+            ]),
+        ),
         "resources/read" => read_resource(params["uri"].as_str().unwrap_or_default(), is_modern),
-        "prompts/list" => Ok(json!({"prompts": [{
-            "name": "greet",
-            "description": "Greets somebody",
-            "arguments": [{"name": "who", "description": "Whom to greet", "required": true}],
-        }]})),
+        "prompts/list" => with_file(
+            plan,
+            "prompts",
+            json!([{
+                "name": "greet",
+                "description": "Greets somebody",
+                "arguments": [{"name": "who", "description": "Whom to greet", "required": true}],
+            }]),
+        ),
         "prompts/get" => {
             let who = params["arguments"]["who"].as_str().unwrap_or("nobody");
             let content = json!({"type": "text", "text": format!("Greet {who}")});
@@ -86,6 +99,24 @@ pub(super) fn other(method: &str, params: &Value, is_modern: bool) -> Outcome {
         }
         _ => Err(method_not_found(method)),
     }
+}
+
+/// A whole list: what the server always has, and what its file adds.
+fn with_file(plan: &FakePlan, member: &str, always: Value) -> Outcome {
+    let Value::Array(mut entries) = always else { unreachable!("lists are arrays") };
+    entries.extend(from_file(plan, member)?);
+    Ok(json!({ member: entries }))
+}
+
+/// What the plan's file adds to a list at this moment.
+fn from_file(plan: &FakePlan, member: &str) -> Result<Vec<Value>, Value> {
+    let Some(path) = &plan.list_file else { return Ok(Vec::new()) };
+    let read = || -> Option<Value> {
+        serde_json::from_slice(&std::fs::read(path).ok()?).ok().filter(Value::is_object)
+    };
+    let lists =
+        read().ok_or_else(|| json!({"code": -32603, "message": "the list file is broken"}))?;
+    Ok(lists[member].as_array().cloned().unwrap_or_default())
 }
 
 /// A prompt or a resource made of what the client answered.

@@ -50,6 +50,9 @@ pub struct FakePlan {
     pub tools: usize,
     /// More tool definitions, sent as they are.
     pub extra_tools: Vec<Value>,
+    /// More entries of each list, `{"tools": […], "resources": […], "resourceTemplates": […], "prompts": […]}`, read again for
+    /// every list. A file that is not like this makes lists fail.
+    pub list_file: Option<PathBuf>,
     /// Lists `for_<capability>` for each of sampling, elicitation and roots that the client declares.
     pub gated_tools: bool,
     /// Tools per page. `None` sends one page.
@@ -130,6 +133,7 @@ impl Default for FakePlan {
             everything: true,
             tools: 0,
             extra_tools: Vec::new(),
+            list_file: None,
             gated_tools: false,
             page_size: None,
             endless_pages: false,

@@ -175,14 +175,14 @@ impl Server {
             "prompts/get" | "resources/read" => {
                 let subject = params["name"].as_str().or(params["uri"].as_str());
                 match ask::ask(self, subject.unwrap_or_default(), params, is_modern, outlet) {
-                    None => offer::other(method, params, is_modern),
+                    None => offer::other(&self.plan, method, params, is_modern),
                     Some(outcome) => outcome.map(|answer| match answer.get("resultType") {
                         Some(_) => answer,
                         None => offer::answered(method, &answer),
                     }),
                 }
             }
-            _ => offer::other(method, params, is_modern),
+            _ => offer::other(&self.plan, method, params, is_modern),
         };
         Some(outcome)
     }

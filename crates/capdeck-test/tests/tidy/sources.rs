@@ -35,6 +35,50 @@ fn files_are_short() {
     assert_none(&problems);
 }
 
+/// Files that decide about a call, or make it. They take a snapshot of the catalog and never ask for the one in force, which a reload may
+/// have replaced since the call began.
+const CALL_PATH: [&str; 9] = [
+    "call.rs",
+    "consent.rs",
+    "consent/question.rs",
+    "connections.rs",
+    "flow.rs",
+    "gate.rs",
+    "pool.rs",
+    "resolve.rs",
+    "tasks/calls.rs",
+];
+
+/// How the catalog in force is asked for.
+const IN_FORCE: [&str; 7] = [
+    "host.catalog()",
+    "self.catalog()",
+    "self.view()",
+    "catalog_for(",
+    "screened_for(",
+    "view_for(",
+    "self.capability(",
+];
+
+#[test]
+fn calls_read_one_catalog() {
+    let mut problems = Vec::new();
+    for name in CALL_PATH {
+        let path = root().join("crates/capdeck-host/src").join(name);
+        let text = fs::read_to_string(&path).unwrap();
+        for (number, line) in text.lines().enumerate() {
+            if IN_FORCE.iter().any(|words| line.contains(words)) {
+                problems.push(format!(
+                    "{}:{}: take it from the call's `DeckSnapshot`",
+                    shown(&path),
+                    number + 1
+                ));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
 #[test]
 fn every_file_says_what_it_is() {
     // `foo/tests.rs` holds the tests of `foo`; there is nothing to add to that.

@@ -1,0 +1,228 @@
+//! One catalog as one client may use it, for as long as one call takes.
+//!
+//! A reload may swap the catalog in at any moment. Everything that a call decides (name, schema, pin, policy,
+//! definition) comes from the snapshot that it holds, so no decision about one definition ever goes with the command
+//! of another. This file alone asks what is in force: when a snapshot is taken, and when a call is about to leave for
+//! its backend.
+
+use std::sync::Arc;
+
+use capdeck_backend::{CallError, ErrorCode};
+use capdeck_catalog::{Capability, Catalog, Clearance, Subject, Tool};
+use capdeck_definition::{Effect, Exposure, Layer, PinMode};
+use serde_json::json;
+
+use crate::{Granted, Scope, Session, View, ViewPolicy, admission::Allowed, gate};
+
+/// One catalog as one client may use it.
+#[derive(Clone)]
+pub(crate) struct DeckSnapshot<'a> {
+    session: &'a Session,
+    /// The catalog that was in force.
+    base: Arc<Catalog>,
+    /// The same with what servers offer to clients of these capabilities.
+    whole: Arc<Catalog>,
+    /// What this client may know of it.
+    seen: Arc<Catalog>,
+    granted: Option<Arc<Granted>>,
+    allowed: Option<Allowed>,
+}
+
+/// What a catalog says about a tool's name.
+pub(crate) enum ToolLookup {
+    Known(Arc<Tool>),
+    /// It exists and is kept back.
+    Held(CallError),
+    /// It is kept back in this catalog, and was approved since.
+    Released,
+    Unknown,
+}
+
+impl Session {
+    /// The catalog in force, as this client may use it.
+    pub(crate) fn snapshot(&self) -> DeckSnapshot<'_> {
+        let host = &self.host;
+        let (granted, allowed) = (self.granted(), self.allowed());
+        let audience = self.connections.audience().key();
+        let base = host.catalog();
+        let whole = host.variant_of(&base, audience);
+        let seen = host.screened_of(&whole, audience, &self.names(), self.part(), allowed.clone());
+        DeckSnapshot { session: self, base, whole, seen, granted, allowed }
+    }
+}
+
+impl DeckSnapshot<'_> {
+    /// True while nothing replaced the catalog, and the client has the same grants.
+    pub(crate) fn is_current(&self) -> bool {
+        let session = self.session;
+        Arc::ptr_eq(&self.base, &session.host.catalog())
+            && self.granted == session.granted()
+            && self.allowed == session.allowed()
+    }
+
+    /// What this client may know.
+    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
+        &self.seen
+    }
+
+    /// What this client is shown of it.
+    pub(crate) fn view(&self) -> Arc<View> {
+        let session = self.session;
+        let usual = ViewPolicy::default();
+        let policy = match &session.scope {
+            Scope::Deck(policy) => policy,
+            Scope::Transparent(_) | Scope::Operator => &usual,
+        };
+        let audience = session.connections.audience().key();
+        let (seen, allowed) = (self.seen.clone(), self.allowed.clone());
+        session.host.view_of(seen, policy, audience, &session.names(), allowed)
+    }
+
+    /// The capability of this id, if this client may use it.
+    pub(crate) fn capability(&self, id: &str) -> Result<Arc<Capability>, CallError> {
+        gate::admit(self, id)
+    }
+
+    /// The same for a call of one of its tools; a refusal names the command that makes the call.
+    pub(crate) fn capability_of_tool(
+        &self,
+        id: &str,
+        tool: &str,
+    ) -> Result<Arc<Capability>, CallError> {
+        self.capability(id).map_err(|error| match self.seen.get(id) {
+            Some(one) if one.is_usable() && !self.may_see(one) => gate::not_offered(id, Some(tool)),
+            _ => error,
+        })
+    }
+
+    /// Refuses to make a capability work for a client that may only look at the deck.
+    pub(crate) fn require_use(&self, id: &str) -> Result<(), CallError> {
+        match &self.granted {
+            Some(granted) if !granted.may_call => Err(gate::only_looked_at(id)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The scope of the session that took the snapshot.
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.session.scope
+    }
+
+    /// True when this client may know that the capability exists.
+    pub(crate) fn may_see(&self, capability: &Capability) -> bool {
+        match self.scope() {
+            Scope::Operator => true,
+            Scope::Transparent(id) => {
+                capability.may_be_served_alone()
+                    && (*id == capability.definition.id
+                        // A set is served with its members, which its tools and URIs lead to.
+                        || self.base.with_sets(capability).contains(&id.as_str()))
+            }
+            Scope::Deck(policy) => policy.exposure_of(capability) != Exposure::None,
+        }
+    }
+
+    /// What the policy says about a tool for this client. What was not granted to it is denied.
+    pub(crate) fn effect_on(
+        &self,
+        capability: &Capability,
+        name: &str,
+        tool: Option<&Tool>,
+    ) -> Effect {
+        let ids = self.seen.with_sets(capability);
+        if let Some(allowed) = &self.allowed
+            && !allowed.allowance.gives(capability, &ids, name)
+        {
+            return Effect::Deny;
+        }
+        let subject = Subject { capabilities: &ids, tool: name, definition: tool };
+        self.clearance().rule_on(&self.seen.config().policy, &subject).effect
+    }
+
+    fn clearance(&self) -> Clearance {
+        Clearance::of(&self.seen.config().policy, &self.session.names())
+    }
+
+    /// The tool of this name.
+    pub(crate) fn tool(&self, capability: &Capability, name: &str) -> ToolLookup {
+        let id = capability.definition.id.as_str();
+        if let Some(tool) = self.seen.tool(id, name) {
+            return ToolLookup::Known(tool.clone());
+        }
+        self.held(capability, name)
+    }
+
+    /// Whether a tool is kept from this client although it exists, because it is held and not denied.
+    pub(crate) fn held(&self, capability: &Capability, name: &str) -> ToolLookup {
+        let id = capability.definition.id.as_str();
+        let Some(whole) = self.whole.get(id).filter(|whole| whole.held.contains_key(name)) else {
+            return ToolLookup::Unknown;
+        };
+        let (Some(tool), Some(offered)) = (self.whole.tool(id, name), &whole.discovery) else {
+            return ToolLookup::Unknown;
+        };
+        if self.effect_on(whole, name, Some(tool.as_ref())) == Effect::Deny {
+            return ToolLookup::Unknown;
+        }
+        // Another process may have approved it since the catalog was built.
+        let held = self.session.host.pins().held(&whole.definition, offered);
+        let Some(reason) = held.get(name) else { return ToolLookup::Released };
+        let message = format!("`{name}` of `{id}` is held: {}", reason.as_str());
+        let error = CallError::new(ErrorCode::ApprovalRequired, message)
+            .hint(format!(
+                "the person looks at: capdeck pins diff {id} {name}; then runs: capdeck pins approve {id} {name}"
+            ))
+            .data(json!({ "held": reason }));
+        ToolLookup::Held(error)
+    }
+
+    /// The tools of a capability that are held, as far as this client may know of them.
+    pub(crate) fn held_names(&self, capability: &Capability) -> Vec<String> {
+        if capability.pins != PinMode::Block {
+            return Vec::new();
+        }
+        let id = capability.definition.id.as_str();
+        let Some(whole) = self.whole.get(id) else { return Vec::new() };
+        let is_known = |name: &&String| {
+            let tool = self.whole.tool(id, name);
+            self.effect_on(whole, name, tool.map(Arc::as_ref)) != Effect::Deny
+        };
+        whole.held.keys().filter(is_known).cloned().collect()
+    }
+
+    /// True when there is a tool of this name, whether or not this client may know it.
+    pub(crate) fn has_tool(&self, id: &str, name: &str) -> bool {
+        self.whole.tool(id, name).is_some()
+    }
+
+    /// True when some of the capability's tools may not be known to this client, so that the server's own answers
+    /// cannot simply pass.
+    pub(crate) fn is_screened(&self, capability: &Capability) -> bool {
+        let ids = self.seen.with_sets(capability);
+        capability.pins == PinMode::Block
+            || self.session.admission.is_some()
+            || self.clearance().may_deny_some_of(&self.seen.config().policy, &ids)
+    }
+
+    /// True where the server itself decides about names and arguments, because the client sees it as it is.
+    pub(crate) fn server_decides(&self, capability: &Capability) -> bool {
+        matches!(self.scope(), Scope::Transparent(_)) && !self.is_screened(capability)
+    }
+
+    pub(crate) fn is_of_capability_file(&self, id: &str) -> bool {
+        let capability = self.seen.get(id);
+        capability.is_some_and(|one| one.definition.source.layer == Layer::ProjectCapabilityFile)
+    }
+
+    /// What a client is answered that calls a tool which is not there.
+    pub(crate) fn unknown_tool(&self, capability: &Capability, name: &str) -> CallError {
+        let id = &capability.definition.id;
+        let error = CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"));
+        match self.seen.nearest_tool(id.as_str(), name) {
+            Some(near) => {
+                error.hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near }))
+            }
+            None => error.hint(format!("the person sees its tools with: capdeck tools {id}")),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What is made from a catalog for some of its clients, kept while that catalog is in force.
+
+use std::{collections::HashMap, sync::Arc};
+
+use capdeck_catalog::{Catalog, Clearance, Held, Part, screen};
+use capdeck_definition::{Backend, PinMode};
+use parking_lot::Mutex;
+
+use super::Host;
+use crate::{View, ViewPolicy, admission::Allowed, audience::AudienceKey, capsules::capability};
+
+/// How many sets of grants something is kept for. Grants come and go while the catalog stays.
+const MAX_ALLOWANCES: usize = 256;
+
+/// What was made from the catalog in force, for each kind of client that asked.
+#[derive(Default)]
+pub(super) struct DerivedCatalogs {
+    /// What clients of other capabilities are offered, made from the catalog beside it.
+    variants: Mutex<HashMap<AudienceKey, Derivation>>,
+    /// What is left of a catalog for clients who may not know all of it, made from the catalog beside it.
+    screens: Mutex<HashMap<(ClientRights, Part), Derivation>>,
+    /// One view per policy and per what may be known, shared by all sessions that have them.
+    views: Mutex<HashMap<(ClientRights, ViewPolicy), Arc<View>>>,
+}
+
+/// A catalog and what was made from it.
+type Derivation = (Arc<Catalog>, Arc<Catalog>);
+
+/// What decides how much of a catalog a client may know. Clients for whom it is equal share what is made.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct ClientRights {
+    audience: AudienceKey,
+    clearance: Clearance,
+    /// What it was granted, where it needs grants.
+    allowed: Option<Allowed>,
+}
+
+impl Host {
+    /// What clients with this policy see now.
+    pub(crate) fn view_for(
+        &self,
+        policy: &ViewPolicy,
+        audience: &AudienceKey,
+        names: &[&str],
+        allowed: Option<Allowed>,
+    ) -> Arc<View> {
+        let catalog = self.screened_for(audience, names, policy.part(), allowed.clone());
+        self.view_of(catalog, policy, audience, names, allowed)
+    }
+
+    /// What clients with this policy see of a screened catalog. Built once per catalog, however many clients there are.
+    pub(crate) fn view_of(
+        &self,
+        screened: Arc<Catalog>,
+        policy: &ViewPolicy,
+        audience: &AudienceKey,
+        names: &[&str],
+        allowed: Option<Allowed>,
+    ) -> Arc<View> {
+        let clearance = Clearance::of(&screened.config().policy, names);
+        let mut views = self.0.derived.views.lock();
+        let key = (ClientRights { audience: audience.clone(), clearance, allowed }, policy.clone());
+        if let Some(view) = views.get(&key)
+            && Arc::ptr_eq(view.catalog(), &screened)
+        {
+            return view.clone();
+        }
+        let view = Arc::new(View::build(screened, policy, self.0.usage.relevance()));
+        // Views of an older catalog are of no use to anyone.
+        views.retain(|_, other| other.catalog().version() == view.catalog().version());
+        make_room(&mut views);
+        views.insert(key, view.clone());
+        view
+    }
+
+    /// This part of the catalog in force, without what clients of these names may not know.
+    pub(crate) fn screened_for(
+        &self,
+        audience: &AudienceKey,
+        names: &[&str],
+        part: Part,
+        allowed: Option<Allowed>,
+    ) -> Arc<Catalog> {
+        self.screened_of(&self.catalog_for(audience), audience, names, part, allowed)
+    }
+
+    /// This part of a catalog, without what clients of these names may not know.
+    pub(crate) fn screened_of(
+        &self,
+        catalog: &Arc<Catalog>,
+        audience: &AudienceKey,
+        names: &[&str],
+        part: Part,
+        allowed: Option<Allowed>,
+    ) -> Arc<Catalog> {
+        if allowed.is_none() && catalog.is_open_to(&part) {
+            return catalog.clone();
+        }
+        let clearance = Clearance::of(&catalog.config().policy, names);
+        let key = (ClientRights { audience: audience.clone(), clearance, allowed }, part);
+        let mut screens = self.0.derived.screens.lock();
+        if let Some((made_from, screened)) = screens.get(&key)
+            && Arc::ptr_eq(made_from, catalog)
+        {
+            return screened.clone();
+        }
+        let ClientRights { clearance, allowed, .. } = &key.0;
+        let tools = allowed.as_ref().map(|allowed| allowed.tools).unwrap_or_default();
+        let whole = capability::with_grant_tools(catalog, tools);
+        let allowance = allowed.as_ref().map(|allowed| &*allowed.allowance);
+        let screened = screen(&whole, clearance, &key.1, allowance);
+        screens.retain(|_, (made_from, _)| made_from.version() == catalog.version());
+        make_room(&mut screens);
+        screens.insert(key, (catalog.clone(), screened.clone()));
+        screened
+    }
+
+    /// The catalog in force, with what servers offer to clients of these capabilities.
+    pub(crate) fn catalog_for(&self, audience: &AudienceKey) -> Arc<Catalog> {
+        self.variant_of(&self.catalog(), audience)
+    }
+
+    /// A catalog with what servers offer to clients of these capabilities.
+    pub(crate) fn variant_of(
+        &self,
+        catalog: &Arc<Catalog>,
+        audience: &AudienceKey,
+    ) -> Arc<Catalog> {
+        if audience.is_bare() {
+            return catalog.clone();
+        }
+        let mut variants = self.0.derived.variants.lock();
+        if let Some((made_from, variant)) = variants.get(audience)
+            && Arc::ptr_eq(made_from, catalog)
+        {
+            return variant.clone();
+        }
+        let others: Vec<_> = catalog
+            .capabilities()
+            .filter(|capability| matches!(capability.definition.backend, Backend::Mcp(_)))
+            .filter_map(|capability| {
+                let theirs = self.0.discoveries.known_to(&capability.definition, audience)?;
+                let held = match capability.pins {
+                    PinMode::Block => self.pins().held(&capability.definition, &theirs),
+                    PinMode::Off | PinMode::Warn => Held::new(),
+                };
+                Some((capability.definition.id.clone(), theirs, held))
+            })
+            .collect();
+        let variant = match others.is_empty() {
+            true => catalog.clone(),
+            false => Arc::new(catalog.with_discoveries(others)),
+        };
+        // Variants of an older catalog are of no use to anyone.
+        variants.retain(|_, (made_from, _)| Arc::ptr_eq(made_from, catalog));
+        variants.insert(audience.clone(), (catalog.clone(), variant.clone()));
+        variant
+    }
+}
+
+/// Lets go of what was made for grants when there is too much of it; clients that still have them make theirs again.
+fn make_room<K, V>(made: &mut HashMap<(ClientRights, K), V>) {
+    let is_granted = |rights: &ClientRights| rights.allowed.is_some();
+    if made.keys().filter(|(rights, _)| is_granted(rights)).count() >= MAX_ALLOWANCES {
+        made.retain(|(rights, _), _| !is_granted(rights));
+    }
+}
