@@ -120,7 +120,10 @@ async fn an_entry_is_written_read_with_bands_listed_found_and_looked_back_on() {
 
     let read = setting.call(Read, json!({"uri": "docs://auth"})).await;
     assert!(text(&read).starts_with("━━━ TRUST PREAMBLE ━━━\n"), "{read}");
-    assert!(text(&read).contains("written_by: tester@1\n") && text(&read).contains("after a day"));
+    assert!(
+        text(&read).contains("written_by: local\nclient: tester@1 (claimed)\n")
+            && text(&read).contains("after a day")
+    );
     let facts = &read["structuredContent"];
     assert_eq!((&facts["version"], &facts["file_anchors"]), (&json!(2), &json!(["src/auth.ts"])));
     assert_eq!(facts["body"], format!("{body}Tokens end after a day."));

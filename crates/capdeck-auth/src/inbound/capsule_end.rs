@@ -1,0 +1,212 @@
+//! What ends with a capsule: its owner, its grants, the requests for it and the rules about it.
+
+use jiff::Timestamp;
+
+use super::{
+    Caller, Grant, GrantRequest, GrantTarget, Policy, Registry, RegistryError,
+    capsule_key::{CapsuleText, capsule_key, missing_capsule_key},
+    event::{Deed, Subject},
+    owner::CapsuleOwner,
+    registry::Draft,
+    state::State,
+};
+
+/// A capsule that there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PresentCapsule {
+    pub id: String,
+    pub uid: String,
+    pub created_at: Timestamp,
+}
+
+impl PresentCapsule {
+    fn key(&self) -> String {
+        capsule_key(&self.id, &self.uid)
+    }
+}
+
+/// What becomes of a record.
+#[derive(Debug, PartialEq, Eq)]
+enum Fate {
+    Stays,
+    /// Its capsule is there under this key.
+    Becomes(String),
+    Ends,
+}
+
+impl Registry {
+    /// Whether any record names a capsule.
+    pub fn names_capsules(&self) -> bool {
+        let state = self.state();
+        let names = |target: &GrantTarget| target.capsule_id().is_some();
+        !state.owners.is_empty()
+            || state.grants.values().any(|one| names(&one.target))
+            || state.requests.values().any(|one| names(&one.target))
+            || state.policy.rules.iter().any(|rule| rule.matches.capsule.is_some())
+    }
+
+    /// Ends what is about capsules that are gone, wherever they were deleted. Records of version 0.1, which name a capsule by
+    /// its id alone, are bound to the capsule that has the id, unless they are older than it. Nothing is written where
+    /// nothing changes.
+    pub async fn reconcile_capsules(
+        &self,
+        caller: &Caller,
+        present: Vec<PresentCapsule>,
+    ) -> Result<(), RegistryError> {
+        if self.state().is_reconciled(&present, self.now()) {
+            return Ok(());
+        }
+        let deed = Deed::new("capsule.forget", caller, Subject::default());
+        self.change(deed, move |draft| {
+            draft.end_capsules(|text, since| fate(text, since, &present));
+            Ok(())
+        })
+        .await
+    }
+
+    /// Ends everything about the capsule with this key, which is gone.
+    pub async fn forget_capsule(&self, caller: &Caller, key: &str) -> Result<(), RegistryError> {
+        let subject = Subject { capsule: Some(key.to_owned()), ..Subject::default() };
+        let deed = Deed::new("capsule.forget", caller, subject);
+        let key = key.to_owned();
+        self.change(deed, move |draft| {
+            draft.end_capsules(|text, _| if text == key { Fate::Ends } else { Fate::Stays });
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// What becomes of a record that names a capsule like this. `since`: when the record was made, where it says so.
+fn fate(text: &str, since: Option<Timestamp>, present: &[PresentCapsule]) -> Fate {
+    match CapsuleText::of(text) {
+        CapsuleText::Missing => Fate::Stays,
+        CapsuleText::Key(key) if present.iter().any(|one| one.key() == key) => Fate::Stays,
+        CapsuleText::Key(_) => Fate::Ends,
+        CapsuleText::Id(id) => {
+            let is_for = |one: &&PresentCapsule| {
+                one.id == id && since.is_none_or(|since| one.created_at <= since)
+            };
+            present.iter().find(is_for).map_or(Fate::Ends, |one| Fate::Becomes(one.key()))
+        }
+    }
+}
+
+impl State {
+    /// Whether every record in force is about a capsule that there is.
+    fn is_reconciled(&self, present: &[PresentCapsule], now: Timestamp) -> bool {
+        let stays = |text: Option<&str>, since| {
+            text.is_none_or(|text| fate(text, since, present) == Fate::Stays)
+        };
+        let is_history = |text: Option<&str>| {
+            text.is_some_and(|text| matches!(CapsuleText::of(text), CapsuleText::Key(_)))
+        };
+        self.owners.values().all(|one| stays(Some(&one.capsule), None))
+            && self.grants.values().all(|one| {
+                let capsule = one.target.capsule_id();
+                (!one.is_live(now) && is_history(capsule)) || stays(capsule, Some(one.created_at))
+            })
+            && self.requests.values().all(|one| {
+                let capsule = one.target.capsule_id();
+                (!one.is_pending(now) && is_history(capsule))
+                    || stays(capsule, Some(one.created_at))
+            })
+            && self.policy.rules.iter().all(|rule| stays(rule.matches.capsule.as_deref(), None))
+    }
+}
+
+impl Draft<'_> {
+    fn end_capsules(&mut self, fate: impl Fn(&str, Option<Timestamp>) -> Fate) {
+        self.end_owners(&fate);
+        self.end_requests(&fate);
+        self.end_grants(&fate);
+        self.end_rules(&fate);
+    }
+
+    fn end_owners(&mut self, fate: &impl Fn(&str, Option<Timestamp>) -> Fate) {
+        let owners: Vec<CapsuleOwner> = self.state.owners.values().cloned().collect();
+        for owner in owners {
+            let fate = fate(&owner.capsule, None);
+            if fate == Fate::Stays {
+                continue;
+            }
+            self.state.owners.edit().remove(&owner.capsule);
+            if let Fate::Becomes(capsule) = fate {
+                self.state.owners.put(CapsuleOwner { capsule, ..owner });
+            }
+        }
+    }
+
+    fn end_requests(&mut self, fate: &impl Fn(&str, Option<Timestamp>) -> Fate) {
+        let requests: Vec<GrantRequest> = self.state.requests.values().cloned().collect();
+        for mut request in requests {
+            let Some(capsule) = request.target.capsule_id().map(str::to_owned) else { continue };
+            match fate(&capsule, Some(request.created_at)) {
+                Fate::Stays => {}
+                Fate::Becomes(key) => {
+                    request.target.rename_capsule(key);
+                    self.state.requests.put(request);
+                }
+                // Nobody learns from a sign-up whether there was a capsule of that name.
+                Fate::Ends if CapsuleText::of(&capsule) == CapsuleText::Id(&capsule) => {
+                    request.target.rename_capsule(missing_capsule_key(&capsule));
+                    self.state.requests.put(request);
+                }
+                Fate::Ends if request.is_pending(self.now) => {
+                    self.deny(request, self.deed.caller.id.clone(), None);
+                }
+                Fate::Ends => {}
+            }
+        }
+    }
+
+    fn end_grants(&mut self, fate: &impl Fn(&str, Option<Timestamp>) -> Fate) {
+        let grants: Vec<Grant> = self.state.grants.values().cloned().collect();
+        for mut grant in grants {
+            let Some(capsule) = grant.target.capsule_id().map(str::to_owned) else { continue };
+            match fate(&capsule, Some(grant.created_at)) {
+                Fate::Stays => {}
+                Fate::Becomes(key) => {
+                    grant.target.rename_capsule(key);
+                    self.state.grants.put(grant);
+                }
+                Fate::Ends => self.end_grant(grant, &capsule),
+            }
+        }
+    }
+
+    fn end_grant(&mut self, mut grant: Grant, capsule: &str) {
+        let is_live = grant.is_live(self.now);
+        if let CapsuleText::Id(id) = CapsuleText::of(capsule) {
+            grant.target.rename_capsule(missing_capsule_key(id));
+        } else if !is_live {
+            return;
+        }
+        if is_live {
+            grant.revoked_at = Some(self.now);
+            let deed = Deed::new("grant.revoke", &self.deed.caller, grant.subject());
+            self.consequences.push(deed);
+        }
+        let principal = grant.principal.clone();
+        self.state.grants.put(grant);
+        self.end_connections_without_grants(&principal);
+    }
+
+    fn end_rules(&mut self, fate: &impl Fn(&str, Option<Timestamp>) -> Fate) {
+        let mut policy = Policy::clone(&self.state.policy);
+        policy.rules.retain_mut(|rule| {
+            let Some(capsule) = &rule.matches.capsule else { return true };
+            match fate(capsule, None) {
+                Fate::Stays => true,
+                Fate::Becomes(key) => {
+                    rule.matches.capsule = Some(key);
+                    true
+                }
+                Fate::Ends => false,
+            }
+        });
+        if policy != *self.state.policy {
+            self.state.policy = policy.into();
+        }
+    }
+}
