@@ -31,7 +31,10 @@ enum Fate {
     Stays,
     /// Its capsule is there under this key.
     Becomes(String),
+    /// Its capsule is gone.
     Ends,
+    /// It has the id alone of a capsule that is gone, and gets this key, which no capsule has.
+    Unbound(String),
 }
 
 impl Registry {
@@ -87,7 +90,11 @@ fn fate(text: &str, since: Option<Timestamp>, present: &[PresentCapsule]) -> Fat
             let is_for = |one: &&PresentCapsule| {
                 one.id == id && since.is_none_or(|since| one.created_at <= since)
             };
-            present.iter().find(is_for).map_or(Fate::Ends, |one| Fate::Becomes(one.key()))
+            let found = present.iter().find(is_for);
+            found.map_or_else(
+                || Fate::Unbound(missing_capsule_key(id)),
+                |one| Fate::Becomes(one.key()),
+            )
         }
     }
 }
@@ -143,13 +150,9 @@ impl Draft<'_> {
             let Some(capsule) = request.target.capsule_id().map(str::to_owned) else { continue };
             match fate(&capsule, Some(request.created_at)) {
                 Fate::Stays => {}
-                Fate::Becomes(key) => {
+                // One for a name that no capsule has goes on waiting: a sign-up must not tell which names there are.
+                Fate::Becomes(key) | Fate::Unbound(key) => {
                     request.target.rename_capsule(key);
-                    self.state.requests.put(request);
-                }
-                // Nobody learns from a sign-up whether there was a capsule of that name.
-                Fate::Ends if CapsuleText::of(&capsule) == CapsuleText::Id(&capsule) => {
-                    request.target.rename_capsule(missing_capsule_key(&capsule));
                     self.state.requests.put(request);
                 }
                 Fate::Ends if request.is_pending(self.now) => {
@@ -170,19 +173,18 @@ impl Draft<'_> {
                     grant.target.rename_capsule(key);
                     self.state.grants.put(grant);
                 }
-                Fate::Ends => self.end_grant(grant, &capsule),
+                Fate::Unbound(key) => {
+                    grant.target.rename_capsule(key);
+                    self.end_grant(grant);
+                }
+                Fate::Ends if grant.is_live(self.now) => self.end_grant(grant),
+                Fate::Ends => {}
             }
         }
     }
 
-    fn end_grant(&mut self, mut grant: Grant, capsule: &str) {
-        let is_live = grant.is_live(self.now);
-        if let CapsuleText::Id(id) = CapsuleText::of(capsule) {
-            grant.target.rename_capsule(missing_capsule_key(id));
-        } else if !is_live {
-            return;
-        }
-        if is_live {
+    fn end_grant(&mut self, mut grant: Grant) {
+        if grant.is_live(self.now) {
             grant.revoked_at = Some(self.now);
             let deed = Deed::new("grant.revoke", &self.deed.caller, grant.subject());
             self.consequences.push(deed);
@@ -202,7 +204,7 @@ impl Draft<'_> {
                     rule.matches.capsule = Some(key);
                     true
                 }
-                Fate::Ends => false,
+                Fate::Ends | Fate::Unbound(_) => false,
             }
         });
         if policy != *self.state.policy {

@@ -105,9 +105,9 @@ async fn item_14_search_finds_entries_of_granted_capsules_only() {
 
 #[tokio::test]
 async fn the_author_and_the_memory_are_the_principals() {
-    let (host, _deck) = opened(&["One"]).await;
+    let (host, deck) = opened(&["One"]).await;
     let book = Book::of(Granted {
-        capsules: vec![on("one", Role::Writer)],
+        capsules: capsules(&deck, &[on("one", Role::Writer)]).capsules,
         ..granted(&["sayer"], &[], &[])
     });
     let session = guest(&host, &book, Exposure::Direct);
@@ -123,11 +123,11 @@ async fn the_author_and_the_memory_are_the_principals() {
 }
 
 #[tokio::test]
-async fn calls_of_capsules_need_no_calls_of_thedeck() {
-    let (host, _deck) = opened(&["One"]).await;
+async fn calls_of_capsules_need_no_calls_of_the_deck() {
+    let (host, deck) = opened(&["One"]).await;
     let mut both = granted(&["*"], &[], &["capsules/capsol_signal"]);
     both.may_call = false;
-    both.capsules = vec![on("one", Role::Writer)];
+    both.capsules = capsules(&deck, &[on("one", Role::Writer)]).capsules;
     let session = guest(&host, &Book::of(both), Exposure::Direct);
     let names = listed(&session).await;
     assert!(names.contains(&"sayer__say".to_owned()));

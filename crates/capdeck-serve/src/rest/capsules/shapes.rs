@@ -207,12 +207,15 @@ pub(super) struct Signal {
 /// Who sent a message, as the host knows it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Sender {
-    /// What the client calls itself.
+    /// What the client calls itself: a claim.
     client: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
+    /// What the host calls the principal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    principal_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     connection: Option<String>,
 }
