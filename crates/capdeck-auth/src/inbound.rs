@@ -58,7 +58,7 @@ pub use self::{
     admin_key::{AdminKey, AdminKeyError, LoadedAdminKey},
     authorization::{Authorization, AuthorizationError, AuthorizationRequest, NewCode},
     capsule_end::PresentCapsule,
-    capsule_key::{capsule_id_of, capsule_key, missing_capsule_key},
+    capsule_key::{capsule_id_of, capsule_key, is_capsule_key, missing_capsule_key},
     client::{Client, ClientAuthMethod, ClientKind, ClientMetadata, RegisteredClient},
     client_document::{ClientDocument, ClientDocumentError, fetch_client_document},
     clock::Clock,

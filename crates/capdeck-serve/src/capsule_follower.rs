@@ -41,7 +41,8 @@ pub(crate) async fn present_keys(desk: &dyn CapsuleDesk) -> Result<Vec<String>, 
 /// Compares the registry with the capsules that there are.
 pub(crate) async fn reconcile(registry: &Registry, desk: &dyn CapsuleDesk) {
     // A list that is missing altogether says nothing about what was deleted: a backup may be half restored.
-    if !registry.names_capsules() || !desk.list_file().is_some_and(|list| list.exists()) {
+    let named = registry.named_capsules();
+    if named.is_empty() || !desk.list_file().is_some_and(|list| list.exists()) {
         return;
     }
     let present = match present(desk).await {
@@ -53,7 +54,8 @@ pub(crate) async fn reconcile(registry: &Registry, desk: &dyn CapsuleDesk) {
     };
     let capsule = |ListedCapsule { id, uid, created_at }| PresentCapsule { id, uid, created_at };
     let present = present.into_iter().map(capsule).collect();
-    if let Err(error) = registry.reconcile_capsules(&Caller::new(HOST, None), present).await {
+    let host = Caller::new(HOST, None);
+    if let Err(error) = registry.reconcile_capsules(&host, named, present).await {
         tracing::error!(%error, "cannot end the grants of capsules that are gone");
     }
 }
@@ -61,7 +63,7 @@ pub(crate) async fn reconcile(registry: &Registry, desk: &dyn CapsuleDesk) {
 /// The same whenever capsules change, until there is nothing more to hear.
 pub(crate) async fn follow(registry: Registry, desk: Arc<dyn CapsuleDesk>) {
     let mut events = registry.changes();
-    while !registry.names_capsules() {
+    while registry.named_capsules().is_empty() {
         if let Err(RecvError::Closed) = events.recv().await {
             return;
         }

@@ -1,16 +1,18 @@
 //! A share lasts no longer than the right of its maker to share the capsule.
 
-use capdeck_auth::inbound::OperatorRole;
+use capdeck_auth::inbound::{ADMIN_OPERATOR, LOCAL_OPERATOR, OperatorRole};
 use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation};
 use serde_json::Value;
 
 use crate::{capsule_follower::present_keys, reception::Reception};
 
 impl Reception {
-    /// Whether somebody may share a capsule now: the owner of this machine (`None`), an admin, or the operator whose
-    /// capsule it is.
+    /// Whether somebody may share a capsule now: the owner of this machine (`None`, or signed in to the dashboard), an
+    /// admin, or the operator whose capsule it is.
     pub(crate) fn may_share(&self, maker: Option<&str>, capsule_key: &str) -> bool {
-        let Some(maker) = maker else { return true };
+        let Some(maker) = maker.filter(|id| ![ADMIN_OPERATOR, LOCAL_OPERATOR].contains(id)) else {
+            return true;
+        };
         // Whoever cannot be looked up may not.
         let Some(registry) = self.registry() else { return false };
         registry.operator(maker).is_some_and(|operator| {

@@ -1,9 +1,11 @@
 //! What ends with a capsule: its owner, its grants, the requests for it and the rules about it.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 
 use super::{
-    Caller, Grant, GrantRequest, GrantTarget, Policy, Registry, RegistryError,
+    Caller, Grant, GrantRequest, Policy, Registry, RegistryError,
     capsule_key::{CapsuleText, capsule_key, missing_capsule_key},
     event::{Deed, Subject},
     owner::CapsuleOwner,
@@ -38,30 +40,39 @@ enum Fate {
 }
 
 impl Registry {
-    /// Whether any record names a capsule.
-    pub fn names_capsules(&self) -> bool {
+    /// What records call the capsules that they are about. To be read before the list of capsules that
+    /// [`Self::reconcile_capsules`] is given.
+    pub fn named_capsules(&self) -> HashSet<String> {
         let state = self.state();
-        let names = |target: &GrantTarget| target.capsule_id().is_some();
-        !state.owners.is_empty()
-            || state.grants.values().any(|one| names(&one.target))
-            || state.requests.values().any(|one| names(&one.target))
-            || state.policy.rules.iter().any(|rule| rule.matches.capsule.is_some())
+        let owners = state.owners.values().map(|one| one.capsule.as_str());
+        let grants = state.grants.values().filter_map(|one| one.target.capsule_id());
+        let requests = state.requests.values().filter_map(|one| one.target.capsule_id());
+        let rules = state.policy.rules.iter().filter_map(|rule| rule.matches.capsule.as_deref());
+        owners.chain(grants).chain(requests).chain(rules).map(str::to_owned).collect()
     }
 
     /// Ends what is about capsules that are gone, wherever they were deleted. Records of version 0.1, which name a capsule by
     /// its id alone, are bound to the capsule that has the id, unless they are older than it. Nothing is written where
     /// nothing changes.
+    ///
+    /// `named` is [`Self::named_capsules`] from before `present` was listed: a record is made after its capsule, so what
+    /// was named then and is not listed is gone. What is named since may be about a capsule that is not listed yet.
     pub async fn reconcile_capsules(
         &self,
         caller: &Caller,
+        named: HashSet<String>,
         present: Vec<PresentCapsule>,
     ) -> Result<(), RegistryError> {
-        if self.state().is_reconciled(&present, self.now()) {
+        let fate = move |text: &str, since| match named.contains(text) {
+            true => fate(text, since, &present),
+            false => Fate::Stays,
+        };
+        if self.state().is_reconciled(&fate, self.now()) {
             return Ok(());
         }
         let deed = Deed::new("capsule.forget", caller, Subject::default());
         self.change(deed, move |draft| {
-            draft.end_capsules(|text, since| fate(text, since, &present));
+            draft.end_capsules(fate);
             Ok(())
         })
         .await
@@ -101,10 +112,13 @@ fn fate(text: &str, since: Option<Timestamp>, present: &[PresentCapsule]) -> Fat
 
 impl State {
     /// Whether every record in force is about a capsule that there is.
-    fn is_reconciled(&self, present: &[PresentCapsule], now: Timestamp) -> bool {
-        let stays = |text: Option<&str>, since| {
-            text.is_none_or(|text| fate(text, since, present) == Fate::Stays)
-        };
+    fn is_reconciled(
+        &self,
+        fate: &impl Fn(&str, Option<Timestamp>) -> Fate,
+        now: Timestamp,
+    ) -> bool {
+        let stays =
+            |text: Option<&str>, since| text.is_none_or(|text| fate(text, since) == Fate::Stays);
         let is_history = |text: Option<&str>| {
             text.is_some_and(|text| matches!(CapsuleText::of(text), CapsuleText::Key(_)))
         };

@@ -12,6 +12,11 @@ pub fn capsule_key(id: &str, uid: &str) -> String {
     format!("{id}@{uid}")
 }
 
+/// Whether a key is that of the capsule with this id and this uid.
+pub fn is_capsule_key(key: &str, id: &str, uid: &str) -> bool {
+    !uid.is_empty() && key.rsplit_once('@') == Some((id, uid))
+}
+
 /// The key of a capsule that was asked for and does not exist.
 pub fn missing_capsule_key(name: &str) -> String {
     capsule_key(name, NO_UID)
@@ -52,6 +57,10 @@ mod tests {
         assert_eq!((key.as_str(), capsule_id_of(&key)), ("team@0192", "team"));
         assert_eq!(CapsuleText::of(&key), CapsuleText::Key("team@0192"));
         assert_eq!(CapsuleText::of("team"), CapsuleText::Id("team"));
+        assert!(is_capsule_key(&key, "team", "0192"));
+        for (key, uid) in [("team", "0192"), ("team", ""), ("team@", ""), ("team@01", "0192")] {
+            assert!(!is_capsule_key(key, "team", uid), "{key}");
+        }
         // A name that looks like a key is a name all the same.
         let missing = missing_capsule_key("team@0192");
         assert_eq!(CapsuleText::of(&missing), CapsuleText::Missing);

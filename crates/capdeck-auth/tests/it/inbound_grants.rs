@@ -197,7 +197,13 @@ async fn what_is_about_a_capsule_that_is_gone_ends_and_the_rest_stays() {
     let for_nothing = fixture.file(GrantTarget::capsule(&missing, Role::Writer), "capsule:read");
     let for_nothing = for_nothing.await;
     let all = vec![present("team", "2", fixture.now())];
-    registry.reconcile_capsules(&caller("host"), all.clone()).await.unwrap();
+    let named = registry.named_capsules();
+    // A capsule that is made and claimed while the others are listed keeps its owner.
+    let new = capsule_key("new", "3");
+    registry.set_capsule_owner(&caller("opr_cid"), &new, Some("opr_cid")).await.unwrap();
+    registry.reconcile_capsules(&caller("host"), named, all.clone()).await.unwrap();
+    assert_eq!(registry.capsules_of("opr_cid"), [new.as_str()]);
+    registry.set_capsule_owner(&caller("opr_cid"), &new, None).await.unwrap();
     assert_eq!(
         (registry.capsule_owner(&gone), registry.capsules_of("opr_bob")),
         (None, vec![here])
@@ -211,7 +217,7 @@ async fn what_is_about_a_capsule_that_is_gone_ends_and_the_rest_stays() {
     assert_eq!(registry.request(&for_nothing.id).unwrap().status, RequestStatus::Pending);
     // Once is enough: nothing more is written or recorded.
     fixture.audit.take();
-    registry.reconcile_capsules(&caller("host"), all).await.unwrap();
+    registry.reconcile_capsules(&caller("host"), registry.named_capsules(), all).await.unwrap();
     assert!(fixture.audit.take().is_empty());
 }
 
@@ -224,7 +230,7 @@ async fn records_of_the_first_version_are_bound_once_to_the_capsule_of_their_tim
     let stale = fixture.grant(reader("later"), "capsule:read").await;
     let waiting = fixture.file(GrantTarget::capsule("nothing", Role::Writer), "capsule:read").await;
     let all = vec![present("team", "1", start), present("later", "2", start + HOUR)];
-    registry.reconcile_capsules(&caller("host"), all).await.unwrap();
+    registry.reconcile_capsules(&caller("host"), registry.named_capsules(), all).await.unwrap();
     let key = capsule_key("team", "1");
     assert_eq!(registry.capsules_of("opr_ann"), [key.as_str()]);
     let target = |request: &str| {

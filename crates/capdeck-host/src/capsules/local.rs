@@ -16,7 +16,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use capdeck_auth::inbound::capsule_key;
+use capdeck_auth::inbound::{capsule_key, is_capsule_key};
 use capdeck_capsule::{
     Access, Author, CapsuleInfo, CapsuleSession, CapsuleUpdate, Capsules, EntryUri, GitProject,
     Prefix, RegistryError, StoreError, StoreOptions,
@@ -103,7 +103,7 @@ impl LocalDesk {
         let all = self.capsules.list();
         let mut reached: Vec<(CapsuleInfo, Access)> = Vec::new();
         for one in granted {
-            let is_meant = |info: &&CapsuleInfo| capsule_key(&info.id, &info.uid) == one.capsule;
+            let is_meant = |info: &&CapsuleInfo| is_capsule_key(&one.capsule, &info.id, &info.uid);
             let Some(info) = all.iter().find(is_meant).cloned() else { continue };
             match reached.iter_mut().find(|(other, _)| other.id == info.id) {
                 Some((_, access)) => *access = access.joined(&one.access),
@@ -154,7 +154,7 @@ impl Admitted {
         };
         // The host names a capsule by its key where another one may have taken its id since.
         let has_key =
-            |(info, _): &&(CapsuleInfo, Access)| capsule_key(&info.id, &info.uid) == asked;
+            |(info, _): &&(CapsuleInfo, Access)| is_capsule_key(asked, &info.id, &info.uid);
         if let Some(found) = self.reached.iter().find(has_key) {
             return Ok(found);
         }

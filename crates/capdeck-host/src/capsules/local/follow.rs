@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use capdeck_auth::inbound::capsule_key;
+use capdeck_auth::inbound::is_capsule_key;
 use capdeck_capsule::{Change, FileStore, Heard, Store as _};
 use futures_util::stream;
 use parking_lot::Mutex;
@@ -102,7 +102,7 @@ impl LocalDesk {
     fn visible(&self, caller: &CapsuleCaller, news: News) -> Option<CapsuleChange> {
         let reaches = |key: &str, change: Option<&Change>| {
             self.admit(caller).reached.iter().any(|(info, access)| {
-                capsule_key(&info.id, &info.uid) == key
+                is_capsule_key(key, &info.id, &info.uid)
                     && change.is_none_or(|change| access.scope.reaches(&change.uri))
             })
         };
