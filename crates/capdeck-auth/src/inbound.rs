@@ -8,6 +8,8 @@
 mod access;
 mod admin_key;
 mod authorization;
+mod capsule_end;
+mod capsule_key;
 mod client;
 mod client_document;
 mod client_end;
@@ -55,6 +57,8 @@ pub use self::{
     access::{CapsuleAccess, DeckAccess, GrantedAccess},
     admin_key::{AdminKey, AdminKeyError, LoadedAdminKey},
     authorization::{Authorization, AuthorizationError, AuthorizationRequest, NewCode},
+    capsule_end::PresentCapsule,
+    capsule_key::{capsule_id_of, capsule_key, is_capsule_key, missing_capsule_key},
     client::{Client, ClientAuthMethod, ClientKind, ClientMetadata, RegisteredClient},
     client_document::{ClientDocument, ClientDocumentError, fetch_client_document},
     clock::Clock,

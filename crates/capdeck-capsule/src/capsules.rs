@@ -1,6 +1,8 @@
 //! The data folder: all capsules, who may open them, and the lock that keeps a second process out.
 
+mod identity;
 mod removal;
+mod shares;
 
 use std::{
     collections::HashMap,
@@ -10,16 +12,16 @@ use std::{
     sync::Arc,
 };
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use crate::{
     Access, Author, CapsuleInfo, CapsuleSession, CapsuleUpdate, FileStore, FilteredStore, Mode,
-    NewShare, RegistryError, Share, ShareToken, StoreError, StoreOptions,
+    NameScope, RegistryError, Share, StoreError, StoreOptions,
     audit::AuditLog,
     file_store::{Disk, make_private_folder},
     registry::{self, RecordFile},
     registry_audit::{AccessEvent, RegistryAudit, Subject},
-    share,
 };
 
 /// All capsules of a data folder. Cheap to clone; the folder is free again when the last clone is gone.
@@ -39,6 +41,8 @@ struct Inner {
     disk: Disk,
     boxes: RecordFile<CapsuleInfo>,
     shares: RecordFile<Share>,
+    /// When shares were used that the file does not know of yet, by their ids.
+    share_uses: Mutex<HashMap<String, Timestamp>>,
     audit: RegistryAudit,
     open: Mutex<HashMap<String, Arc<tokio::sync::OnceCell<OpenCapsule>>>>,
     /// Locked as long as it is open.
@@ -74,12 +78,16 @@ impl Capsules {
             audit: RegistryAudit::open(&folder.join("logs"), &options)?,
             boxes: RecordFile::load(&folder.join("boxes.json"))?,
             shares: RecordFile::load(&folder.join("shares.json"))?,
+            share_uses: Mutex::default(),
             folder: folder.to_owned(),
             options,
             disk,
             open: Mutex::default(),
             lock: Mutex::new(lock.map(Arc::new)),
         };
+        if inner.options.mode == Mode::ReadWrite {
+            inner.identify_capsules()?;
+        }
         Ok(Self { inner: Arc::new(inner), author: Arc::new(Author::client("capdeck")) })
     }
 
@@ -99,6 +107,7 @@ impl Capsules {
         for capsule in cells.iter().filter_map(|cell| cell.get()) {
             capsule.close().await;
         }
+        self.settle_share_uses().await;
         self.inner.audit.close();
         self.inner.lock.lock().take();
     }
@@ -119,6 +128,15 @@ impl Capsules {
 
     /// Makes a new capsule; its name must be given.
     pub async fn create(&self, new: CapsuleUpdate) -> Result<CapsuleInfo, RegistryError> {
+        self.create_among(new, NameScope::All).await
+    }
+
+    /// The same for somebody who may know of these capsules only.
+    pub async fn create_among(
+        &self,
+        new: CapsuleUpdate,
+        names: NameScope,
+    ) -> Result<CapsuleInfo, RegistryError> {
         let now = self.inner.options.clock.now();
         let change = move |inner: &Inner| {
             let mut made = None;
@@ -128,19 +146,21 @@ impl Capsules {
                     &CapsuleUpdate { name: Some(name.clone()), ..new.clone() },
                     None,
                     capsules,
+                    &names,
                 )?;
                 let info = CapsuleInfo {
-                    id: registry::new_id(&name, capsules),
+                    id: registry::new_id(&name, capsules, &names)?,
+                    uid: registry::new_uid(),
                     name,
                     description: new.description.unwrap_or_default(),
                     visibility: new.visibility.unwrap_or_default(),
                     created_at: now,
                 };
-                // A folder that a lost record left behind is not taken over by somebody else's capsule.
+                // A deletion that did not end leaves a folder without a record. No other capsule takes it over.
                 if inner.box_folder(&info.id).exists() {
-                    let reason =
-                        format!("a folder for `{}` is there already; move it away", info.id);
-                    return Err(RegistryError::InvalidInput { what: "name", reason });
+                    inner
+                        .set_aside(&info.id, now)
+                        .map_err(RegistryError::io("set an earlier folder aside"))?;
                 }
                 made = Some(info.id.clone());
                 make_private_folder(&inner.root(&info.id))
@@ -166,11 +186,21 @@ impl Capsules {
         id: &str,
         update: CapsuleUpdate,
     ) -> Result<CapsuleInfo, RegistryError> {
+        self.update_among(id, update, NameScope::All).await
+    }
+
+    /// The same for somebody who may know of these capsules only.
+    pub async fn update_among(
+        &self,
+        id: &str,
+        update: CapsuleUpdate,
+        names: NameScope,
+    ) -> Result<CapsuleInfo, RegistryError> {
         let id = self.find(id)?.id;
         let subject = Subject::capsule(&id);
         let change = move |inner: &Inner| {
             inner.boxes.change(&inner.disk, |capsules| {
-                registry::check_text(&update, Some(&id), capsules)?;
+                registry::check_text(&update, Some(&id), capsules, &names)?;
                 let found = capsules.iter_mut().find(|capsule| capsule.id == id);
                 let capsule = found.ok_or(RegistryError::NotFound { name: id })?;
                 let CapsuleUpdate { name, description, visibility } = update;
@@ -201,69 +231,9 @@ impl Capsules {
         Ok(CapsuleSession::new(info, store, audit, author, self.inner.options.clock.clone()))
     }
 
-    /// Makes a share. The token is returned here and nowhere else.
-    pub async fn add_share(
-        &self,
-        id: &str,
-        new: NewShare,
-    ) -> Result<(Share, ShareToken), RegistryError> {
-        let capsule = self.find(id)?.id;
-        let now = self.inner.options.clock.now();
-        let (share, token) = Share::create(&capsule, new, now)?;
-        let kept = share.clone();
-        let subject = Subject { capsule: Some(capsule), share: Some(share.id.clone()) };
-        let change = move |inner: &Inner| {
-            inner.shares.change(&inner.disk, |shares| {
-                shares.push(kept);
-                Ok(())
-            })
-        };
-        self.change("share.add", subject.clone(), change, |()| subject).await?;
-        Ok((share, token))
-    }
-
-    /// The shares of a capsule.
-    pub fn shares(&self, id: &str) -> Result<Vec<Share>, RegistryError> {
-        let id = self.find(id)?.id;
-        Ok(self.inner.shares.all().into_iter().filter(|share| share.capsule == id).collect())
-    }
-
-    /// Takes a share back; its token opens nothing from now on.
-    pub async fn revoke_share(&self, share: &str) -> Result<(), RegistryError> {
-        let id = share.to_owned();
-        // What somebody calls a share is no name for the trail until there is such a share.
-        let change = move |inner: &Inner| {
-            inner.shares.change(&inner.disk, |shares| {
-                let place = shares.iter().position(|share| share.id == id);
-                place.map(|place| shares.remove(place)).ok_or(RegistryError::NoSuchShare { id })
-            })
-        };
-        let named = |share: &Share| Subject {
-            capsule: Some(share.capsule.clone()),
-            share: Some(share.id.clone()),
-        };
-        self.change("share.revoke", Subject::default(), change, named).await.map(drop)
-    }
-
-    /// The share that a token opens, if it opens one. A token that opens none is recorded.
-    pub fn share_by_token(&self, token: &str) -> Option<Share> {
-        let shares = self.inner.shares.all();
-        let found = share::opened_by(&shares, token, self.inner.options.clock.now()).cloned();
-        if found.is_none() {
-            self.inner.audit.refused(&self.author);
-        }
-        found
-    }
-
     /// Writes down that somebody named a capsule that they do not reach, or that does not exist.
     pub fn note_out_of_reach(&self) {
         self.inner.audit.out_of_reach(&self.author);
-    }
-
-    /// The share with this id, while it opens something.
-    pub fn share(&self, id: &str) -> Option<Share> {
-        let now = self.inner.options.clock.now();
-        self.inner.shares.all().into_iter().find(|share| share.id == id && share.is_live(now))
     }
 
     /// Writes down what was decided about access, in the data folder's own audit.
@@ -287,7 +257,16 @@ impl Capsules {
         let cell = Arc::clone(self.inner.open.lock().entry(id.to_owned()).or_default());
         let (root, options, lock) =
             (self.inner.root(id), self.inner.options.clone(), self.inner.lock.lock().clone());
-        let open = || blocking(move || open_capsule(&root, options, lock));
+        let id = id.to_owned();
+        let open = || {
+            blocking(move || {
+                // Made again it would be an empty capsule, open to everyone who had access to the one that was removed.
+                if !root.is_dir() {
+                    return Err(RegistryError::FolderMissing { id, folder: root });
+                }
+                open_capsule(&root, options, lock)
+            })
+        };
         cell.get_or_try_init(open).await.cloned()
     }
 

@@ -38,10 +38,13 @@ pub struct EntryMeta {
     /// The writer called it structural, and yet it cites code.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anchors_detected: bool,
-    /// `client@version`.
+    /// Who wrote it, as the host established it.
     pub written_by: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_by_principal: Option<String>,
+    /// What the writer's client calls itself, as `client@version`: a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
     pub written_at: Timestamp,
@@ -59,7 +62,20 @@ pub struct EntryMeta {
     pub(crate) idempotency: Option<String>,
 }
 
+/// Who wrote something that nothing is known about.
+pub(crate) const UNKNOWN_WRITER: &str = "unknown";
+
 impl EntryMeta {
+    /// Takes the word of version 0.1 for what it was: it wrote down what the client called itself as who wrote an entry.
+    pub(crate) fn separate_claim(&mut self) {
+        if self.client.is_some() || self.written_by == UNKNOWN_WRITER {
+            return;
+        }
+        let principal = self.written_by_principal.clone();
+        let who = principal.unwrap_or_else(|| UNKNOWN_WRITER.to_owned());
+        self.client = Some(std::mem::replace(&mut self.written_by, who));
+    }
+
     /// The title to show: the writer's, else the first heading, else the path.
     pub fn display_title(&self) -> &str {
         self.title.as_deref().or(self.heading.as_deref()).unwrap_or(self.uri.path())

@@ -53,13 +53,13 @@ pub use merge::{Conflict, MergeProposal, merge, unified_diff};
 pub use options::{AuditMode, Clock, Indexing, Limits, Mode, StoreOptions};
 pub use page::{ListRequest, MOST_LISTED, Order, Page};
 pub use prefix::{Prefix, Scope};
-pub use registry::{CapsuleInfo, CapsuleUpdate, RegistryError, Visibility};
+pub use registry::{CapsuleInfo, CapsuleUpdate, NameScope, RegistryError, Visibility};
 pub use registry_audit::{AccessEvent, REGISTRY_LOG};
 pub use role::{Access, Role};
 pub use scheme::{Format, Origin, Scheme, SchemeError};
 pub use search::{MOST_FOUND, SearchHit, SearchPage, SearchRequest};
 pub use session::{CapsuleSession, Overview, Prompt, PromptArgument, ReadEntry, Skill};
-pub use share::{NewShare, Share, ShareToken};
+pub use share::{BadShareExpiry, NewShare, Share, ShareExpiry, ShareToken};
 pub use signal::{MOST_POLLED, NewSignal, PollRequest, Signal, SignalPage};
 pub use store::{Blob, Collected, Deleted, MemoryItem, SchemeCount, Store};
 pub use transfer::{

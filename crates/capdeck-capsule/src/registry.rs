@@ -12,15 +12,19 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{StoreError, file_store::Disk, trust::one_line};
 
-const LONGEST_NAME: usize = 100;
-const LONGEST_DESCRIPTION: usize = 1_000;
-const LONGEST_ID: usize = 40;
+const MAX_NAME: usize = 100;
+const MAX_DESCRIPTION: usize = 1_000;
+const MAX_ID: usize = 40;
 
 /// A capsule as the registry knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapsuleInfo {
-    /// Made from the first name and never changed: it is part of addresses.
+    /// Made from the first name and never changed: it is part of addresses. A later capsule may have it again.
     pub id: String,
+    /// Made with the capsule and never used again: everything that gives access names it. Empty only in a data folder of
+    /// version 0.1 that is opened for reading.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
     pub name: String,
     #[serde(default)]
     pub description: String,
@@ -53,6 +57,27 @@ pub struct CapsuleUpdate {
     pub visibility: Option<Visibility>,
 }
 
+/// Which names a new name must differ from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NameScope {
+    /// Those of all capsules, for callers that may know of every one.
+    #[default]
+    All,
+    /// Those of the capsules with these ids, for callers that may know of no other. The id of a capsule that is made like
+    /// this has a random part, so that neither a refusal nor the id tells whether there is a capsule beside them.
+    Among(Vec<String>),
+}
+
+impl NameScope {
+    fn holds(&self, capsule: &CapsuleInfo) -> bool {
+        match self {
+            Self::All => true,
+            Self::Among(ids) => ids.contains(&capsule.id),
+        }
+    }
+}
+
 /// A request about capsules as a whole failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -63,6 +88,11 @@ pub enum RegistryError {
     NameTaken { name: String, id: String },
     #[error("{what}: {reason}")]
     InvalidInput { what: &'static str, reason: String },
+    #[error(
+        "the folder of the capsule `{id}` is missing: `{}`; put it back from a backup, or remove the capsule with `capdeck capsule rm {id}`",
+        .folder.display()
+    )]
+    FolderMissing { id: String, folder: PathBuf },
     #[error("there is no share `{}`", one_line(.id))]
     NoSuchShare { id: String },
     #[error("the data folder `{}` is in use{}; stop that process, or ask the running host", .folder.display(), .holder)]
@@ -86,6 +116,7 @@ impl RegistryError {
             Self::NotFound { .. } | Self::NoSuchShare { .. } => "not_found",
             Self::NameTaken { .. } => "exists",
             Self::InvalidInput { .. } => "invalid_input",
+            Self::FolderMissing { .. } => "folder_missing",
             Self::InUse { .. } => "in_use",
             Self::ReadOnly => "read_only",
             Self::Io { .. } => "io_failed",
@@ -152,11 +183,12 @@ pub(crate) fn check_text(
     update: &CapsuleUpdate,
     id: Option<&str>,
     capsules: &[CapsuleInfo],
+    names: &NameScope,
 ) -> Result<(), RegistryError> {
     let invalid = |what, reason: String| Err(RegistryError::InvalidInput { what, reason });
     if let Some(name) = &update.name {
-        if name.is_empty() || name.chars().count() > LONGEST_NAME || one_line(name) != *name {
-            return invalid("name", format!("1 to {LONGEST_NAME} characters on one line"));
+        if name.is_empty() || name.chars().count() > MAX_NAME || one_line(name) != *name {
+            return invalid("name", format!("1 to {MAX_NAME} characters on one line"));
         }
         if RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved)) {
             return invalid(
@@ -164,20 +196,29 @@ pub(crate) fn check_text(
                 format!("`{name}` is kept for the host's own use; choose another name"),
             );
         }
-        if let Some(taken) = find(capsules, name).filter(|taken| Some(taken.id.as_str()) != id) {
+        let is_taken = |other: &&CapsuleInfo| {
+            Some(other.id.as_str()) != id
+                && (other.id == *name || other.name.eq_ignore_ascii_case(name))
+                && names.holds(other)
+        };
+        if let Some(taken) = capsules.iter().find(is_taken) {
             return Err(RegistryError::NameTaken { name: name.clone(), id: taken.id.clone() });
         }
     }
-    if update.description.as_ref().is_some_and(|text| text.chars().count() > LONGEST_DESCRIPTION) {
-        return invalid("description", format!("at most {LONGEST_DESCRIPTION} characters"));
+    if update.description.as_ref().is_some_and(|text| text.chars().count() > MAX_DESCRIPTION) {
+        return invalid("description", format!("at most {MAX_DESCRIPTION} characters"));
     }
     Ok(())
 }
 
 /// An id for a new capsule, made of its name where that gives one.
-pub(crate) fn new_id(name: &str, capsules: &[CapsuleInfo]) -> String {
+pub(crate) fn new_id(
+    name: &str,
+    capsules: &[CapsuleInfo],
+    names: &NameScope,
+) -> Result<String, RegistryError> {
     let mut slug = String::new();
-    for letter in name.chars().take(LONGEST_ID) {
+    for letter in name.chars().take(MAX_ID) {
         match letter.to_ascii_lowercase() {
             letter if letter.is_ascii_alphanumeric() => slug.push(letter),
             _ if !slug.is_empty() && !slug.ends_with('-') => slug.push('-'),
@@ -188,10 +229,25 @@ pub(crate) fn new_id(name: &str, capsules: &[CapsuleInfo]) -> String {
     let slug = if slug.is_empty() { "capsule" } else { slug };
     let is_free =
         |id: &str| !RESERVED.contains(&id) && capsules.iter().all(|capsule| capsule.id != id);
-    let mut numbered = (2..).map(|number| format!("{slug}-{number}"));
-    if is_free(slug) {
-        slug.to_owned()
-    } else {
-        numbered.find(|id| is_free(id)).unwrap_or_default()
+    match names {
+        NameScope::All if is_free(slug) => Ok(slug.to_owned()),
+        NameScope::All => {
+            let mut numbered = (2..).map(|number| format!("{slug}-{number}"));
+            Ok(numbered.find(|id| is_free(id)).unwrap_or_default())
+        }
+        NameScope::Among(_) => loop {
+            let mut random = [0_u8; 3];
+            getrandom::fill(&mut random)
+                .map_err(|error| RegistryError::io("make an id")(io::Error::other(error)))?;
+            let id = format!("{slug}-{}", crate::digest::hex(&random));
+            if is_free(&id) {
+                return Ok(id);
+            }
+        },
     }
+}
+
+/// An identity that no capsule had before.
+pub(crate) fn new_uid() -> String {
+    uuid::Uuid::now_v7().to_string()
 }

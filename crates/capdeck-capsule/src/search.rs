@@ -30,7 +30,7 @@ pub struct SearchRequest {
     pub prefix: Option<Prefix>,
     /// Entries must have all of these tags.
     pub tags: Vec<String>,
-    /// What `written_by` starts with, in any case, or the whole principal.
+    /// What the writer's name or what its client calls itself starts with, in any case, or the whole principal.
     pub author: Option<String>,
     pub risk_class: Option<RiskClass>,
     pub written_after: Option<Timestamp>,
@@ -133,5 +133,10 @@ impl SearchRequest {
 
 fn is_by(meta: &EntryMeta, author: &str) -> bool {
     let starts = |text: &str| text.to_lowercase().starts_with(&author.to_lowercase());
-    starts(&meta.written_by) || meta.written_by_principal.as_deref() == Some(author)
+    // `operator Ann (…)` is found as `operator` and as `Ann`.
+    let name = meta.written_by.split_once(' ').map_or("", |(_, name)| name);
+    [meta.written_by.as_str(), name, meta.client.as_deref().unwrap_or_default()]
+        .into_iter()
+        .any(starts)
+        || meta.written_by_principal.as_deref() == Some(author)
 }

@@ -1,24 +1,30 @@
 //! Local shares: a role on a part of a capsule for whoever holds a token.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
-use crate::{Access, RegistryError, digest::sha256_hex, trust::one_line};
+use crate::{Access, Author, CapsuleInfo, RegistryError, digest::sha256_hex, trust::one_line};
 
 /// What tokens start with, so that scanners for leaked secrets can tell them.
 const PREFIX: &str = "cap_sh_";
 /// The start of a token that is kept to tell shares apart.
 const HINT: usize = 4;
-const LONGEST_NAME: usize = 100;
+const MAX_NAME: usize = 100;
+/// How long a share lasts when its maker names no end.
+const DEFAULT_LIFETIME: SignedDuration = SignedDuration::from_hours(90 * 24);
 
 /// An access that a token opens, as it is kept in `shares.json`: without the token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     pub id: String,
-    /// The id of the capsule.
+    /// The id of the capsule, which a later capsule may have again.
     pub capsule: String,
+    /// The uid of the capsule. Only version 0.1 wrote none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capsule_uid: Option<String>,
     /// What it is for.
     pub name: String,
     #[serde(flatten)]
@@ -26,8 +32,18 @@ pub struct Share {
     /// The principal of everyone who comes with it.
     pub principal: String,
     pub created_at: Timestamp,
+    /// Who made it, for people. Only version 0.1 wrote none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<String>,
+    /// The operator who made it; none for the owner of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by_principal: Option<String>,
+    /// None: it lasts until it is revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// When its token was last used, as far as that was written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<Timestamp>,
     /// The first letters of the token.
     pub hint: String,
     token_sha256: String,
@@ -38,7 +54,57 @@ pub struct Share {
 pub struct NewShare {
     pub name: String,
     pub access: Access,
-    pub expires_at: Option<Timestamp>,
+    pub expires_at: ShareExpiry,
+}
+
+/// When a share ends, as its maker says it: a time, `never`, or nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub enum ShareExpiry {
+    /// After 90 days.
+    #[default]
+    Default,
+    /// When it is revoked.
+    Never,
+    At(Timestamp),
+}
+
+/// A text does not say when a share ends.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the end of a share is a time such as `2030-01-31T00:00:00Z`, or `never`")]
+pub struct BadShareExpiry;
+
+impl ShareExpiry {
+    fn end(self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Default => Some(now.checked_add(DEFAULT_LIFETIME).unwrap_or(Timestamp::MAX)),
+            Self::Never => None,
+            Self::At(end) => Some(end),
+        }
+    }
+}
+
+impl TryFrom<String> for ShareExpiry {
+    type Error = BadShareExpiry;
+
+    fn try_from(text: String) -> Result<Self, BadShareExpiry> {
+        match text.as_str() {
+            "default" => Ok(Self::Default),
+            "never" => Ok(Self::Never),
+            moment => moment.parse().map(Self::At).map_err(|_| BadShareExpiry),
+        }
+    }
+}
+
+impl From<ShareExpiry> for String {
+    fn from(expiry: ShareExpiry) -> Self {
+        match expiry {
+            ShareExpiry::Default => "default".to_owned(),
+            ShareExpiry::Never => "never".to_owned(),
+            ShareExpiry::At(end) => end.to_string(),
+        }
+    }
 }
 
 /// The secret of a share. It is shown once, when the share is made, and never kept.
@@ -61,15 +127,16 @@ impl std::fmt::Debug for ShareToken {
 impl Share {
     /// A new share and its token.
     pub(crate) fn create(
-        capsule: &str,
+        capsule: &CapsuleInfo,
         new: NewShare,
+        author: &Author,
         now: Timestamp,
     ) -> Result<(Self, ShareToken), RegistryError> {
         if new.name.is_empty()
-            || new.name.chars().count() > LONGEST_NAME
+            || new.name.chars().count() > MAX_NAME
             || one_line(&new.name) != new.name
         {
-            let reason = format!("1 to {LONGEST_NAME} characters on one line");
+            let reason = format!("1 to {MAX_NAME} characters on one line");
             return Err(RegistryError::InvalidInput { what: "name", reason });
         }
         let mut random = [0_u8; 44];
@@ -81,11 +148,15 @@ impl Share {
         let share = Self {
             principal: format!("prn_share_{id}"),
             id: format!("shr_{id}"),
-            capsule: capsule.to_owned(),
+            capsule: capsule.id.clone(),
+            capsule_uid: Some(capsule.uid.clone()),
             name: new.name,
             access: new.access,
             created_at: now,
-            expires_at: new.expires_at,
+            created_by: Some(author.written_by()),
+            created_by_principal: author.principal.clone(),
+            expires_at: new.expires_at.end(now),
+            last_used_at: None,
             hint: token.chars().take(PREFIX.len() + HINT).collect(),
             token_sha256: sha256_hex(token.as_bytes()),
         };
@@ -94,6 +165,12 @@ impl Share {
 
     pub(crate) fn is_live(&self, now: Timestamp) -> bool {
         self.expires_at.is_none_or(|expires| now < expires)
+    }
+
+    /// Whether it is a share of this capsule, and not of an earlier one with the same id.
+    pub(crate) fn is_of(&self, capsule: &CapsuleInfo) -> bool {
+        let uid = self.capsule_uid.as_deref().unwrap_or_default();
+        self.capsule == capsule.id && !uid.is_empty() && uid == capsule.uid
     }
 }
 

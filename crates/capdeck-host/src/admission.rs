@@ -57,7 +57,7 @@ pub struct Granted {
 /// One capsule that somebody may use.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GrantedCapsule {
-    /// The capsule's id.
+    /// The capsule's key (`capdeck_auth::inbound::capsule_key`): its id may be that of a later capsule.
     pub capsule: String,
     #[serde(flatten)]
     pub access: Access,

@@ -31,7 +31,7 @@ pub use self::{
         AuditFilter, CapsuleOperation, EntryWrite, ExportForm, ImportForm, ListQuery, ReadBody,
         SearchQuery, WriteBlob, WriteMode,
     },
-    request::{CapsuleCaller, CapsuleRequest, Reach},
+    request::{AmbiguousName, CapsuleCaller, CapsuleRequest, Reach, find_capsule},
     tools::{CapsuleTool, Mount, ToolCaller},
 };
 

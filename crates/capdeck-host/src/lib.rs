@@ -81,8 +81,8 @@ pub use capdeck_backend::{
 };
 pub use capdeck_capsule::{
     Access, AccessEvent, AuditMode, AuditOutcome, Author, Change, ChangeKind, Existing, Format,
-    ImportMode, Indexing, Mode, Origin, PatchStep, RiskClass, Role, Scheme, SchemeError,
-    Scope as EntryScope, StoreOptions, Visibility,
+    ImportMode, Indexing, Mode, NameScope, Origin, PatchStep, RiskClass, Role, Scheme, SchemeError,
+    Scope as EntryScope, ShareExpiry, StoreOptions, Visibility,
 };
 pub use capdeck_catalog::{Capability, Catalog, DeckGrant, RawObject, estimate_tokens, sha256_hex};
 pub use capdeck_definition::{
@@ -99,10 +99,11 @@ pub use attach::Attachment;
 pub use audit::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
 pub use call::ToolRequest;
 pub use capsules::{
-    AuditFilter, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure,
-    CapsuleOperation, CapsuleRequest, CapsuleTool, EntryHit, EntryNaming, EntryOffer, EntryPage,
-    EntryPlace, EntryWrite, ExportForm, ImportForm, ListQuery, LocalDesk, Look, LookAround, Mount,
-    Reach, ReadBody, SearchQuery, ToolCaller, WriteBlob, WriteMode,
+    AmbiguousName, AuditFilter, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk,
+    CapsuleFailure, CapsuleOperation, CapsuleRequest, CapsuleTool, EntryHit, EntryNaming,
+    EntryOffer, EntryPage, EntryPlace, EntryWrite, ExportForm, ImportForm, ListQuery, LocalDesk,
+    Look, LookAround, Mount, Reach, ReadBody, SearchQuery, ToolCaller, WriteBlob, WriteMode,
+    find_capsule,
 };
 pub use card::card;
 pub use check::CheckReport;

@@ -1,30 +1,62 @@
 //! Who is behind a session, as the transport established it.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 /// The owner of everything a client is handed out: sessions, tasks, approvals. Nothing crosses from one to another.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Principal(Arc<str>);
+#[derive(Debug, Clone)]
+pub struct Principal {
+    id: Arc<str>,
+    /// For people; it tells nobody from anybody.
+    name: Option<Arc<str>>,
+}
 
 impl Principal {
     /// The person at this machine: the command line, stdio, and loopback without a key.
     pub fn local() -> Self {
-        Self("local".into())
+        Self::named("local")
     }
 
     /// A principal under the stable name that a transport gave it.
     pub fn named(name: &str) -> Self {
-        Self(name.into())
+        Self { id: name.into(), name: None }
+    }
+
+    /// The same with what people call it, such as `operator Ann`.
+    pub fn shown_as(self, name: Option<&str>) -> Self {
+        Self { name: name.map(Into::into), ..self }
+    }
+
+    /// What people call it, where that is known.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// The stable name.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.id
+    }
+}
+
+impl PartialEq for Principal {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Principal {}
+
+impl Hash for Principal {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.id.hash(hasher);
     }
 }
 
 impl fmt::Display for Principal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        formatter.write_str(&self.id)
     }
 }

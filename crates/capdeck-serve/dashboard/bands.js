@@ -32,7 +32,7 @@ export function Banded({ entry, children }) {
     <footer class="band" aria-label="Where this comes from">
       <dl class="facts">
         <dt>Entry</dt><dd><code>${entry.uri}</code>, version ${entry.version}</dd>
-        <dt>Written by</dt><dd>${entry.written_by}${entry.written_by_principal ? html` <span class="soft">(${entry.written_by_principal})</span>` : ''}</dd>
+        <dt>Written by</dt><dd>${entry.written_by}${entry.client ? html` <span class="soft">client: ${entry.client} (claimed)</span>` : ''}</dd>
         <dt>Written</dt><dd><${Time} at=${entry.written_at} /></dd>
         ${entry.commit_at_write && html`<dt>On commit</dt><dd><code>${entry.commit_at_write}</code> <span class="soft">as the writer says</span></dd>`}
         ${anchors.length > 0 && html`<dt>Cites</dt><dd><ul class="plain">${anchors.map((/** @type {any} */ anchor) => html`<li><code>${typeof anchor === 'string' ? anchor : anchor.path}</code>${anchor.state && html` <span class="soft">${String(anchor.state)}</span>`}</li>`)}</ul></dd>`}

@@ -18,3 +18,20 @@ pub(crate) enum Actor {
     /// Whoever has the token of a share: one capsule, and nothing else.
     Share(ViaShare),
 }
+
+/// What the principal of the owner is called where they came with the host's key.
+pub(crate) const KEY_PRINCIPAL: &str = "key";
+
+impl Actor {
+    /// What people call whoever it is, as this host knows them; nothing of it is their client's word. Shares are named by
+    /// the capsules, which know them.
+    pub(crate) fn name(&self, principal: &str) -> Option<String> {
+        match self {
+            Self::Owner if principal == KEY_PRINCIPAL => Some("admin".to_owned()),
+            Self::Owner => Some("local".to_owned()),
+            Self::Operator(operator) => Some(format!("operator {}", operator.name)),
+            Self::Credential(standing) => Some(format!("client {}", standing.client_name)),
+            Self::Share(_) => None,
+        }
+    }
+}

@@ -7,6 +7,7 @@
 
 mod actor;
 mod admission;
+mod capsule_follower;
 mod dashboard;
 mod desk;
 mod local_socket;
@@ -20,6 +21,7 @@ mod refusals;
 mod registry_desk;
 mod registry_trail;
 mod rest;
+mod share_makers;
 mod shell;
 mod transport;
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use capdeck_auth::inbound::{AuditSink, RegistryEvent};
+use capdeck_auth::inbound::{AuditSink, RegistryEvent, capsule_id_of};
 use capdeck_host::{
     AccessEvent, AuditOutcome, Author, CapsuleCaller, CapsuleDesk, CapsuleOperation,
 };
@@ -36,7 +36,7 @@ impl AuditSink for RegistryTrail {
         };
         let noted = AccessEvent {
             action: event.action.to_owned(),
-            capsule: event.subject.capsule.clone(),
+            capsule: event.subject.capsule.as_deref().map(|key| capsule_id_of(key).to_owned()),
             subject: event.subject.id.clone().or_else(|| event.subject.client_id.clone()),
             outcome,
             error_code: event.error_code.map(str::to_owned),

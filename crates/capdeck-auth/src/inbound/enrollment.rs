@@ -33,6 +33,9 @@ pub struct Enrollment {
     pub user_code: String,
     /// How to reach whoever runs the agent, in their words.
     pub contact: Option<String>,
+    /// What the agent called the capsule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_capsule: Option<String>,
     /// The id of the connection that it became.
     pub credential: Option<String>,
     pub created_at: Timestamp,
@@ -60,6 +63,9 @@ pub struct NewEnrollment {
     pub client_id: String,
     pub client_name: Option<String>,
     pub target: GrantTarget,
+    /// What the agent called the capsule, where that is not how the target names it. Sign-ups are the same by this: if
+    /// the id and the name of a capsule were the same sign-up, both would tell that it exists.
+    pub asked_capsule: Option<String>,
     pub scopes: Scopes,
     pub reason: Option<String>,
     pub contact: Option<String>,
@@ -250,10 +256,11 @@ impl Draft<'_> {
         let waits = |one: &&Enrollment| {
             self.state.requests.get(&one.request).is_some_and(|request| request.is_pending(now))
         };
+        let asked = new.asked_capsule.as_deref().or(new.target.capsule_id());
         let is_same = |one: &&Enrollment| {
             one.client_id == client_id
                 && self.state.requests.get(&one.request).is_some_and(|request| {
-                    request.target.capsule_id() == new.target.capsule_id()
+                    one.asked_capsule.as_deref().or(request.target.capsule_id()) == asked
                         && request.target.role() == new.target.role()
                 })
         };
@@ -280,6 +287,7 @@ impl Draft<'_> {
             principal: principal.id.clone(),
             user_code: user_code()?,
             contact,
+            asked_capsule: new.asked_capsule.clone(),
             credential: None,
             created_at: now,
             expires_at,

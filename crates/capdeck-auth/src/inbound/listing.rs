@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{
     Client, Credential, Decider, Grant, GrantRequest, Page, PageRequest, Principal, Registry,
-    RegistryError, RequestSource, RequestStatus, page::Listed,
+    RegistryError, RequestSource, RequestStatus, capsule_id_of, page::Listed,
 };
 
 /// Which requests are wanted. What is left out does not matter.
@@ -40,6 +40,15 @@ pub struct CredentialQuery {
     pub live_only: bool,
 }
 
+/// Whether a record about the capsule with this key is asked for: by the key, or by the id that people know.
+fn is_about(wanted: Option<&String>, key: Option<&str>) -> bool {
+    wanted.is_none_or(|wanted| {
+        key.is_some_and(|key| {
+            key == wanted || (!wanted.contains('@') && capsule_id_of(key) == wanted)
+        })
+    })
+}
+
 fn fits(wanted: Option<&String>, found: Option<&str>) -> bool {
     wanted.is_none_or(|wanted| found == Some(wanted))
 }
@@ -61,7 +70,7 @@ impl Registry {
             let is_decidable = |decider: &Decider| decider.may_look_at(&state, now, one).is_ok();
             query.source.is_none_or(|source| source == one.source)
                 && fits(signed_up.as_ref(), Some(&one.id))
-                && fits(query.capsule.as_ref(), one.target.capsule_id())
+                && is_about(query.capsule.as_ref(), one.target.capsule_id())
                 && fits(query.principal.as_ref(), Some(&one.principal))
                 && fits(query.requested_by.as_ref(), Some(&one.requested_by))
                 && query.decidable_by.as_ref().is_none_or(is_decidable)
@@ -79,7 +88,7 @@ impl Registry {
     ) -> Result<Page<Grant>, RegistryError> {
         let (state, now) = (self.state(), self.now());
         page.cut(state.grants.values().filter(|one| {
-            fits(query.capsule.as_ref(), one.target.capsule_id())
+            is_about(query.capsule.as_ref(), one.target.capsule_id())
                 && fits(query.principal.as_ref(), Some(&one.principal))
                 && (!query.live_only || one.is_live(now))
         }))
@@ -95,7 +104,7 @@ impl Registry {
         page.cut(state.credentials.values().filter(|one| {
             let reaches = |capsule: &String| {
                 let mut grants = state.live_grants(&one.principal, now).into_iter();
-                grants.any(|grant| grant.target.capsule_id() == Some(capsule))
+                grants.any(|grant| is_about(Some(capsule), grant.target.capsule_id()))
             };
             fits(query.principal.as_ref(), Some(&one.principal))
                 && fits(query.client_id.as_ref(), one.client_id.as_deref())

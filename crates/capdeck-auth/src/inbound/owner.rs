@@ -10,7 +10,7 @@ use super::{
     event::{Deed, Subject},
 };
 
-/// The operator that a capsule belongs to.
+/// The operator that a capsule belongs to. Capsules are named by their keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CapsuleOwner {
@@ -107,49 +107,6 @@ impl Registry {
             let deed = Deed::new("grant.approve", &draft.deed.caller, approved.subject());
             draft.consequences.push(deed);
             Ok(approved)
-        })
-        .await
-    }
-
-    /// Ends everything about a capsule that is gone: its owner, its grants and the requests for it.
-    pub async fn forget_capsule(
-        &self,
-        caller: &Caller,
-        capsule: &str,
-    ) -> Result<(), RegistryError> {
-        let subject = Subject { capsule: Some(capsule.to_owned()), ..Subject::default() };
-        let deed = Deed::new("capsule.forget", caller, subject);
-        let capsule = capsule.to_owned();
-        self.change(deed, move |draft| {
-            let now = draft.now;
-            draft.state.owners.keep(|owner| owner.capsule != capsule);
-            let about = |target: &GrantTarget| target.capsule_id() == Some(capsule.as_str());
-            let waiting: Vec<_> = draft
-                .state
-                .requests
-                .values()
-                .filter(|one| one.is_pending(now) && about(&one.target))
-                .cloned()
-                .collect();
-            for request in waiting {
-                draft.deny(request, draft.deed.caller.id.clone(), None);
-            }
-            let live: Vec<_> = draft
-                .state
-                .grants
-                .values()
-                .filter(|one| one.is_live(now) && about(&one.target))
-                .cloned()
-                .collect();
-            for mut grant in live {
-                grant.revoked_at = Some(now);
-                let deed = Deed::new("grant.revoke", &draft.deed.caller, grant.subject());
-                draft.consequences.push(deed);
-                let principal = grant.principal.clone();
-                draft.state.grants.put(grant);
-                draft.end_connections_without_grants(&principal);
-            }
-            Ok(())
         })
         .await
     }

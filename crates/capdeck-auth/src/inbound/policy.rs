@@ -58,7 +58,7 @@ pub struct RuleMatch {
     /// A pattern for the client's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// The id of a capsule. Such a rule is not about the deck.
+    /// The key of a capsule. Such a rule is not about the deck.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capsule: Option<String>,
     /// The highest role that is asked for. Such a rule is not about the deck.

@@ -16,7 +16,8 @@ use crate::private_file::{self, Held};
 
 /// The form of the files. A file of a later form may hold restrictions that this version does not know, and leaving one out
 /// would open what it closes; so later forms and unknown fields are refused, never skipped.
-const FORM: u64 = 1;
+/// Form 2 names capsules by keys.
+const FORM: u64 = 2;
 
 const LOCK: &str = "lock";
 const CHANGE: &str = "change.json";

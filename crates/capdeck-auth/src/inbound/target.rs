@@ -10,7 +10,7 @@ use super::{RegistryError, Role, name_pattern, uri_prefix::UriPrefix};
 pub enum GrantTarget {
     /// A role on a part of a capsule.
     Capsule {
-        /// The id of the capsule.
+        /// The key of the capsule.
         capsule: String,
         role: Role,
         /// Empty means everything.
@@ -36,6 +36,8 @@ pub enum GrantTarget {
     },
 }
 
+/// Bytes of a name, and of the uid behind it.
+const MAX_CAPSULE_KEY: usize = 240;
 /// How many prefixes or patterns one list may hold.
 const LONGEST_LIST: usize = 200;
 
@@ -56,7 +58,14 @@ impl GrantTarget {
         Self::Capsule { capsule, role, uri_prefixes: Vec::new(), denied_prefixes: Vec::new() }
     }
 
-    /// The capsule's id, if it is about a capsule.
+    /// Names the capsule by another key, if it is about a capsule.
+    pub(super) fn rename_capsule(&mut self, key: String) {
+        if let Self::Capsule { capsule, .. } = self {
+            *capsule = key;
+        }
+    }
+
+    /// The capsule's key, if it is about a capsule.
     pub fn capsule_id(&self) -> Option<&str> {
         match self {
             Self::Capsule { capsule, .. } => Some(capsule),
@@ -76,7 +85,10 @@ impl GrantTarget {
     pub fn check(&self) -> Result<(), RegistryError> {
         match self {
             Self::Capsule { capsule, uri_prefixes, denied_prefixes, .. } => {
-                if capsule.is_empty() || capsule.len() > 200 || capsule.contains(char::is_control) {
+                if capsule.is_empty()
+                    || capsule.len() > MAX_CAPSULE_KEY
+                    || capsule.contains(char::is_control)
+                {
                     return Err(RegistryError::invalid("capsule", "1 to 200 characters"));
                 }
                 for (what, prefixes) in

@@ -16,6 +16,7 @@ fn new() -> NewEnrollment {
     NewEnrollment {
         client_id: "build-bot".to_owned(),
         client_name: Some("Build bot".to_owned()),
+        asked_capsule: None,
         target: reader("cap_a"),
         scopes: scopes("capsule:read"),
         reason: Some("reads the release notes".to_owned()),

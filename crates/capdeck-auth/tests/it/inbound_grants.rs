@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use capdeck_auth::inbound::{
     CapsuleAccess, Decision, GrantQuery, GrantTarget, Holder, NewConnection, NewRequest,
-    OperatorRole, PageRequest, RegistryError, RequestStatus, Role, Terms,
+    OperatorRole, PageRequest, PresentCapsule, RegistryError, RequestStatus, Role, Terms,
+    capsule_key, missing_capsule_key,
 };
 
 use crate::inbound_support::{Fixture, admin, caller, fixture, operator, reader, request, scopes};
@@ -175,6 +176,74 @@ async fn a_capsule_that_is_gone_takes_its_grants_and_requests_along() {
     assert_eq!(registry.capsule_owner("cap_a"), None);
     assert_eq!(registry.request(&waiting.id).unwrap().status, RequestStatus::Denied);
     assert_eq!(registry.request(&other.id).unwrap().status, RequestStatus::Pending);
+}
+
+fn present(id: &str, uid: &str, created_at: jiff::Timestamp) -> PresentCapsule {
+    PresentCapsule { id: id.to_owned(), uid: uid.to_owned(), created_at }
+}
+
+#[tokio::test]
+async fn what_is_about_a_capsule_that_is_gone_ends_and_the_rest_stays() {
+    let fixture = fixture();
+    let registry = &fixture.registry;
+    let (gone, here) = (capsule_key("team", "1"), capsule_key("team", "2"));
+    let missing = missing_capsule_key("team");
+    for (key, operator) in [(&gone, "opr_ann"), (&here, "opr_bob")] {
+        registry.set_capsule_owner(&caller(operator), key, Some(operator)).await.unwrap();
+    }
+    let ended = fixture.grant(reader(&gone), "capsule:read").await;
+    let kept = fixture.grant(reader(&here), "capsule:read").await;
+    let waiting = fixture.file(GrantTarget::capsule(&gone, Role::Writer), "capsule:read").await;
+    let for_nothing = fixture.file(GrantTarget::capsule(&missing, Role::Writer), "capsule:read");
+    let for_nothing = for_nothing.await;
+    let all = vec![present("team", "2", fixture.now())];
+    let named = registry.named_capsules();
+    // A capsule that is made and claimed while the others are listed keeps its owner.
+    let new = capsule_key("new", "3");
+    registry.set_capsule_owner(&caller("opr_cid"), &new, Some("opr_cid")).await.unwrap();
+    registry.reconcile_capsules(&caller("host"), named, all.clone()).await.unwrap();
+    assert_eq!(registry.capsules_of("opr_cid"), [new.as_str()]);
+    registry.set_capsule_owner(&caller("opr_cid"), &new, None).await.unwrap();
+    assert_eq!(
+        (registry.capsule_owner(&gone), registry.capsules_of("opr_bob")),
+        (None, vec![here])
+    );
+    let grant = |request: &str| {
+        let request = registry.request(request).unwrap();
+        registry.grant(&request.grant.unwrap()).unwrap()
+    };
+    assert!(grant(&ended.id).revoked_at.is_some() && grant(&kept.id).revoked_at.is_none());
+    assert_eq!(registry.request(&waiting.id).unwrap().status, RequestStatus::Denied);
+    assert_eq!(registry.request(&for_nothing.id).unwrap().status, RequestStatus::Pending);
+    // Once is enough: nothing more is written or recorded.
+    fixture.audit.take();
+    registry.reconcile_capsules(&caller("host"), registry.named_capsules(), all).await.unwrap();
+    assert!(fixture.audit.take().is_empty());
+}
+
+#[tokio::test]
+async fn records_of_the_first_version_are_bound_once_to_the_capsule_of_their_time() {
+    let fixture = fixture();
+    let (registry, start) = (&fixture.registry, fixture.now());
+    registry.set_capsule_owner(&caller("opr_ann"), "team", Some("opr_ann")).await.unwrap();
+    let bound = fixture.grant(reader("team"), "capsule:read").await;
+    let stale = fixture.grant(reader("later"), "capsule:read").await;
+    let waiting = fixture.file(GrantTarget::capsule("nothing", Role::Writer), "capsule:read").await;
+    let all = vec![present("team", "1", start), present("later", "2", start + HOUR)];
+    registry.reconcile_capsules(&caller("host"), registry.named_capsules(), all).await.unwrap();
+    let key = capsule_key("team", "1");
+    assert_eq!(registry.capsules_of("opr_ann"), [key.as_str()]);
+    let target = |request: &str| {
+        let request = registry.request(request).unwrap();
+        let grant = request.grant.and_then(|id| registry.grant(&id));
+        let is_over = grant.is_some_and(|grant| grant.revoked_at.is_some());
+        (request.target.capsule_id().unwrap().to_owned(), is_over)
+    };
+    assert_eq!(target(&bound.id), (key, false));
+    assert_eq!(target(&stale.id), (missing_capsule_key("later"), true), "made for an earlier one");
+    // Whether there is a capsule of a name is not told to whoever asked for it.
+    assert_eq!(target(&waiting.id), (missing_capsule_key("nothing"), false));
+    assert_eq!(registry.request(&waiting.id).unwrap().status, RequestStatus::Pending);
 }
 
 #[tokio::test]

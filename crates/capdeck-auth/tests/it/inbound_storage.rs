@@ -96,7 +96,7 @@ async fn a_file_that_cannot_be_read_is_named_and_left_alone() {
         (good.replace("\"reader\"", "\"king\""), "cannot be read"),
         // A restriction of a later version would be lost, so it is no file for this one.
         (good.replacen("\"scopes\"", "\"only_on_weekdays\": true, \"scopes\"", 1), "unknown field"),
-        (good.replacen("\"form\": 1", "\"form\": 2", 1), "newer version"),
+        (good.replacen("\"form\": 2", "\"form\": 3", 1), "newer version"),
         (good.replace(item, &format!("{item},{item}")), "twice"),
     ] {
         fs::write(&path, &bad).unwrap();

@@ -2,6 +2,8 @@
 
 use std::{fs, io, path::PathBuf};
 
+use jiff::Timestamp;
+
 use super::{Capsules, Inner};
 use crate::{CapsuleInfo, RegistryError, file_store::make_private_folder, registry_audit::Subject};
 
@@ -9,13 +11,7 @@ impl Capsules {
     /// Takes a capsule and its shares away. Its folder is moved to `deleted/` and can be put back by hand.
     pub async fn delete(&self, id: &str) -> Result<CapsuleInfo, RegistryError> {
         let now = self.inner.options.clock.now();
-        self.take_away(id, "capsule.delete", move |inner, id| {
-            let deleted = inner.deleted();
-            make_private_folder(&deleted)?;
-            let to = deleted.join(format!("{id}-{}", now.as_millisecond()));
-            inner.disk.rename(&inner.box_folder(id), &to)
-        })
-        .await
+        self.take_away(id, "capsule.delete", move |inner, id| inner.set_aside(id, now)).await
     }
 
     /// Takes a capsule and its shares away for good: entries, versions, memory, signals and its own audit.
@@ -63,14 +59,27 @@ impl Capsules {
                 shares.retain(|share| share.capsule != info.id);
                 Ok(())
             })?;
-            remove(inner, &info.id).map_err(RegistryError::io("move the capsule away"))?;
-            Ok(info)
+            match remove(inner, &info.id) {
+                // It was removed by hand before.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(info),
+                removed => removed
+                    .map(|()| info)
+                    .map_err(RegistryError::io("remove the folder of the capsule")),
+            }
         };
         self.change(action, subject.clone(), change, |_| subject).await
     }
 }
 
 impl Inner {
+    /// Moves the folder of a capsule to `deleted/`, from where it can be put back by hand.
+    pub(super) fn set_aside(&self, id: &str, now: Timestamp) -> io::Result<()> {
+        let deleted = self.deleted();
+        make_private_folder(&deleted)?;
+        let to = deleted.join(format!("{id}-{}", now.as_millisecond()));
+        self.disk.rename(&self.box_folder(id), &to)
+    }
+
     fn deleted(&self) -> PathBuf {
         self.folder.join("deleted")
     }

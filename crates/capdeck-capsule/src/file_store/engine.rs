@@ -355,8 +355,9 @@ fn take_files(
         }
         Some((sidecar, known)) => {
             stamps.push((meta_path.clone(), Stamp::of(&known)));
-            let meta: EntryMeta =
+            let mut meta: EntryMeta =
                 serde_json::from_str(&sidecar).map_err(|error| damaged(error.to_string()))?;
+            meta.separate_claim();
             if meta.uri != *uri {
                 return Err(damaged(format!("its sidecar says that it is `{}`", meta.uri)));
             }

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     BlobId, BlobRef, Commit, EntryMeta, EntryUri,
     digest::sha256_hex,
-    entry::{PromotionReason, RiskClass},
+    entry::{PromotionReason, RiskClass, UNKNOWN_WRITER},
     patch,
     trust::classify,
 };
@@ -37,6 +37,7 @@ pub(crate) fn join(meta: &EntryMeta, body: &str) -> String {
     line("anchors_detected", meta.anchors_detected.then(|| "true".to_owned()));
     line("written_by", Some(scalar(&meta.written_by)));
     line("written_by_principal", meta.written_by_principal.as_deref().map(scalar));
+    line("client", meta.client.as_deref().map(scalar));
     line("connection_id", meta.connection_id.as_deref().map(scalar));
     line("written_at", Some(meta.written_at.to_string()));
     line(
@@ -119,6 +120,8 @@ fn read_fields(meta: &mut EntryMeta, fields: &HashMap<&str, &str>) -> Result<(),
     meta.anchors_detected = text("anchors_detected").as_deref() == Some("true");
     meta.written_by = text("written_by").unwrap_or_else(|| meta.written_by.clone());
     meta.written_by_principal = text("written_by_principal");
+    meta.client = text("client");
+    meta.separate_claim();
     meta.connection_id = text("connection_id");
     if let Some(written_at) = text("written_at").and_then(|moment| moment.parse::<Timestamp>().ok())
     {
@@ -150,8 +153,9 @@ pub(crate) fn found_meta(uri: &EntryUri, body: &str, modified: SystemTime) -> En
         risk_class: RiskClass::Structural,
         promotion_reason: None,
         anchors_detected: false,
-        written_by: "unknown".to_owned(),
+        written_by: UNKNOWN_WRITER.to_owned(),
         written_by_principal: None,
+        client: None,
         connection_id: None,
         written_at: Timestamp::try_from(modified).unwrap_or(Timestamp::UNIX_EPOCH),
         commit_at_write: None,
@@ -236,8 +240,9 @@ mod tests {
             tags: vec![tag.to_owned(), "two".to_owned()],
             risk_class: RiskClass::SpecificCode,
             promotion_reason: Some(PromotionReason::FileAnchor),
-            written_by: "claude-code@3.1.2".to_owned(),
+            written_by: "client Notes (prn_1)".to_owned(),
             written_by_principal: Some("prn_1".to_owned()),
+            client: Some("claude-code@3.1.2".to_owned()),
             commit_at_write: Some(Commit::claimed("1234567").unwrap()),
             file_anchors: vec!["src/a.ts".to_owned()],
             blob: Some(BlobRef {

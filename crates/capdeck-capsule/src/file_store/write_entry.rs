@@ -257,6 +257,7 @@ impl Engine {
             anchors_detected: contradicted,
             written_by: author.written_by(),
             written_by_principal: author.principal.clone(),
+            client: Some(author.claimed_client()),
             connection_id: author.connection.clone(),
             // A later version is never dated before an earlier one, whatever the clock does.
             written_at: previous.as_deref().map_or(now, |meta| meta.written_at.max(now)),

@@ -37,6 +37,9 @@ impl Bands<'_> {
         };
         line("entry", &format!("{} (version {})", meta.uri, meta.version));
         line("written_by", &one_line(&meta.written_by));
+        if let Some(client) = &meta.client {
+            line("client", &format!("{} (claimed)", one_line(client)));
+        }
         let age = self.now.map(|now| format!(" ({})", age_in_words(meta.written_at, now)));
         line("written_at", &format!("{}{}", seconds(meta.written_at), age.unwrap_or_default()));
         if let Some(commit) = &meta.commit_at_write {

@@ -181,7 +181,9 @@ async fn a_round_trip_keeps_what_writers_gave() {
         assert_eq!(kept(&other).await, before, "{form:?}");
         // Who wrote it here is known; what the archive says about that is not taken.
         let read = importer.read(&uri("guidance://ship"), None).await.unwrap();
-        assert_eq!((read.entry.meta.written_by.as_str(), read.entry.meta.version), ("importer", 1));
+        let meta = &read.entry.meta;
+        assert_eq!((meta.client.as_deref(), meta.version), (Some("importer"), 1));
+        assert_eq!(meta.written_by, "local");
         assert!(read.entry.meta.commit_at_write.unwrap().is_claimed);
         // Once more changes nothing.
         let again = take(&importer, &path, ImportForm::Export).await.unwrap();
@@ -361,7 +363,8 @@ async fn a_manifest_is_not_trusted() {
     assert_eq!(addresses(&done), ["docs://forged", "docs://named", "extra://new"], "{done:?}");
     assert_eq!(done.skipped.len(), 6, "{:?}", reasons(&done));
     let forged = owner.read(&uri("docs://forged"), None).await.unwrap().entry.meta;
-    assert_eq!((forged.written_by.as_str(), forged.version), ("tester", 1));
+    assert_eq!((forged.written_by.as_str(), forged.version), ("local", 1));
+    assert_eq!(forged.client.as_deref(), Some("tester"));
     assert_eq!(forged.written_by_principal, None);
 }
 

@@ -4,8 +4,8 @@ use std::{fs, sync::Arc};
 
 use capdeck_capsule::{
     Access, AuditMode, AuditOutcome, Author, CapsuleUpdate, Capsules, EntryUri, ListRequest,
-    NewShare, PatchStep, REGISTRY_LOG, Role, SearchRequest, StoreOptions, Write, tail_audit,
-    verify_audit,
+    NewShare, PatchStep, REGISTRY_LOG, Role, SearchRequest, ShareExpiry, StoreOptions, Write,
+    tail_audit, verify_audit,
 };
 
 use crate::stage::{Stage, access, fill, options, uri};
@@ -159,10 +159,10 @@ async fn a_share_is_opened_by_its_token_alone() {
         access: access(Role::Appender, &["notes://ci"], &["notes://ci/old"]),
         expires_at,
     };
-    let (share, token) = stage.capsules.add_share("team", new(None)).await.unwrap();
+    let (share, token) = stage.capsules.add_share("team", new(ShareExpiry::Never)).await.unwrap();
     let (_, expired) = stage
         .capsules
-        .add_share("team", new(Some("2020-01-01T00:00:00Z".parse().unwrap())))
+        .add_share("team", new(ShareExpiry::At("2020-01-01T00:00:00Z".parse().unwrap())))
         .await
         .unwrap();
     assert!(token.reveal().starts_with("cap_sh_") && token.reveal().len() == 50);
@@ -202,7 +202,8 @@ async fn the_registry_records_capsules_shares_and_refused_tokens() {
     capsules.create(update("second")).await.unwrap();
     capsules.create(update("second")).await.unwrap_err();
     capsules.update("second", update("renamed")).await.unwrap();
-    let new = NewShare { name: "ci".to_owned(), access: Access::owner(), expires_at: None };
+    let new =
+        NewShare { name: "ci".to_owned(), access: Access::owner(), expires_at: ShareExpiry::Never };
     let (share, token) = capsules.add_share("team", new).await.unwrap();
     assert!(capsules.share_by_token(token.reveal()).is_some());
     capsules.revoke_share(&share.id).await.unwrap();

@@ -97,7 +97,7 @@ async fn git_can_read_the_past() {
         "docs://readme version 3"
     );
     assert_eq!(git(&["show", "main:docs/team/api.md"], None), "# API\n");
-    assert_eq!(git(&["log", "--format=%an", "-1", "main"], None).trim(), "tester");
+    assert_eq!(git(&["log", "--format=%an", "-1", "main"], None).trim(), "local");
 }
 
 #[tokio::test]

@@ -53,7 +53,8 @@ async fn spec_26_10_stored_bytes_stay_and_one_real_band_of_each_is_shown() {
 #[tokio::test]
 async fn spec_26_11_authorship_is_never_the_writers_word() {
     let stage = Stage::new().await;
-    let author = Author::client("real").version("1.0").principal("prn_1").connection("csl_1");
+    let author = Author::client("root").version("1.0").principal("prn_1").connection("csl_1");
+    let author = author.principal_name("client Notes");
     let session = stage
         .capsules
         .session("team", author, access(capdeck_capsule::Role::Writer, &[], &[]))
@@ -65,11 +66,12 @@ async fn spec_26_11_authorship_is_never_the_writers_word() {
     let stage = stage.restarted().await;
     let read = stage.owner().await.read(&uri("docs://a"), None).await.unwrap();
     let meta = &read.entry.meta;
-    assert_eq!((meta.version, meta.written_by.as_str()), (1, "real@1.0"));
+    assert_eq!((meta.version, meta.written_by.as_str()), (1, "client Notes (prn_1)"));
+    assert_eq!(meta.client.as_deref(), Some("root@1.0"));
     assert_eq!(meta.written_by_principal.as_deref(), Some("prn_1"));
     assert_eq!(meta.connection_id.as_deref(), Some("csl_1"));
     assert_eq!(read.entry.body, body);
-    assert!(read.text.contains("\nwritten_by: real@1.0\n"));
+    assert!(read.text.contains("\nwritten_by: client Notes (prn_1)\nclient: root@1.0 (claimed)\n"));
     assert!(read.text.contains("\ncommit_at_write: 7f2a1c9 (claimed)\n"));
 }
 

@@ -63,7 +63,8 @@ fn a_first_capsule_is_made_filled_and_read() {
     ");
     let read = run(&dirs, &["capsule", "read", "Our Team", "docs://readme"]).success().stdout;
     assert!(read.starts_with("━━━ TRUST PREAMBLE ━━━\nrisk_class: specific_code\n"), "{read}");
-    let written_by = format!("written_by: capdeck@{}\n", env!("CARGO_PKG_VERSION"));
+    let client = concat!("capdeck@", env!("CARGO_PKG_VERSION"));
+    let written_by = format!("written_by: local\nclient: {client} (claimed)\n");
     assert!(read.contains(&written_by) && read.contains("  src/plan.rs"), "{read}");
     let raw = run(&dirs, &["capsule", "read", "our-team", "docs://readme", "--raw"]).success();
     assert_eq!(raw.stdout, "# Read me\n\nOur plan is in src/plan.rs\n");

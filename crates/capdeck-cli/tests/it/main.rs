@@ -15,6 +15,7 @@ mod canary_apis;
 mod capability_file;
 mod capability_layers;
 mod capsule;
+mod capsule_identity;
 mod capsule_transfer;
 mod capsule_write;
 mod changed_lists;

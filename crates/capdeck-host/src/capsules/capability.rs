@@ -81,8 +81,11 @@ impl Session {
         if self.principal != Principal::local() {
             author = author.principal(self.principal.as_str());
         }
+        if let Some(name) = self.principal.name() {
+            author = author.principal_name(name);
+        }
         let project = self.host.settings().project.as_ref().map(|project| project.dir.clone());
-        CapsuleCaller { author, reach: self.capsule_reach(), project }
+        CapsuleCaller::new(author, self.capsule_reach()).in_project(project)
     }
 
     fn capsule_reach(&self) -> Reach {

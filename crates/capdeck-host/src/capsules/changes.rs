@@ -13,8 +13,8 @@ use crate::{Admission, GrantedCapsule};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "changed", rename_all = "snake_case")]
 pub enum CapsuleChange {
-    /// An entry of the capsule with this id.
-    Entry { capsule: String, change: Change },
+    /// An entry of the capsule with this id and this key.
+    Entry { capsule: String, key: String, change: Change },
     /// Which capsules the caller reaches, or what they are called, or which part of them is open.
     Capsules,
     /// The subscriber was too slow, or the process that has the capsules is another one now: anything may have changed.
@@ -66,9 +66,9 @@ impl CapsuleChanges {
 /// Whether a change is within grants.
 fn is_granted(granted: &[GrantedCapsule], change: &CapsuleChange) -> bool {
     match change {
-        CapsuleChange::Entry { capsule, change } => {
+        CapsuleChange::Entry { key, change, .. } => {
             // Several grants on one capsule are one access, in which what any of them denies is denied.
-            let here = granted.iter().filter(|one| one.capsule == *capsule);
+            let here = granted.iter().filter(|one| one.capsule == *key);
             let access = here.map(|one| one.access.clone()).reduce(|all, one| all.joined(&one));
             access.is_some_and(|access| access.scope.reaches(&change.uri))
         }
@@ -93,9 +93,10 @@ mod tests {
     fn only_granted_parts_of_granted_capsules_are_heard() {
         let scope = Scope::parse(["docs://"], ["docs://secret"]).unwrap();
         let access = Access { role: Role::Reader, scope };
-        let granted = [GrantedCapsule { capsule: "team".to_owned(), access }];
+        let granted = [GrantedCapsule { capsule: "team@1".to_owned(), access }];
         let entry = |capsule: &str, uri: &str| CapsuleChange::Entry {
-            capsule: capsule.to_owned(),
+            capsule: "team".to_owned(),
+            key: capsule.to_owned(),
             change: Change {
                 uri: EntryUri::parse(uri).unwrap(),
                 version: 1,
@@ -103,18 +104,18 @@ mod tests {
                 at: Timestamp::UNIX_EPOCH,
             },
         };
-        assert!(is_granted(&granted, &entry("team", "docs://a")));
-        assert!(!is_granted(&granted, &entry("team", "docs://secret/a")));
-        assert!(!is_granted(&granted, &entry("team", "notes://a")));
-        assert!(!is_granted(&granted, &entry("other", "docs://a")));
+        assert!(is_granted(&granted, &entry("team@1", "docs://a")));
+        assert!(!is_granted(&granted, &entry("team@1", "docs://secret/a")));
+        assert!(!is_granted(&granted, &entry("team@1", "notes://a")));
+        assert!(!is_granted(&granted, &entry("team@2", "docs://a")));
         assert!(is_granted(&granted, &CapsuleChange::Missed));
-        assert!(!is_granted(&[], &entry("team", "docs://a")));
+        assert!(!is_granted(&[], &entry("team@1", "docs://a")));
         assert!(!is_granted(&[], &CapsuleChange::Capsules));
         // A second grant that does not deny it opens for reading no more than the two together do.
         let [first] = granted;
         let access = Access { role: Role::Reader, scope: Scope::all() };
-        let both = [first, GrantedCapsule { capsule: "team".to_owned(), access }];
-        assert!(is_granted(&both, &entry("team", "notes://a")));
-        assert!(!is_granted(&both, &entry("team", "docs://secret/a")));
+        let both = [first, GrantedCapsule { capsule: "team@1".to_owned(), access }];
+        assert!(is_granted(&both, &entry("team@1", "notes://a")));
+        assert!(!is_granted(&both, &entry("team@1", "docs://secret/a")));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use super::AmbiguousName;
 use capdeck_capsule::{CapsuleInfo, RegistryError, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -67,6 +68,16 @@ impl CapsuleFailure {
 
 fn choice(capsule: &CapsuleInfo) -> Value {
     json!({ "id": capsule.id, "name": capsule.name, "description": capsule.description })
+}
+
+impl From<AmbiguousName> for CapsuleFailure {
+    fn from(AmbiguousName { name, ids }: AmbiguousName) -> Self {
+        let names: Vec<String> = ids.iter().map(|id| format!("`{id}`")).collect();
+        let message = format!("several capsules are called `{name}`: {}", names.join(", "));
+        Self::new("ambiguous_capsule", message)
+            .hint("use the id of one")
+            .data(json!({ "ids": ids }))
+    }
 }
 
 impl From<StoreError> for CapsuleFailure {

@@ -16,6 +16,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use capdeck_auth::inbound::{capsule_key, is_capsule_key};
 use capdeck_capsule::{
     Access, Author, CapsuleInfo, CapsuleSession, CapsuleUpdate, Capsules, EntryUri, GitProject,
     Prefix, RegistryError, StoreError, StoreOptions,
@@ -26,7 +27,7 @@ use serde_json::{Map, Value};
 use self::follow::Hub;
 use super::{
     CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure, CapsuleOperation, CapsuleRequest,
-    Reach, request::bare_name,
+    Reach, find_capsule, request::bare_name,
 };
 use crate::GrantedCapsule;
 
@@ -78,11 +79,14 @@ impl LocalDesk {
             Reach::Share(id) => {
                 let share = self.capsules.share(id);
                 let author = match &share {
-                    Some(share) => caller.author.clone().principal(&share.principal),
+                    Some(share) => {
+                        let author = caller.author.clone().principal(&share.principal);
+                        author.principal_name(&format!("share {}", share.name))
+                    }
                     None => caller.author.clone(),
                 };
                 let open = |share: capdeck_capsule::Share| {
-                    Some((self.capsules.find(&share.capsule).ok()?, share.access))
+                    Some((self.capsules.capsule_of(&share)?, share.access))
                 };
                 let reached = share.and_then(open).into_iter().collect();
                 Admitted { author, reached, way: Way::Share }
@@ -96,11 +100,11 @@ impl LocalDesk {
 
     /// The granted capsules that there are, each once.
     fn granted(&self, granted: &[GrantedCapsule]) -> Vec<(CapsuleInfo, Access)> {
+        let all = self.capsules.list();
         let mut reached: Vec<(CapsuleInfo, Access)> = Vec::new();
         for one in granted {
-            let found = self.capsules.find(&one.capsule).ok();
-            // Grants name ids; a capsule that is called like another one's id is not meant.
-            let Some(info) = found.filter(|info| info.id == one.capsule) else { continue };
+            let is_meant = |info: &&CapsuleInfo| is_capsule_key(&one.capsule, &info.id, &info.uid);
+            let Some(info) = all.iter().find(is_meant).cloned() else { continue };
             match reached.iter_mut().find(|(other, _)| other.id == info.id) {
                 Some((_, access)) => *access = access.joined(&one.access),
                 None => reached.push((info, one.access.clone())),
@@ -126,7 +130,8 @@ impl LocalDesk {
             (Err(failure), _) => return Err(failure),
         };
         let (id, access) = (info.id.clone(), access.clone());
-        self.hub.follow(&id, &self.capsules.store(&id).await?);
+        let key = capsule_key(&id, &info.uid);
+        self.hub.follow(&id, &key, &self.capsules.store(&id).await?);
         let session = self.capsules.session(&id, admitted.author, access).await?;
         Ok(match &caller.project {
             Some(project) => session.in_project(Arc::new(GitProject::at(project))),
@@ -147,12 +152,17 @@ impl Admitted {
                 }
             };
         };
-        let name = bare_name(asked);
-        let by_id = self.reached.iter().find(|(info, _)| info.id == name);
-        let by_name = || self.reached.iter().find(|(info, _)| info.name.eq_ignore_ascii_case(name));
-        by_id
-            .or_else(by_name)
-            .ok_or_else(|| RegistryError::NotFound { name: asked.to_owned() }.into())
+        // The host names a capsule by its key where another one may have taken its id since.
+        let has_key =
+            |(info, _): &&(CapsuleInfo, Access)| is_capsule_key(asked, &info.id, &info.uid);
+        if let Some(found) = self.reached.iter().find(has_key) {
+            return Ok(found);
+        }
+        match find_capsule(&self.reached, bare_name(asked), |(info, _)| (&info.id, &info.name)) {
+            Ok(Some(found)) => Ok(found),
+            Ok(None) => Err(RegistryError::NotFound { name: asked.to_owned() }.into()),
+            Err(ambiguous) => Err(ambiguous.into()),
+        }
     }
 
     /// Passes when the caller is the person at this machine.
@@ -182,7 +192,8 @@ impl CapsuleDesk for LocalDesk {
         match operation {
             Do::ListCapsules { with_counts } => self.list_capsules(&caller, with_counts).await,
             Do::CreateCapsule { name, description, visibility } => {
-                self.create_capsule(&caller, name, description, visibility).await
+                let new = CapsuleUpdate { name: Some(name), description, visibility };
+                self.create_capsule(&caller, new).await
             }
             Do::UpdateCapsule { name, description, visibility } => {
                 let update = CapsuleUpdate { name, description, visibility };

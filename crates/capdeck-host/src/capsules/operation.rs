@@ -4,7 +4,8 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use capdeck_capsule::{
-    AccessEvent, AuditOutcome, Existing, ImportMode, PatchStep, RiskClass, Role, Scheme, Visibility,
+    AccessEvent, AuditOutcome, Existing, ImportMode, PatchStep, RiskClass, Role, Scheme,
+    ShareExpiry, Visibility,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -155,7 +156,7 @@ pub enum CapsuleOperation {
         #[serde(default)]
         denied_prefixes: Vec<String>,
         #[serde(default)]
-        expires_at: Option<Timestamp>,
+        expires_at: ShareExpiry,
     },
     RevokeShare {
         id: String,

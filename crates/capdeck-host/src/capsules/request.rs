@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use capdeck_capsule::Author;
+use capdeck_capsule::{Author, NameScope};
 use serde::{Deserialize, Serialize};
 
 use super::CapsuleOperation;
@@ -24,6 +24,36 @@ pub(super) fn bare_name(called: &str) -> &str {
     name.strip_suffix('/').unwrap_or(name)
 }
 
+/// Several capsules that a caller reaches have the name that it asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AmbiguousName {
+    pub name: String,
+    /// The ids of the capsules.
+    pub ids: Vec<String>,
+}
+
+/// The capsule that a caller means: the one with this id, else the only one with this name. Names are not unique: whoever
+/// names a capsule may not know of all the others.
+pub fn find_capsule<'a, T>(
+    capsules: &'a [T],
+    called: &str,
+    id_and_name: impl Fn(&'a T) -> (&'a str, &'a str),
+) -> Result<Option<&'a T>, AmbiguousName> {
+    if let Some(found) = capsules.iter().find(|one| id_and_name(one).0 == called) {
+        return Ok(Some(found));
+    }
+    let has_name = |one: &&'a T| id_and_name(one).1.eq_ignore_ascii_case(called);
+    let named: Vec<&T> = capsules.iter().filter(has_name).collect();
+    match named.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only)),
+        several => Err(AmbiguousName {
+            name: called.to_owned(),
+            ids: several.iter().map(|one| id_and_name(one).0.to_owned()).collect(),
+        }),
+    }
+}
+
 /// Who asks, as the host knows it. Nothing of it comes from a call's arguments.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CapsuleCaller {
@@ -32,6 +62,9 @@ pub struct CapsuleCaller {
     /// The project whose files the anchors of entries are checked against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
+    /// Which capsules it may learn of by a name that is taken, where the host asks for somebody who may not know of all.
+    #[serde(default)]
+    pub names: NameScope,
 }
 
 /// Which capsules a caller reaches.
@@ -47,9 +80,20 @@ pub enum Reach {
 }
 
 impl CapsuleCaller {
+    /// A caller with this reach.
+    pub fn new(author: Author, reach: Reach) -> Self {
+        Self { author, reach, project: None, names: NameScope::All }
+    }
+
+    /// The same, who may learn of these capsules only by a name that is taken.
+    pub fn knowing(mut self, names: NameScope) -> Self {
+        self.names = names;
+        self
+    }
+
     /// A caller who owns every capsule.
     pub fn local(author: Author) -> Self {
-        Self { author, reach: Reach::All, project: None }
+        Self::new(author, Reach::All)
     }
 
     /// The same, working in a project.

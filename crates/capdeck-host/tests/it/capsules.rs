@@ -76,7 +76,8 @@ async fn every_view_leads_to_it() {
     let name = "capsules__capsol_read";
     let read = call_listed(&direct, name, arguments.clone()).await.unwrap().unwrap();
     assert!(text(&read).contains("kept for later") && text(&read).contains("PROVENANCE"));
-    assert_eq!(read["structuredContent"]["written_by"], "test-agent");
+    assert_eq!(read["structuredContent"]["client"], "test-agent");
+    assert_eq!(read["structuredContent"]["written_by"], "local");
 
     let progressive = opened.agent(Exposure::Progressive);
     assert_eq!(listed(&progressive).await, ["capsules"]);

@@ -26,7 +26,7 @@ export function CapsuleAccess({ capsule }) {
   };
   useLive((happening) => /^(grant|share|credential|enrollment)/.test(happening.action) && reload());
   const disconnect = async (/** @type {any} */ connection) => {
-    if (!(await confirm({ title: `Disconnect ${connection.name || connection.id}?`, text: 'It opens nothing any more, from its next call on.', action: 'Disconnect', danger: true }))) return;
+    if (!(await confirm({ title: `Disconnect ${connection.name || connection.id}?`, text: 'Its access ends with its next call.', action: 'Disconnect', danger: true }))) return;
     if (await act(() => remove(address`/v1/capsules/${capsule.id}/connections/${connection.id}`), `disconnected ${connection.name || connection.id}`)) connections.reload();
   };
   const isOwner = capsule.role === 'owner';
@@ -34,8 +34,8 @@ export function CapsuleAccess({ capsule }) {
     ${(requests.items ?? []).length > 0 && html`<section class="stack" aria-labelledby="waiting"><h2 id="waiting">Waiting for a decision</h2><ul class="plain stack">${requests.items?.map((request) => html`<li key=${request.id}><${Request} request=${request} onDone=${reload} /></li>`)}</ul></section>`}
     <section class="stack" aria-labelledby="connections"><div class="row spread"><h2 id="connections">Connections</h2>${isOwner && html`<button class="button" type="button" onClick=${() => setSharing(true)}>Share with a token</button>`}</div>
       <${LoadList} of=${connections} empty=${html`<${Empty} icon="connect" title="Nobody is connected">Agents that sign in or enroll, and tokens that you hand out, are listed here.<//>`}>
-        ${(/** @type {any[]} */ items) => html`<${TableFrame} label="Connections"><table><thead><tr><th scope="col">Name</th><th scope="col">Kind</th><th scope="col">Role</th><th scope="col">Reaches</th><th scope="col">Ends</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-          <tbody>${items.map((one) => html`<tr key=${one.id}><th scope="row" class="anywhere">${one.name || one.client_name || one.id}</th><td>${one.kind}</td><td>${one.role}</td><td class="anywhere">${(one.uri_prefixes ?? []).join(', ') || 'everything'}${(one.denied_prefixes ?? []).length > 0 ? ` but not ${one.denied_prefixes.join(', ')}` : ''}</td><td>${one.expires_at ? html`<${Time} at=${one.expires_at} />` : 'never'}</td><td class="end">${isOwner && html`<button class="button small danger" type="button" onClick=${() => disconnect(one)}>Disconnect</button>`}</td></tr>`)}</tbody></table><//>`}
+        ${(/** @type {any[]} */ items) => html`<${TableFrame} label="Connections"><table><thead><tr><th scope="col">Name</th><th scope="col">Kind</th><th scope="col">Role</th><th scope="col">Reaches</th><th scope="col">Created</th><th scope="col">Ends</th><th scope="col">Last used</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+          <tbody>${items.map((one) => html`<tr key=${one.id}><th scope="row" class="anywhere">${one.name || one.client_name || one.id}</th><td>${one.kind}</td><td>${one.role}</td><td class="anywhere">${(one.uri_prefixes ?? []).join(', ') || 'everything'}${(one.denied_prefixes ?? []).length > 0 ? ` but not ${one.denied_prefixes.join(', ')}` : ''}</td><td class="anywhere"><${Time} at=${one.created_at} />${one.created_by && html` <span class="soft">by ${one.created_by}</span>`}</td><td>${one.is_over ? html`<span class="badge warn">ended</span>` : one.expires_at ? html`<${Time} at=${one.expires_at} />` : 'never'}</td><td>${one.last_used_at ? html`<${Time} at=${one.last_used_at} />` : '–'}</td><td class="end">${isOwner && html`<button class="button small danger" type="button" onClick=${() => disconnect(one)}>Disconnect</button>`}</td></tr>`)}</tbody></table><//>`}
       <//>
     </section>
     ${sharing && html`<${ShareDialog} capsule=${capsule} onClose=${() => { setSharing(false); connections.reload(); }} />`}
@@ -44,13 +44,13 @@ export function CapsuleAccess({ capsule }) {
 
 /** @param {{ capsule: any, onClose: () => void }} props */
 function ShareDialog({ capsule, onClose }) {
-  const [fields, setFields] = useState({ name: '', role: 'reader', only: '', not: '', days: '30' });
+  const [fields, setFields] = useState({ name: '', role: 'reader', only: '', not: '', days: '90' });
   const [error, setError] = useState(/** @type {any} */ (null));
   const [share, setShare] = useState(/** @type {any} */ (null));
   const set = (/** @type {string} */ name) => (/** @type {any} */ event) => setFields((old) => ({ ...old, [name]: event.target.value }));
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    const until = fields.days ? new Date(Date.now() + Number(fields.days) * 86_400_000).toISOString() : undefined;
+    const until = fields.days ? new Date(Date.now() + Number(fields.days) * 86_400_000).toISOString() : 'never';
     try {
       setShare(await post(address`/v1/capsules/${capsule.id}/connections`, { name: fields.name.trim(), role: fields.role, uri_prefixes: words(fields.only), denied_prefixes: words(fields.not), expires_at: until }));
     } catch (problem) {
@@ -66,7 +66,7 @@ function ShareDialog({ capsule, onClose }) {
     <div class="field"><label for="share-role">Role</label><select id="share-role" value=${fields.role} onChange=${set('role')}>${ROLES.map((role) => html`<option value=${role}>${role}</option>`)}</select></div>
     <div class="field"><label for="share-only">Only these prefixes</label><textarea id="share-only" class="code" placeholder="everything" value=${fields.only} onInput=${set('only')} /></div>
     <div class="field"><label for="share-not">But not these</label><textarea id="share-not" class="code" value=${fields.not} onInput=${set('not')} /></div>
-    <div class="field"><label for="share-days">For days</label><input id="share-days" type="number" min="1" placeholder="for good" value=${fields.days} onInput=${set('days')} /></div>
+    <div class="field"><label for="share-days">Ends after days</label><input id="share-days" type="number" min="1" placeholder="never" value=${fields.days} onInput=${set('days')} /></div>
     <div class="row end"><button class="button" type="button" onClick=${onClose}>Cancel</button><button class="button main" type="submit">Make the token</button></div>
   </form><//>`;
 }

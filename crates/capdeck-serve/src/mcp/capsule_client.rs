@@ -2,13 +2,17 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use capdeck_auth::inbound::capsule_key;
 use capdeck_host::{
     Admission, Author, CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure,
     CapsuleOperation, EntryNaming, EntryOffer, GrantDesk, GrantTools, Host, Mount, Reach,
+    find_capsule,
 };
 use capdeck_mcp::{Era, server::ClientHello};
 use futures_util::{StreamExt as _, stream::BoxStream};
 use serde_json::Value;
+
+use crate::actor::Actor;
 
 /// Left in the extensions of a request that came with the token of a share.
 #[derive(Debug, Clone)]
@@ -21,6 +25,8 @@ pub(crate) struct ViaShare {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapsulePlace {
     pub id: String,
+    /// What records about it name.
+    pub key: String,
     pub name: String,
 }
 
@@ -52,16 +58,18 @@ impl CapsulePlace {
         let Some(desk) = host.capsules().filter(|desk| desk.may_have_capsules()) else {
             return Ok(None);
         };
-        let caller = CapsuleCaller { author: Author::client("capdeck"), reach, project: None };
+        let caller = CapsuleCaller::new(Author::client("capdeck"), reach);
         let listed = listed(desk.as_ref(), &caller).await?;
-        let places = || listed.iter().filter_map(Self::of);
-        let by_name = || places().find(|place| place.name.eq_ignore_ascii_case(name));
-        Ok(places().find(|place| place.id == name).or_else(by_name))
+        let places: Vec<Self> = listed.iter().filter_map(Self::of).collect();
+        let found = find_capsule(&places, name, |place| (&place.id, &place.name));
+        // Which of several is meant is not for an address to guess.
+        Ok(found.ok().flatten().cloned())
     }
 
     fn of(listed: &Value) -> Option<Self> {
         let text = |key: &str| Some(listed.get(key)?.as_str()?.to_owned());
-        Some(Self { id: text("id")?, name: text("name")? })
+        let id = text("id")?;
+        Some(Self { key: capsule_key(&id, &text("uid")?), id, name: text("name")? })
     }
 }
 
@@ -80,9 +88,15 @@ impl CapsuleClient {
             Some(admission) => author.principal(admission.principal()),
             None => author,
         };
+        let sender = hello.extensions.get::<capdeck_mcp::server::Principal>();
+        let sender = sender.map_or("", |sender| &*sender.0);
+        let author = match hello.extensions.get::<Actor>().and_then(|one| one.name(sender)) {
+            Some(name) => author.principal_name(&name),
+            None => author,
+        };
         let reach = reach(&hello.extensions);
         let version = host.settings().version.clone();
-        let caller = CapsuleCaller { author, reach, project: None };
+        let caller = CapsuleCaller::new(author, reach);
         let mount = match hello.revision.era() {
             Era::Legacy => Mount::default(),
             Era::Modern => Mount::forgetful(),

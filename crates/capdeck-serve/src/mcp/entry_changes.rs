@@ -96,7 +96,7 @@ impl Listening {
                 () = ended.cancelled() => return,
             };
             match change {
-                Some(CapsuleChange::Entry { capsule: changed, change }) => {
+                Some(CapsuleChange::Entry { capsule: changed, change, .. }) => {
                     if self.capsule.as_ref().is_none_or(|capsule| *capsule == changed) {
                         self.tell_change(&changed, &change);
                     }

@@ -20,6 +20,7 @@ use super::{
     granted_session::GrantedSession,
     transparent_session::TransparentSession,
 };
+use crate::actor::Actor;
 
 /// What one endpoint serves.
 pub(crate) struct McpService {
@@ -84,6 +85,8 @@ impl McpService {
             (None, Some(sender)) => Principal::named(&sender.0),
             (None, None) => Principal::local(),
         };
+        let name = hello.extensions.get::<Actor>().and_then(|one| one.name(principal.as_str()));
+        let principal = principal.shown_as(name.as_deref());
         let session = self.host.session(SessionSettings {
             scope: self.scope.clone(),
             principal,

@@ -2,7 +2,12 @@
 
 use capdeck_auth::inbound::{GrantTarget, Role, Scope, Scopes};
 
-use super::{Form, authorize_request::AuthorizeRequest, consent_page::roles, offer::Offer};
+use super::{
+    Form,
+    authorize_request::AuthorizeRequest,
+    consent_page::roles,
+    offer::{Item, Offer},
+};
 
 /// What a client is to have.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,7 +41,7 @@ impl Choice {
         if scopes.allows(Scope::CapsuleRead) {
             for item in &offer.capsules {
                 if form.all("capsule").any(|id| id == item.id) {
-                    let capsule = capsule(form, &item.id, &item.name, &scopes)?;
+                    let capsule = capsule(form, item, &scopes)?;
                     targets.push((capsule, of_capsules.clone()));
                 }
             }
@@ -77,7 +82,8 @@ fn deck(form: &Form, offer: &Offer) -> Result<Option<GrantTarget>, String> {
     }
 }
 
-fn capsule(form: &Form, id: &str, name: &str, scopes: &Scopes) -> Result<GrantTarget, String> {
+fn capsule(form: &Form, item: &Item, scopes: &Scopes) -> Result<GrantTarget, String> {
+    let Item { id, key, name, .. } = item;
     let wanted = form.named(&format!("role.{id}")).unwrap_or("reader");
     let role = roles(scopes).find(|role| role.as_str() == wanted).ok_or_else(|| {
         format!("what was chosen for `{name}` needs more than what is marked above")
@@ -90,7 +96,7 @@ fn capsule(form: &Form, id: &str, name: &str, scopes: &Scopes) -> Result<GrantTa
             .collect()
     };
     let target = GrantTarget::Capsule {
-        capsule: id.to_owned(),
+        capsule: key.clone(),
         role: Role::min(role, scopes.highest_role().unwrap_or(Role::Reader)),
         uri_prefixes: words("prefixes"),
         denied_prefixes: words("denied"),
@@ -101,10 +107,11 @@ fn capsule(form: &Form, id: &str, name: &str, scopes: &Scopes) -> Result<GrantTa
 
 #[cfg(test)]
 mod tests {
-    use super::{super::offer::Item, *};
+    use super::*;
 
     fn item(id: &str) -> Item {
-        Item { id: id.to_owned(), name: id.to_uppercase(), description: String::new() }
+        let key = format!("{id}@1");
+        Item { id: id.to_owned(), key, name: id.to_uppercase(), description: String::new() }
     }
 
     fn chosen(scopes: &str, form: &str) -> Result<Choice, String> {
@@ -144,7 +151,7 @@ mod tests {
         assert!(matches!(
             capsule,
             GrantTarget::Capsule { capsule, role: Role::Appender, uri_prefixes, denied_prefixes }
-                if capsule == "team" && *uri_prefixes == ["docs://", "notes://a"] && *denied_prefixes == ["docs://secret"]
+                if capsule == "team@1" && *uri_prefixes == ["docs://", "notes://a"] && *denied_prefixes == ["docs://secret"]
         ));
     }
 

@@ -1,6 +1,6 @@
 //! What an operator can let a client have: the parts of the deck and the capsules that the client's request is about.
 
-use capdeck_auth::inbound::{OperatorRole, OperatorStanding, Scope, Scopes};
+use capdeck_auth::inbound::{OperatorRole, OperatorStanding, Scope, Scopes, capsule_key};
 use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation, Exposure, Host};
 use serde_json::Value;
 
@@ -21,6 +21,8 @@ pub(super) struct Offer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) id: String,
+    /// What a grant names: of a capsule its key, of a capability its id.
+    pub(super) key: String,
     pub(super) name: String,
     pub(super) description: String,
 }
@@ -84,6 +86,7 @@ fn capabilities(host: &Host) -> Vec<Item> {
     });
     let items = offered.map(|one| Item {
         id: one.definition.id.to_string(),
+        key: one.definition.id.to_string(),
         name: one.definition.name.clone(),
         description: one.definition.description.trim().to_owned(),
     });
@@ -105,17 +108,19 @@ async fn capsules(
         (OperatorRole::Member, Some(registry)) => registry.capsules_of(&operator.id),
         _ => Vec::new(),
     };
-    let is_seen = |id: &str, visibility: &str| match operator.role {
+    let is_seen = |key: &str, visibility: &str| match operator.role {
         OperatorRole::Admin | OperatorRole::Approver => true,
         // Whoever may not look at a capsule must not learn here that it exists.
-        OperatorRole::Member => visibility != "private" || own.iter().any(|one| one == id),
+        OperatorRole::Member => visibility != "private" || own.iter().any(|one| one == key),
     };
     let items = listed.iter().filter_map(|capsule| {
         let text = |key: &str| capsule.get(key).and_then(Value::as_str);
         let (id, name) = (text("id")?.to_owned(), text("name")?.to_owned());
-        is_seen(&id, text("visibility").unwrap_or("private")).then(|| Item {
+        let key = capsule_key(&id, text("uid")?);
+        is_seen(&key, text("visibility").unwrap_or("private")).then(|| Item {
             description: text("description").unwrap_or_default().to_owned(),
             id,
+            key,
             name,
         })
     });

@@ -1,6 +1,7 @@
 //! Capsules that programs make and name.
 
-use capdeck_host::{CapsuleFailure, CapsuleOperation};
+use capdeck_auth::inbound::capsule_key;
+use capdeck_host::CapsuleOperation;
 use serde_json::{Value, json};
 
 use super::{Outcome, RegistryDesk, refused::Refused};
@@ -12,17 +13,18 @@ impl RegistryDesk {
         name: String,
         description: Option<String>,
     ) -> Outcome {
-        self.manager()?;
+        let access = self.manager()?;
         let create = CapsuleOperation::CreateCapsule { name, description, visibility: None };
-        let made = self.capsules.ask(None, create).await.map_err(without_others)?;
-        let id = made["id"].as_str().unwrap_or_default().to_owned();
+        let made = self.capsules.ask_for_name(None, create, &access).await;
+        let made = made.map_err(Refused::There)?;
+        let text = |field: &str| made[field].as_str().unwrap_or_default();
+        let key = capsule_key(text("id"), text("uid"));
         let principal = &self.standing.principal;
-        let claimed = self.registry.claim_capsule(&self.caller(), principal, &id).await;
+        let claimed = self.registry.claim_capsule(&self.caller(), principal, &key).await;
         if let Err(error) = claimed {
-            // A capsule that is nobody's would only keep its name from everybody.
-            let gone = self.capsules.ask(Some(&id), CapsuleOperation::DeleteCapsule).await;
+            let gone = self.capsules.ask(Some(&key), CapsuleOperation::PurgeCapsule).await;
             if let Err(failure) = gone {
-                tracing::warn!(capsule = id, %failure, "a capsule that is nobody's was left behind");
+                tracing::error!(capsule = key, %failure, "cannot remove a capsule that was not finished");
             }
             return Err(Refused::by_registry(error));
         }
@@ -36,26 +38,22 @@ impl RegistryDesk {
         name: Option<String>,
         description: Option<String>,
     ) -> Outcome {
-        let id = self.capsules.owned(capsule, &*self.manager()?).await?;
+        let access = self.manager()?;
+        let key = self.capsules.owned(capsule, &access).await?.key();
         if name.is_none() && description.is_none() {
             return Err(Refused::invalid("name", "a new name, a new description or both"));
         }
         let update = CapsuleOperation::UpdateCapsule { name, description, visibility: None };
-        let changed = self.capsules.ask(Some(&id), update).await.map_err(without_others)?;
+        let changed = self.capsules.ask_for_name(Some(&key), update, &access).await;
+        let changed = changed.map_err(Refused::There)?;
         Ok(json!({ "capsule": owned(changed) }))
     }
 }
 
 fn owned(mut capsule: Value) -> Value {
-    capsule["role"] = "owner".into();
+    if let Value::Object(fields) = &mut capsule {
+        fields.shift_remove("uid");
+        fields.insert("role".to_owned(), "owner".into());
+    }
     capsule
-}
-
-/// A name that is taken may be that of a capsule that the client may not know of, so nothing else of it is told.
-fn without_others(failure: CapsuleFailure) -> Refused {
-    Refused::There(match failure.code.as_str() {
-        "exists" => CapsuleFailure::new("exists", "this name cannot be used here")
-            .hint("choose another name"),
-        _ => failure,
-    })
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use capdeck_auth::inbound::{GrantedAccess, RegistryError, Role, Standing};
+use capdeck_auth::inbound::{GrantedAccess, RegistryError, Role, Standing, capsule_key};
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation, Visibility,
+    Author, CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation, NameScope, Visibility,
+    find_capsule,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -19,16 +20,27 @@ pub(super) struct KnownCapsules {
     caller: CapsuleCaller,
 }
 
-#[derive(Deserialize)]
-struct Listed {
-    id: String,
+/// A capsule that the connection may know of.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct KnownCapsule {
+    pub(super) id: String,
+    uid: String,
     name: String,
     visibility: Visibility,
 }
 
+impl KnownCapsule {
+    /// What grants name.
+    pub(super) fn key(&self) -> String {
+        capsule_key(&self.id, &self.uid)
+    }
+}
+
 impl KnownCapsules {
     pub(super) fn new(desk: Arc<dyn CapsuleDesk>, standing: &Standing) -> Self {
+        let name = format!("client {}", standing.client_name);
         let author = Author::client(&standing.client_name).principal(&standing.principal);
+        let author = author.principal_name(&name);
         Self { desk, caller: CapsuleCaller::local(author) }
     }
 
@@ -41,28 +53,38 @@ impl KnownCapsules {
         self.desk.ask(self.caller.request(capsule, operation)).await
     }
 
-    /// The id of a capsule that access can be asked for: one that agents may discover, or that is open already. Every
+    /// The same for a name that a capsule is to have: of the others the client learns only what it may know of.
+    pub(super) async fn ask_for_name(
+        &self,
+        capsule: Option<&str>,
+        operation: CapsuleOperation,
+        access: &GrantedAccess,
+    ) -> Result<Value, CapsuleFailure> {
+        let mut known = self.listed().await?;
+        known.retain(|one| is_requestable(one, access));
+        let names = NameScope::Among(known.into_iter().map(|one| one.id).collect());
+        self.desk.ask(self.caller.clone().knowing(names).request(capsule, operation)).await
+    }
+
+    /// A capsule that access can be asked for: one that agents may discover, or that is open already. Every
     /// other one does not exist.
     pub(super) async fn requestable(
         &self,
         name: &str,
         access: &GrantedAccess,
-    ) -> Result<String, Refused> {
-        let is_known = |one: &Listed| {
-            one.visibility == Visibility::Discoverable || role_in(access, &one.id).is_some()
-        };
-        self.find(name, is_known).await
+    ) -> Result<KnownCapsule, Refused> {
+        self.find(name, |one| is_requestable(one, access)).await
     }
 
-    /// The id of a capsule that the connection owns whole.
+    /// A capsule that the connection owns whole.
     pub(super) async fn owned(
         &self,
         name: &str,
         access: &GrantedAccess,
-    ) -> Result<String, Refused> {
-        let id = self.find(name, |one| role_in(access, &one.id).is_some()).await?;
-        if is_open(access, &id, Role::Owner) {
-            return Ok(id);
+    ) -> Result<KnownCapsule, Refused> {
+        let found = self.find(name, |one| role_in(access, &one.key()).is_some()).await?;
+        if is_open(access, &found.key(), Role::Owner) {
+            return Ok(found);
         }
         let reason = "only the owner of a whole capsule may change it";
         Err(Refused::Here(RegistryError::Forbidden { reason }))
@@ -72,20 +94,23 @@ impl KnownCapsules {
     async fn find(
         &self,
         name: &str,
-        is_known: impl Fn(&Listed) -> bool,
-    ) -> Result<String, Refused> {
+        is_known: impl Fn(&KnownCapsule) -> bool,
+    ) -> Result<KnownCapsule, Refused> {
         let mut known = self.listed().await.map_err(Refused::There)?;
         known.retain(is_known);
         let wanted = name.strip_prefix("capsol://").unwrap_or(name);
-        let by_id = known.iter().position(|one| one.id == wanted);
-        let by_name = || known.iter().position(|one| one.name.eq_ignore_ascii_case(wanted));
-        match by_id.or_else(by_name) {
-            Some(place) => Ok(known.swap_remove(place).id),
-            None => Err(Refused::not_found("capsule", name)),
+        match find_capsule(&known, wanted, |one| (&one.id, &one.name)) {
+            Ok(Some(found)) => Ok(found.clone()),
+            Ok(None) => Err(Refused::not_found("capsule", name)),
+            Err(ambiguous) => {
+                let reason =
+                    format!("several are called so; use an id: {}", ambiguous.ids.join(", "));
+                Err(Refused::invalid("capsule", reason))
+            }
         }
     }
 
-    async fn listed(&self) -> Result<Vec<Listed>, CapsuleFailure> {
+    async fn listed(&self) -> Result<Vec<KnownCapsule>, CapsuleFailure> {
         if !self.desk.may_have_capsules() {
             return Ok(Vec::new());
         }
@@ -97,12 +122,17 @@ impl KnownCapsules {
     }
 }
 
-/// The highest role in a capsule.
+/// Whether access to a capsule can be asked for: agents may discover it, or it is open already.
+fn is_requestable(one: &KnownCapsule, access: &GrantedAccess) -> bool {
+    one.visibility == Visibility::Discoverable || role_in(access, &one.key()).is_some()
+}
+
+/// The highest role in the capsule with this key.
 fn role_in(access: &GrantedAccess, capsule: &str) -> Option<Role> {
     access.capsules().filter(|one| one.capsule == capsule).map(|one| one.role).max()
 }
 
-/// Whether a capsule is open whole with this role.
+/// Whether the capsule with this key is open whole with this role.
 pub(super) fn is_open(access: &GrantedAccess, capsule: &str, role: Role) -> bool {
     access.capsules().any(|one| {
         one.capsule == capsule

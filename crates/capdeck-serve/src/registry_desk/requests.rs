@@ -21,11 +21,12 @@ impl RegistryDesk {
         reason: Option<String>,
     ) -> Outcome {
         let access = self.access()?;
-        let capsule = self.capsules.requestable(capsule, &access).await?;
+        let found = self.capsules.requestable(capsule, &access).await?;
+        let capsule = found.key();
         if is_open(&access, &capsule, role(wanted)) {
             return Err(Refused::Here(RegistryError::WrongState {
                 what: "capsule",
-                id: capsule,
+                id: found.id,
                 state: "open to you already",
                 attempt: "asked for",
             }));
@@ -48,7 +49,7 @@ impl RegistryDesk {
         reason: Option<String>,
     ) -> Outcome {
         let access = self.manager()?;
-        terms.capsule = self.capsules.requestable(&terms.capsule, &access).await?;
+        terms.capsule = self.capsules.requestable(&terms.capsule, &access).await?.key();
         let holder = match client_id {
             Some(id) => self.holder(id)?,
             None => self.own(),

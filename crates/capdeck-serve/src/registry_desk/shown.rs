@@ -1,6 +1,6 @@
 //! Requests and grants as a program is told of them.
 
-use capdeck_auth::inbound::{Grant, GrantRequest, GrantTarget, Registry};
+use capdeck_auth::inbound::{Grant, GrantRequest, GrantTarget, Registry, capsule_id_of};
 use serde_json::{Map, Value, json};
 
 /// What became of a request, with what was granted.
@@ -61,6 +61,9 @@ fn target(target: &GrantTarget) -> Map<String, Value> {
     match json!(target) {
         Value::Object(mut target) => {
             target.remove("type");
+            if let Some(Value::String(capsule)) = target.get_mut("capsule") {
+                *capsule = capsule_id_of(capsule).to_owned();
+            }
             target
         }
         _ => Map::new(),

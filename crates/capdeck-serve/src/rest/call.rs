@@ -73,6 +73,11 @@ impl Call {
         }
     }
 
+    /// What people call whoever asks.
+    pub(super) fn name(&self) -> Option<String> {
+        self.actor.as_ref()?.name(&self.principal)
+    }
+
     /// Who is named in the registry's audit.
     pub(super) fn registry_caller(&self) -> Caller {
         Caller::new(self.id(), self.address.map(|address| address.ip))

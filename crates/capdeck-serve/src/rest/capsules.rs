@@ -4,6 +4,7 @@ mod connections;
 mod desk;
 mod entries;
 mod logs;
+mod make;
 mod schemes;
 mod search;
 mod shapes;

@@ -162,7 +162,9 @@ impl From<CapsuleFailure> for ApiError {
         let CapsuleFailure { code, message, hint, data } = failure;
         let status = match code.as_str() {
             "not_found" | "no_such_key" => StatusCode::NOT_FOUND,
-            "exists" | "scheme_in_use" | "capsule_required" => StatusCode::CONFLICT,
+            "exists" | "scheme_in_use" | "capsule_required" | "ambiguous_capsule" => {
+                StatusCode::CONFLICT
+            }
             "version_conflict" => StatusCode::PRECONDITION_FAILED,
             "forbidden_role" | "forbidden_scope" => StatusCode::FORBIDDEN,
             "invalid_uri" | "unknown_scheme" | "patch_failed" | "invalid_json"

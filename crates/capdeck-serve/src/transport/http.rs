@@ -50,7 +50,7 @@ pub(crate) use self::{
     problem::problem,
 };
 use crate::{
-    dashboard,
+    capsule_follower, dashboard,
     mcp::reach,
     oauth,
     oidc::{self, OidcSettings},
@@ -116,6 +116,7 @@ pub struct HttpServer {
     router: Router,
     endpoints: Arc<Endpoints>,
     rest: Arc<Rest>,
+    reception: Arc<Reception>,
     host: Host,
     limits: HttpLimits,
 }
@@ -155,6 +156,10 @@ impl HttpServer {
             settings.registry,
             settings.oidc,
         );
+        // Before anybody is answered, so that nothing of an earlier capsule is shown as if it were in force.
+        if let (Some(registry), Some(desk)) = (reception.registry(), host.capsules()) {
+            capsule_follower::reconcile(registry, desk.as_ref()).await;
+        }
         let limits = settings.limits;
         let endpoints = Arc::new(Endpoints::new(host.clone(), settings.policy, limits));
         let load = endpoints.clone();
@@ -163,10 +168,10 @@ impl HttpServer {
             names,
             proxies: settings.trusted_proxies,
             limiter: Limiter::new(&settings.rates),
-            reception,
+            reception: reception.clone(),
         };
         let router = router(host.clone(), endpoints.clone(), rest::routers(&rest), Arc::new(door));
-        Ok(Self { listener, address, router, endpoints, rest, host, limits })
+        Ok(Self { listener, address, router, endpoints, rest, reception, host, limits })
     }
 
     /// The address clients on this machine use.
@@ -181,7 +186,7 @@ impl HttpServer {
 
     /// Answers until `stop`, then ends every session and every connection behind them.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { listener, router, endpoints, rest, host, limits, .. } = self;
+        let Self { listener, router, endpoints, rest, reception, host, limits, .. } = self;
         let serving = async {
             tokio::select! {
                 () = connections::serve(listener, router, limits, stop.clone()) => {}
@@ -192,6 +197,13 @@ impl HttpServer {
                 } => {}
             }
         };
+        let following = async {
+            let (Some(registry), Some(desk)) = (reception.registry(), host.capsules()) else {
+                return;
+            };
+            let follow = capsule_follower::follow(registry.clone(), desk.clone());
+            stop.run_until_cancelled(follow).await;
+        };
         let closing = async {
             stop.cancelled().await;
             rest.close();
@@ -199,7 +211,7 @@ impl HttpServer {
             host.close().await;
         };
         // Both run to their end: a close that is dropped halfway leaves children that nobody waits for.
-        tokio::join!(serving, closing);
+        tokio::join!(serving, following, closing);
     }
 }
 

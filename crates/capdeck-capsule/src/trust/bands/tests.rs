@@ -15,8 +15,9 @@ fn entry(body: &str) -> Entry {
         risk_class: classified.class,
         promotion_reason: classified.reason,
         anchors_detected: classified.contradicted,
-        written_by: "claude-code@3.1.2".to_owned(),
-        written_by_principal: None,
+        written_by: "operator Ann (opr_1)".to_owned(),
+        written_by_principal: Some("opr_1".to_owned()),
+        client: Some("claude-code@3.1.2".to_owned()),
         connection_id: None,
         written_at: "2026-04-12T08:30:00Z".parse().unwrap(),
         commit_at_write: Some(Commit::claimed("7f2a1c9").unwrap()),
@@ -47,7 +48,8 @@ fn a_read_is_preamble_body_footer() {
          see src/a.ts\n\
          ━━━ PROVENANCE FOOTER ━━━\n\
          entry: docs://api (version 3)\n\
-         written_by: claude-code@3.1.2\n\
+         written_by: operator Ann (opr_1)\n\
+         client: claude-code@3.1.2 (claimed)\n\
          written_at: 2026-04-12T08:30:00Z (2 weeks ago)\n\
          commit_at_write: 7f2a1c9 (claimed)\n\
          promotion_reason: file_anchor\n\

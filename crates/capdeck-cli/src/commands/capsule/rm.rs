@@ -12,8 +12,9 @@ use crate::{
 
 /// Delete an entry, or a whole capsule
 ///
-/// A deleted entry can be restored, until it is purged. A deleted capsule is moved to `deleted` in the data folder, and its
-/// shares open nothing any more; purged, also later by its id, it is gone for good.
+/// A deleted entry can be restored, until it is purged. A deleted capsule is moved to `deleted` in the data folder; its
+/// owner, grants and shares end with it, and a later capsule of the same name has none of them. Purged, also later by its
+/// id, it is gone for good.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   capdeck capsule rm team notes://old

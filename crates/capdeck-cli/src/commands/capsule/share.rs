@@ -1,16 +1,15 @@
 //! `capdeck capsule share NAME`: a role on a part of a capsule for whoever holds a token.
 
-use capdeck_host::{CapsuleOperation, Role};
+use capdeck_host::{CapsuleOperation, Role, ShareExpiry};
 use clap::Subcommand;
-use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
-    facts::{items, joined, page, text},
+    facts::{items, joined, text},
     moment::{future, time},
 };
 use crate::{
-    capsule_desk::ask,
+    capsule_desk::{ask, with_desk},
     completion::{capsules, entry_prefixes},
     context::Context,
     errors::{ExitStatus, Failure},
@@ -18,7 +17,7 @@ use crate::{
     table::{Cell, Table},
 };
 
-/// Give others access to a capsule, list what was given, and take it back
+/// Give others access to a capsule, list that access, and revoke it
 ///
 /// Prints a token that opens the capsule at `/mcp/NAME` of a running host. It is shown this once and kept only as a hash.
 #[derive(Debug, clap::Args)]
@@ -27,7 +26,7 @@ use crate::{
     disable_help_subcommand = true,
     after_help = "Examples:
   capdeck capsule share team --role reader --allow docs:// --deny docs://internal --expires 30d
-  capdeck capsule share list team
+  capdeck capsule share list
   capdeck capsule share revoke shr_0123456789ab"
 )]
 pub(crate) struct ShareArgs {
@@ -43,9 +42,9 @@ pub(crate) struct ShareArgs {
     /// An address with everything below it that is not, whatever is allowed. Can be repeated.
     #[arg(long, value_name = "PREFIX", add = entry_prefixes())]
     deny: Vec<String>,
-    /// When it ends: a time, a day or a span such as 30d; never if left out.
-    #[arg(long, value_name = "WHEN", value_parser = future)]
-    expires: Option<Timestamp>,
+    /// When it ends: a time, a day, a span such as 30d, or `never`. Default: 90 days.
+    #[arg(long, value_name = "WHEN", value_parser = expiry)]
+    expires: Option<ShareExpiry>,
     /// What it is for, to tell shares apart.
     #[arg(long = "for", value_name = "TEXT")]
     purpose: Option<String>,
@@ -59,15 +58,15 @@ enum ShareCommand {
     Revoke(RevokeArgs),
 }
 
-/// List the shares of a capsule, without their tokens
+/// List the shares of a capsule or of all, without their tokens
 #[derive(Debug, clap::Args)]
 struct ListArgs {
-    /// The capsule.
+    /// The capsule. Default: all capsules.
     #[arg(value_name = "NAME", add = capsules())]
-    name: String,
+    name: Option<String>,
 }
 
-/// Take a share back; its token opens nothing from then on
+/// Revoke a share; its token opens nothing from then on
 #[derive(Debug, clap::Args)]
 struct RevokeArgs {
     /// The share's id.
@@ -108,7 +107,7 @@ fn add(args: &ShareArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
         role,
         uri_prefixes: allow.clone(),
         denied_prefixes: deny.clone(),
-        expires_at: *expires,
+        expires_at: expires.unwrap_or_default(),
     };
     let answer = ask(context, name.as_deref(), operation)?;
     let printer = context.printer;
@@ -121,38 +120,80 @@ fn add(args: &ShareArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let (id, capsule) = (text(&answer, "id"), text(&answer, "capsule"));
     printer
         .note(&format!("this token is shown only now; it opens /mcp/{capsule} as a bearer token"));
-    printer.note(&format!("take it back with: capdeck capsule share revoke {id}"));
+    printer.note(&match text(&answer, "expires_at") {
+        "" => "it never expires".to_owned(),
+        moment => format!("it expires at {}", time(moment)),
+    });
+    printer.note(&format!("revoke it with: capdeck capsule share revoke {id}"));
     Ok(ExitStatus::Done)
 }
 
 fn list(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let answer = ask(context, Some(&args.name), CapsuleOperation::Shares)?;
+    let shares = with_desk(context, async |desk| {
+        let names = match &args.name {
+            Some(name) => vec![name.clone()],
+            None => {
+                let list = CapsuleOperation::ListCapsules { with_counts: false };
+                let all = desk.ask(None, list).await?;
+                items(&all, "capsules").iter().map(|one| text(one, "id").to_owned()).collect()
+            }
+        };
+        let mut shares = Vec::new();
+        for name in names {
+            let answer = desk.ask(Some(&name), CapsuleOperation::Shares).await?;
+            shares.extend_from_slice(items(&answer, "shares"));
+        }
+        Ok(shares)
+    })?;
     let printer = context.printer;
     if printer.wants_json() {
-        printer.json(&page(&answer, "shares", &["capsule"]));
+        printer.json(&json!({ "items": shares }));
         return Ok(ExitStatus::Done);
     }
-    let shares = items(&answer, "shares");
     if shares.is_empty() {
-        printer.note("nothing is shared");
+        printer.note("no shares");
         return Ok(ExitStatus::Done);
     }
-    let mut table = Table::new(["ID", "FOR", "TOKEN", "ROLE", "ENDS", "REACHES"]);
-    for share in shares {
+    let mut table = Table::new([
+        "ID",
+        "CAPSULE",
+        "FOR",
+        "TOKEN",
+        "ROLE",
+        "CREATED",
+        "BY",
+        "ENDS",
+        "LAST USED",
+        "REACHES",
+    ]);
+    for share in &shares {
+        let moment = |field: &str, none: &str| match text(share, field) {
+            "" => none.to_owned(),
+            moment => time(moment),
+        };
         table.row([
             Cell::styled(Style::Strong, text(share, "id")),
+            Cell::plain(text(share, "capsule")),
             Cell::plain(text(share, "name")),
             Cell::plain(format!("{}…", text(share, "hint"))),
             Cell::plain(text(share, "role")),
-            Cell::plain(match text(share, "expires_at") {
-                "" => "never".to_owned(),
-                moment => time(moment),
-            }),
+            Cell::plain(moment("created_at", "")),
+            Cell::plain(text(share, "created_by")),
+            Cell::plain(moment("expires_at", "never")),
+            Cell::plain(moment("last_used_at", "unknown")),
             Cell::plain(reach(share)),
         ]);
     }
     table.print(printer);
     Ok(ExitStatus::Done)
+}
+
+/// When a share ends, as it is typed.
+fn expiry(typed: &str) -> Result<ShareExpiry, String> {
+    match typed {
+        "never" => Ok(ShareExpiry::Never),
+        typed => future(typed).map(ShareExpiry::At),
+    }
 }
 
 /// `docs://, notes:// but not docs://secret`.
@@ -174,7 +215,7 @@ fn revoke(args: &RevokeArgs, context: &Context<'_>) -> Result<ExitStatus, Failur
     if printer.wants_json() {
         printer.json(&answer);
     } else {
-        printer.note(&format!("{} opens nothing any more", args.id));
+        printer.note(&format!("revoked {}", args.id));
     }
     Ok(ExitStatus::Done)
 }

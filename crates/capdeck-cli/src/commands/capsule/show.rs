@@ -78,6 +78,10 @@ fn show_entry(answer: &Value, printer: &Printer) {
     line(printer, "class", text(answer, "risk_class"));
     line(printer, "because", text(answer, "promotion_reason"));
     line(printer, "by", text(answer, "written_by"));
+    let client = text(answer, "client");
+    if !client.is_empty() {
+        line(printer, "client", &format!("{client} (claimed)"));
+    }
     line(printer, "at", &time(text(answer, "written_at")));
     line(printer, "commit", text(answer, "commit_at_write"));
     line(printer, "tags", &joined(answer, "tags"));

@@ -5,6 +5,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use capdeck_auth::inbound::is_capsule_key;
 use capdeck_capsule::{Change, FileStore, Heard, Store as _};
 use futures_util::stream;
 use parking_lot::Mutex;
@@ -27,11 +28,12 @@ pub(super) struct Hub {
 enum News {
     Entry {
         capsule: Arc<str>,
+        key: Arc<str>,
         change: Change,
     },
-    /// Changes of this capsule were too many to tell.
+    /// Changes of the capsule with this key were too many to tell.
     Missed {
-        capsule: Arc<str>,
+        key: Arc<str>,
     },
     Capsules,
 }
@@ -51,25 +53,25 @@ impl Drop for Hub {
 }
 
 impl Hub {
-    /// Passes on what changes in a capsule from now on.
-    pub(super) fn follow(&self, capsule: &str, store: &FileStore) {
+    /// Passes on what changes in the capsule with this id and this key from now on.
+    pub(super) fn follow(&self, capsule: &str, key: &str, store: &FileStore) {
         let mut followed = self.followed.lock();
-        if followed.get(capsule).is_some_and(|task| !task.is_finished()) {
+        if followed.get(key).is_some_and(|task| !task.is_finished()) {
             return;
         }
-        let (news, mut changes, id) =
-            (self.news.clone(), store.changes(), Arc::<str>::from(capsule));
+        let (news, mut changes) = (self.news.clone(), store.changes());
+        let (id, of) = (Arc::<str>::from(capsule), Arc::<str>::from(key));
         let task = tokio::spawn(async move {
             while let Some(heard) = changes.next().await {
-                let capsule = Arc::clone(&id);
+                let (capsule, key) = (Arc::clone(&id), Arc::clone(&of));
                 // Nobody may be listening.
                 let _nobody = news.send(match heard {
-                    Heard::Change(change) => News::Entry { capsule, change },
-                    Heard::Missed => News::Missed { capsule },
+                    Heard::Change(change) => News::Entry { capsule, key, change },
+                    Heard::Missed => News::Missed { key },
                 });
             }
         });
-        followed.insert(capsule.to_owned(), task);
+        followed.insert(key.to_owned(), task);
     }
 
     /// Tells that capsules or shares were made, changed or taken away.
@@ -98,15 +100,17 @@ impl LocalDesk {
     }
 
     fn visible(&self, caller: &CapsuleCaller, news: News) -> Option<CapsuleChange> {
-        let reaches = |capsule: &str, change: Option<&Change>| {
+        let reaches = |key: &str, change: Option<&Change>| {
             self.admit(caller).reached.iter().any(|(info, access)| {
-                info.id == capsule && change.is_none_or(|change| access.scope.reaches(&change.uri))
+                is_capsule_key(key, &info.id, &info.uid)
+                    && change.is_none_or(|change| access.scope.reaches(&change.uri))
             })
         };
         match news {
-            News::Entry { capsule, change } => reaches(&capsule, Some(&change))
-                .then(|| CapsuleChange::Entry { capsule: capsule.to_string(), change }),
-            News::Missed { capsule } => reaches(&capsule, None).then_some(CapsuleChange::Missed),
+            News::Entry { capsule, key, change } => reaches(&key, Some(&change)).then(|| {
+                CapsuleChange::Entry { capsule: capsule.to_string(), key: key.to_string(), change }
+            }),
+            News::Missed { key } => reaches(&key, None).then_some(CapsuleChange::Missed),
             News::Capsules => Some(CapsuleChange::Capsules),
         }
     }

@@ -30,13 +30,11 @@ impl LocalDesk {
     pub(super) async fn create_capsule(
         &self,
         caller: &CapsuleCaller,
-        name: String,
-        description: Option<String>,
-        visibility: Option<Visibility>,
+        new: CapsuleUpdate,
     ) -> Answer {
         self.admit(caller).require_machine("make capsules")?;
-        let new = CapsuleUpdate { name: Some(name), description, visibility };
-        let info = self.capsules.acting_for(caller.author.clone()).create(new).await?;
+        let capsules = self.capsules.acting_for(caller.author.clone());
+        let info = capsules.create_among(new, caller.names.clone()).await?;
         self.hub.capsules_changed();
         Ok(json!(info))
     }
@@ -50,7 +48,8 @@ impl LocalDesk {
         let admitted = self.admit(caller);
         let id = &admitted.choose(capsule)?.0.id;
         admitted.require_machine("change a capsule")?;
-        let info = self.capsules.acting_for(caller.author.clone()).update(id, update).await?;
+        let capsules = self.capsules.acting_for(caller.author.clone());
+        let info = capsules.update_among(id, update, caller.names.clone()).await?;
         self.hub.capsules_changed();
         Ok(json!(info))
     }

@@ -1,7 +1,6 @@
 //! Shares of a capsule: made, listed, taken back, and recognised by their token.
 
-use capdeck_capsule::{Access, NewShare, Scope, Share, StoreError};
-use jiff::Timestamp;
+use capdeck_capsule::{Access, NewShare, Scope, Share, ShareExpiry, StoreError};
 use serde_json::{Value, json};
 
 use super::{Answer, LocalDesk};
@@ -22,7 +21,7 @@ impl LocalDesk {
         capsule: Option<&str>,
         name: String,
         access: Access,
-        expires_at: Option<Timestamp>,
+        expires_at: ShareExpiry,
     ) -> Answer {
         let admitted = self.admit(caller);
         let id = &admitted.choose(capsule)?.0.id;

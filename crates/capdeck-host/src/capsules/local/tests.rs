@@ -5,7 +5,7 @@ mod granted;
 mod reach;
 mod whole;
 
-use capdeck_capsule::Role;
+use capdeck_capsule::{Role, ShareExpiry};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -62,13 +62,13 @@ impl Desk {
             role,
             uri_prefixes: texts(allow),
             denied_prefixes: texts(deny),
-            expires_at: None,
+            expires_at: ShareExpiry::Default,
         };
         let share = self.ask(Some(capsule), new).await.unwrap();
         let id = share["id"].as_str().unwrap().to_owned();
         let token = share["token"].as_str().unwrap().to_owned();
         let reach = Reach::Share(id.clone());
-        let caller = CapsuleCaller { author: Author::client("guest"), reach, project: None };
+        let caller = CapsuleCaller::new(Author::client("guest"), reach);
         Holder { caller, id, token }
     }
 }

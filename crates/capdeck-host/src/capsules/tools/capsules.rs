@@ -7,7 +7,9 @@ use serde_json::{Value, json, value::RawValue};
 use super::{Answer, ToolCaller, answer::capsule_line, invalid, manage, needed, parse};
 use crate::{
     GrantWish, Role,
-    capsules::{CapsuleFailure, CapsuleOperation, Look, LookAround, request::bare_name},
+    capsules::{
+        CapsuleFailure, CapsuleOperation, Look, LookAround, find_capsule, request::bare_name,
+    },
 };
 
 #[derive(Deserialize)]
@@ -72,7 +74,7 @@ async fn look_around(
             if let Some(id) = &mounted {
                 text.push_str(&format!("mounted: `{id}`\n"));
             }
-            let facts = json!({ "capsules": answer["capsules"], "mounted": mounted });
+            let facts = json!({ "capsules": shown(capsules(&answer)), "mounted": mounted });
             Ok(Answer { text, facts })
         }
         Look::Discover => {
@@ -84,12 +86,15 @@ async fn look_around(
             by.mount.require_memory()?;
             let name = needed(capsule, "capsule", "mount")?;
             let answer = ask(by, CapsuleOperation::ListCapsules { with_counts: false }).await?;
-            let found = find(&answer, bare_name(&name));
+            let listed = capsules(&answer);
+            let found = find_capsule(listed, bare_name(&name), |one| {
+                (one["id"].as_str().unwrap_or_default(), one["name"].as_str().unwrap_or_default())
+            })?;
             let found = found.ok_or(RegistryError::NotFound { name })?;
             let id = found["id"].as_str().unwrap_or_default().to_owned();
             by.mount.set(Some(id.clone()));
             let text = format!("mounted {}", capsule_line(found));
-            Ok(Answer { text, facts: json!({ "mounted": id, "capsules": [found] }) })
+            Ok(Answer { text, facts: json!({ "mounted": id, "capsules": shown([found]) }) })
         }
         Look::Unmount => {
             by.mount.require_memory()?;
@@ -110,17 +115,24 @@ async fn ask(by: &ToolCaller<'_>, operation: CapsuleOperation) -> Result<Value, 
     by.desk.ask(by.caller.request(None, operation)).await
 }
 
-/// The capsule with this id, else with this name.
-fn find<'a>(answer: &'a Value, name: &str) -> Option<&'a Value> {
-    let capsules = || answer["capsules"].as_array().into_iter().flatten();
-    let by_name = |capsule: &&Value| {
-        capsule["name"].as_str().is_some_and(|other| other.eq_ignore_ascii_case(name))
+fn capsules(answer: &Value) -> &[Value] {
+    answer["capsules"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Capsules as an agent is shown them. The uid is for records; every reader would pay for it.
+fn shown<'a>(capsules: impl IntoIterator<Item = &'a Value>) -> Vec<Value> {
+    let without_uid = |capsule: &Value| {
+        let mut capsule = capsule.clone();
+        if let Value::Object(fields) = &mut capsule {
+            fields.shift_remove("uid");
+        }
+        capsule
     };
-    capsules().find(|capsule| capsule["id"] == name).or_else(|| capsules().find(by_name))
+    capsules.into_iter().map(without_uid).collect()
 }
 
 fn lines(answer: &Value, nothing: &str) -> String {
-    let capsules = answer["capsules"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let capsules = capsules(answer);
     if capsules.is_empty() {
         return format!("{nothing}\n");
     }

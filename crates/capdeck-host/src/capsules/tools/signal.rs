@@ -1,5 +1,6 @@
 //! `capsol_signal`: what others tell, and what changed.
 
+use capdeck_capsule::Author;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -89,7 +90,10 @@ fn line(signal: &Value) -> String {
     if let Some(version) = signal["version"].as_u64() {
         line.push_str(&format!(" v{version}"));
     }
-    line.push_str(&format!(" by {}", member(&signal["from"], "client")));
+    if let Ok(from) = serde_json::from_value::<Author>(signal["from"].clone()) {
+        let (who, client) = (from.written_by(), from.claimed_client());
+        line.push_str(&format!(" by {who} with {client} (claimed)"));
+    }
     let text = member(signal, "text");
     if !text.is_empty() {
         line.push_str(&format!(": {text:?}"));

@@ -120,7 +120,10 @@ async fn an_entry_is_written_read_with_bands_listed_found_and_looked_back_on() {
 
     let read = setting.call(Read, json!({"uri": "docs://auth"})).await;
     assert!(text(&read).starts_with("━━━ TRUST PREAMBLE ━━━\n"), "{read}");
-    assert!(text(&read).contains("written_by: tester@1\n") && text(&read).contains("after a day"));
+    assert!(
+        text(&read).contains("written_by: local\nclient: tester@1 (claimed)\n")
+            && text(&read).contains("after a day")
+    );
     let facts = &read["structuredContent"];
     assert_eq!((&facts["version"], &facts["file_anchors"]), (&json!(2), &json!(["src/auth.ts"])));
     assert_eq!(facts["body"], format!("{body}Tokens end after a day."));
@@ -134,10 +137,7 @@ async fn an_entry_is_written_read_with_bands_listed_found_and_looked_back_on() {
     assert_eq!(history["versions"].as_array().unwrap().len(), 2);
 
     let list = setting.call(Read, json!({"list": {"scheme": "docs"}})).await;
-    assert!(
-        text(&list).starts_with("docs://auth v2 \"Auth\", specific_code, by tester@1"),
-        "{list}"
-    );
+    assert!(text(&list).starts_with("docs://auth v2 \"Auth\", specific_code, by local"), "{list}");
     let found = setting.call(Read, json!({"search": {"query": "tokens"}})).await;
     assert_eq!(found["structuredContent"]["hits"][0]["uri"], "docs://auth");
     assert!(text(&found).starts_with("1 found."), "{found}");
@@ -268,8 +268,14 @@ async fn signals_are_sent_polled_and_acknowledged() {
     let sent = setting.facts(CapsuleTool::Signal, send).await;
     let polled = setting.call(CapsuleTool::Signal, json!({"action": "poll"})).await;
     let lines: Vec<_> = text(&polled).lines().collect();
-    assert!(lines[0].contains("entry.created docs://a v1 by tester"), "{polled}");
-    assert!(lines[1].ends_with("review.done docs://a by tester: \"look at it\""), "{polled}");
+    assert!(
+        lines[0].contains("entry.created docs://a v1 by local with tester@1 (claimed)"),
+        "{polled}"
+    );
+    assert!(
+        lines[1].ends_with("review.done docs://a by local with tester@1 (claimed): \"look at it\""),
+        "{polled}"
+    );
     let cursor = &polled["structuredContent"]["next_cursor"];
     assert_eq!(cursor, &sent["id"]);
     setting.facts(CapsuleTool::Signal, json!({"action": "ack", "cursor": cursor})).await;

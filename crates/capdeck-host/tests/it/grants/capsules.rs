@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use capdeck_auth::inbound::capsule_key;
 use capdeck_definition::Exposure;
 use capdeck_host::{
     Access, Author, CapsuleCaller, CapsuleDesk, CapsuleOperation, ErrorCode, GrantWish, Granted,
@@ -31,8 +32,16 @@ fn on(capsule: &str, role: Role) -> GrantedCapsule {
     GrantedCapsule { capsule: capsule.to_owned(), access }
 }
 
-fn capsules(granted: &[GrantedCapsule]) -> Granted {
-    Granted { capsules: granted.to_vec(), ..Granted::default() }
+/// Grants on the capsules that have these ids now.
+fn capsules(deck: &Deck, granted: &[GrantedCapsule]) -> Granted {
+    let text = std::fs::read_to_string(deck.dirs.data().join("boxes.json")).unwrap();
+    let all: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let keyed = |one: &GrantedCapsule| {
+        let found = all.iter().find(|info| info["id"] == one.capsule.as_str()).unwrap();
+        let capsule = capsule_key(&one.capsule, found["uid"].as_str().unwrap());
+        GrantedCapsule { capsule, ..one.clone() }
+    };
+    Granted { capsules: granted.iter().map(keyed).collect(), ..Granted::default() }
 }
 
 async fn tool(session: &Session, name: &str, arguments: Value) -> Value {
@@ -48,15 +57,15 @@ async fn ids(session: &Session) -> Vec<String> {
 
 #[tokio::test]
 async fn item_13_new_grants_appear_without_a_new_session() {
-    let (host, _deck) = opened(&["One", "Two"]).await;
-    let book = Book::of(capsules(&[on("one", Role::Writer)]));
+    let (host, deck) = opened(&["One", "Two"]).await;
+    let book = Book::of(capsules(&deck, &[on("one", Role::Writer)]));
     let session = guest(&host, &book, Exposure::Direct);
     assert!(listed(&session).await.iter().all(|name| name.starts_with("capsules__capsol_")));
     assert_eq!(ids(&session).await, ["one"]);
     let write = json!({ "uri": "docs://a", "content": "words to find" });
     let written = tool(&session, "capsol_write", write.clone()).await;
     assert_eq!(written["version"], 1, "{written}");
-    book.set(Some(capsules(&[on("one", Role::Reader), on("two", Role::Reader)])));
+    book.set(Some(capsules(&deck, &[on("one", Role::Reader), on("two", Role::Reader)])));
     assert_eq!(ids(&session).await, ["one", "two"]);
     let refused = tool(&session, "capsol_write", write.clone()).await;
     assert_eq!(refused["error"]["code"], "capsule_required", "{refused}");
@@ -65,7 +74,7 @@ async fn item_13_new_grants_appear_without_a_new_session() {
     let refused = tool(&session, "capsol_write", write).await;
     assert_eq!(refused["error"]["code"], "forbidden_role", "{refused}");
     // A mounted capsule that was taken back is none that is left.
-    book.set(Some(capsules(&[on("two", Role::Reader)])));
+    book.set(Some(capsules(&deck, &[on("two", Role::Reader)])));
     let gone = tool(&session, "capsol_read", json!({ "uri": "docs://a" })).await;
     assert_eq!(gone["error"]["code"], "not_found", "{gone}");
     book.set(Some(Granted::default()));
@@ -77,13 +86,13 @@ async fn item_13_new_grants_appear_without_a_new_session() {
 
 #[tokio::test]
 async fn item_14_search_finds_entries_of_granted_capsules_only() {
-    let (host, _deck) = opened(&["One", "Two"]).await;
+    let (host, deck) = opened(&["One", "Two"]).await;
     let owner = agent_with(&host, Some(Exposure::Direct));
     for capsule in ["one", "two"] {
         let entry = json!({ "capsule": capsule, "uri": "docs://a", "content": "words to find" });
         tool(&owner, "capsol_write", entry).await;
     }
-    let book = Book::of(capsules(&[on("two", Role::Reader)]));
+    let book = Book::of(capsules(&deck, &[on("two", Role::Reader)]));
     let session = guest(&host, &book, Exposure::Search);
     let found = call_listed(&session, "search", json!({ "query": "words find" })).await;
     let found = found.unwrap().unwrap()["structuredContent"].clone();
@@ -96,9 +105,9 @@ async fn item_14_search_finds_entries_of_granted_capsules_only() {
 
 #[tokio::test]
 async fn the_author_and_the_memory_are_the_principals() {
-    let (host, _deck) = opened(&["One"]).await;
+    let (host, deck) = opened(&["One"]).await;
     let book = Book::of(Granted {
-        capsules: vec![on("one", Role::Writer)],
+        capsules: capsules(&deck, &[on("one", Role::Writer)]).capsules,
         ..granted(&["sayer"], &[], &[])
     });
     let session = guest(&host, &book, Exposure::Direct);
@@ -115,10 +124,10 @@ async fn the_author_and_the_memory_are_the_principals() {
 
 #[tokio::test]
 async fn calls_of_capsules_need_no_calls_of_the_deck() {
-    let (host, _deck) = opened(&["One"]).await;
+    let (host, deck) = opened(&["One"]).await;
     let mut both = granted(&["*"], &[], &["capsules/capsol_signal"]);
     both.may_call = false;
-    both.capsules = vec![on("one", Role::Writer)];
+    both.capsules = capsules(&deck, &[on("one", Role::Writer)]).capsules;
     let session = guest(&host, &Book::of(both), Exposure::Direct);
     let names = listed(&session).await;
     assert!(names.contains(&"sayer__say".to_owned()));
@@ -132,13 +141,13 @@ async fn calls_of_capsules_need_no_calls_of_the_deck() {
 
 #[tokio::test]
 async fn item_21_access_is_asked_for_where_somebody_decides() {
-    let (host, _deck) = opened(&["One"]).await;
-    let silent = Book::of(capsules(&[on("one", Role::Reader)]));
+    let (host, deck) = opened(&["One"]).await;
+    let silent = Book::of(capsules(&deck, &[on("one", Role::Reader)]));
     let session = guest(&host, &silent, Exposure::Direct);
     let ask = |capsule: &str| json!({ "action": "request_access", "capsule": capsule, "role": "writer", "reason": "to help" });
     let refused = call(&session, "capsules", "capsol_capsules", ask("two")).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::RequestInvalid);
-    let book = Book::of(capsules(&[on("one", Role::Reader)])).asking();
+    let book = Book::of(capsules(&deck, &[on("one", Role::Reader)])).asking();
     let session = guest(&host, &book, Exposure::Direct);
     let asked = tool(&session, "capsol_capsules", ask("two")).await;
     assert_eq!(asked["status"], "pending", "{asked}");
@@ -156,8 +165,8 @@ async fn item_21_access_is_asked_for_where_somebody_decides() {
 
 #[tokio::test]
 async fn item_20_managing_is_for_those_who_may() {
-    let (host, _deck) = opened(&["One"]).await;
-    let managing = Granted { may_manage: true, ..capsules(&[on("one", Role::Owner)]) };
+    let (host, deck) = opened(&["One"]).await;
+    let managing = Granted { may_manage: true, ..capsules(&deck, &[on("one", Role::Owner)]) };
     let book = Book::of(managing.clone()).asking();
     let session = guest(&host, &book, Exposure::Direct);
     assert!(listed(&session).await.contains(&"capsules__capsol_manage".to_owned()));
@@ -211,8 +220,8 @@ async fn item_20_managing_is_for_those_who_may() {
 
 #[tokio::test]
 async fn item_22_naming_a_capsule_out_of_reach_is_recorded() {
-    let (host, _deck) = opened(&["One", "Two"]).await;
-    let book = Book::of(capsules(&[on("one", Role::Reader)]));
+    let (host, deck) = opened(&["One", "Two"]).await;
+    let book = Book::of(capsules(&deck, &[on("one", Role::Reader)]));
     let session = guest(&host, &book, Exposure::Direct);
     let hidden = tool(&session, "capsol_read", json!({ "capsule": "two" })).await;
     assert_eq!(hidden["error"]["code"], "not_found");

@@ -1,7 +1,7 @@
 //! One event, and whom it is for.
 
 use bytes::Bytes;
-use capdeck_auth::inbound::{OperatorRole, RegistryEvent};
+use capdeck_auth::inbound::{OperatorRole, RegistryEvent, capsule_id_of};
 use capdeck_host::{CapsuleChange, ChangeKind, TrailLine};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -22,6 +22,7 @@ pub(super) struct Event {
 #[derive(Debug, Default)]
 struct About {
     source: Source,
+    /// The key of the capsule.
     capsule: Option<String>,
     /// Whose doing it was, or for whom.
     principals: Vec<String>,
@@ -121,8 +122,8 @@ impl Event {
 
     /// Something that changed in a capsule, or which capsules there are.
     pub(super) fn of_capsules(sequence: u64, change: &CapsuleChange) -> Self {
-        let (capsule, change) = match change {
-            CapsuleChange::Entry { capsule, change } => (capsule, change),
+        let (capsule, key, change) = match change {
+            CapsuleChange::Entry { capsule, key, change } => (capsule, key, change),
             CapsuleChange::Capsules => {
                 let now = Timestamp::now();
                 let told = Told::new(sequence, Source::Capsules, now, "capsules.changed", "ok");
@@ -143,11 +144,8 @@ impl Event {
             version: Some(change.version),
             ..Told::new(sequence, Source::Capsules, change.at, action, "ok")
         };
-        let about = About {
-            source: Source::Capsules,
-            capsule: Some(capsule.clone()),
-            principals: Vec::new(),
-        };
+        let about =
+            About { source: Source::Capsules, capsule: Some(key.clone()), principals: Vec::new() };
         told.into_event(about)
     }
 
@@ -162,7 +160,7 @@ impl Event {
         let told = Told {
             error_code: event.error_code,
             actor: Some(&event.actor).filter(|actor| !actor.is_empty()).map(String::as_str),
-            capsule: subject.capsule.as_deref(),
+            capsule: subject.capsule.as_deref().map(capsule_id_of),
             principal: subject.principal.as_deref(),
             id: subject.id.as_deref(),
             ..Told::new(sequence, Source::Registry, event.at, event.action, outcome)

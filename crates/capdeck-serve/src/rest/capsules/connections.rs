@@ -1,7 +1,7 @@
 //! Who else may use a capsule: its shares, and what was granted through requests.
 
 use capdeck_auth::inbound::{Grant, GrantQuery, GrantTarget, PageRequest};
-use capdeck_host::{CapsuleOperation, Role};
+use capdeck_host::{CapsuleOperation, Role, ShareExpiry};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .who(Who::Operator)
             .done_by(list),
         post(PATH, "addConnection", "Let somebody use a part of a capsule")
-            .about("Makes a share. Its `token` is in this answer and nowhere else; it opens this capsule at `/mcp` and at `/mcp/<capsule>`.")
+            .about("Makes a share. Its `token` is in this answer and nowhere else; it opens this capsule at `/mcp` and at `/mcp/<capsule>`. It ends after 90 days, at `expires_at`, or when you may no longer share the capsule: when you are removed, or when it is no longer yours and you are no admin.")
             .who(Who::Operator)
             .success(&[201])
             .done_by(add),
@@ -59,8 +59,18 @@ struct Connection {
     denied_prefixes: Vec<String>,
     principal: String,
     created_at: Timestamp,
+    /// Who made it; absent where that was not written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    created_by: Option<String>,
+    /// Absent: it lasts until it is revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires_at: Option<Timestamp>,
+    /// When it was last used, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_used_at: Option<Timestamp>,
+    /// Whether it opens nothing any more, because its time is over or its maker may no longer share the capsule.
+    #[serde(default)]
+    is_over: bool,
     /// The first letters of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
@@ -88,7 +98,9 @@ struct AddConnection {
     /// What is left out of that part.
     #[serde(default)]
     denied_prefixes: Vec<String>,
-    expires_at: Option<Timestamp>,
+    /// A time such as `2030-01-31T00:00:00Z`, or `never`. Without it the share ends after 90 days.
+    #[serde(default)]
+    expires_at: ShareExpiry,
 }
 
 fn share() -> String {
@@ -103,18 +115,32 @@ async fn list(call: Call, query: Pages, _: NoBody) -> Result<Reply<Page<Connecti
 
 async fn shares(call: &Call) -> Result<Vec<Connection>, ApiError> {
     #[derive(Deserialize)]
-    struct Told {
-        shares: Vec<Connection>,
+    struct ShareList {
+        shares: Vec<ListedShare>,
+    }
+    #[derive(Deserialize)]
+    struct ListedShare {
+        #[serde(flatten)]
+        connection: Connection,
+        created_by_principal: Option<String>,
     }
     let capsule = call.owned_capsule("see who else uses").await?;
-    let told = call.ask_as_host(Some(&capsule.id), CapsuleOperation::Shares).await?;
-    Ok(shaped::<Told>(told)?.shares)
+    let key = capsule.key();
+    let listed = call.ask_as_host(Some(&key), CapsuleOperation::Shares).await?;
+    let now = Timestamp::now();
+    let shown = |ListedShare { connection, created_by_principal }: ListedShare| {
+        let is_expired = connection.expires_at.is_some_and(|end| end <= now);
+        let maker = created_by_principal.as_deref();
+        let is_over = is_expired || !call.rest.reception.may_share(maker, &key);
+        Connection { is_over, ..connection }
+    };
+    Ok(shaped::<ShareList>(listed)?.shares.into_iter().map(shown).collect())
 }
 
 /// What was granted through requests.
 async fn granted(call: &Call) -> Result<Vec<Connection>, ApiError> {
     let Some(registry) = call.rest.reception.registry() else { return Ok(Vec::new()) };
-    let capsule = call.capsule().await?.id;
+    let capsule = call.capsule().await?.key();
     let wanted = GrantQuery { capsule: Some(capsule), principal: None, live_only: true };
     let page = PageRequest { cursor: None, limit: Some(200) };
     let shown = |grant: &Grant| {
@@ -122,6 +148,7 @@ async fn granted(call: &Call) -> Result<Vec<Connection>, ApiError> {
             return None;
         };
         let name = registry.principal(&grant.principal).map(|principal| principal.name);
+        let decided_by = registry.request(&grant.request_id).and_then(|request| request.decided_by);
         Some(Connection {
             id: grant.id.clone(),
             kind: "grant".to_owned(),
@@ -131,7 +158,10 @@ async fn granted(call: &Call) -> Result<Vec<Connection>, ApiError> {
             denied_prefixes: denied_prefixes.clone(),
             principal: grant.principal.clone(),
             created_at: grant.created_at,
+            created_by: decided_by,
             expires_at: grant.expires_at,
+            last_used_at: None,
+            is_over: false,
             hint: None,
         })
     };
@@ -146,7 +176,7 @@ async fn add(
     let Json(AddConnection { name, role, uri_prefixes, denied_prefixes, expires_at }) = body;
     let capsule = call.owned_capsule("share").await?;
     let add = CapsuleOperation::AddShare { name, role, uri_prefixes, denied_prefixes, expires_at };
-    let told = call.ask_as_host(Some(&capsule.id), add).await?;
+    let told = call.ask_as_host(Some(&capsule.key()), add).await?;
     Ok(Reply::created(shaped(told)?))
 }
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use capdeck_host::{
-    Access, Author, CapsuleCaller, CapsuleDesk, CapsuleOperation, EntryScope, GrantedCapsule,
-    Reach, Role, Visibility,
+    Access, Author, CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation, EntryScope,
+    GrantedCapsule, NameScope, Reach, Role, Visibility, find_capsule,
 };
+use http::header;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -15,8 +16,8 @@ use crate::{
     rest::{call::Call, problem::ApiError},
 };
 
-/// What changes through this interface is signed with this name.
-const CLIENT: &str = "capdeck-rest";
+/// What a program that does not say what it is called is called.
+const UNNAMED: &str = "unnamed client";
 
 impl Call {
     fn desk(&self) -> Result<&Arc<dyn CapsuleDesk>, ApiError> {
@@ -24,13 +25,30 @@ impl Call {
         self.rest.host.capsules().ok_or_else(none)
     }
 
-    /// Who is named for what is done.
+    /// Who is named for what is done: the one who was let in, and beside it what their program calls itself.
     fn author(&self) -> Author {
-        let author = Author::client(CLIENT).version(&self.rest.host.settings().version);
+        let sent = self.headers.get(header::USER_AGENT).and_then(|sent| sent.to_str().ok());
+        let product = sent.unwrap_or_default().split(' ').next().unwrap_or_default();
+        let (client, version) = product.split_once('/').unwrap_or((product, ""));
+        let client = if client.is_empty() { UNNAMED } else { client };
+        let author = Author::client(client).version(version);
+        let author = match self.name() {
+            Some(name) => author.principal_name(&name),
+            None => author,
+        };
         match &self.actor {
             None | Some(Actor::Owner | Actor::Share(_)) => author,
             Some(Actor::Operator(_) | Actor::Credential(_)) => author.principal(&self.id()),
         }
+    }
+
+    /// Which capsules whoever asks may learn of by a name that is taken.
+    pub(super) async fn names(&self) -> Result<NameScope, ApiError> {
+        if self.is_admin() {
+            return Ok(NameScope::All);
+        }
+        let known = self.capsules(false).await?;
+        Ok(NameScope::Among(known.into_iter().map(|capsule| capsule.id).collect()))
     }
 
     /// Who asks, within what they reach.
@@ -40,21 +58,22 @@ impl Call {
             None if self.is_admin() => Reach::All,
             None => Reach::Granted(self.reached_by_operator().await?),
         };
-        Ok(CapsuleCaller { author: self.author(), reach, project: None })
+        Ok(CapsuleCaller::new(self.author(), reach))
     }
 
     /// What an operator reaches without being an admin: their own capsules, and to read those of the team.
     async fn reached_by_operator(&self) -> Result<Vec<GrantedCapsule>, ApiError> {
         let own = self.registry()?.capsules_of(&self.id());
         let reached = |capsule: Capsule| {
-            let access = match own.contains(&capsule.id) {
+            let key = capsule.key();
+            let access = match own.contains(&key) {
                 true => Access::owner(),
                 false if capsule.visibility != Visibility::Private => {
                     Access { role: Role::Reader, scope: EntryScope::all() }
                 }
                 false => return None,
             };
-            Some(GrantedCapsule { capsule: capsule.id, access })
+            Some(GrantedCapsule { capsule: key, access })
         };
         Ok(self.every_capsule().await?.into_iter().filter_map(reached).collect())
     }
@@ -89,7 +108,17 @@ impl Call {
         capsule: Option<&str>,
         operation: CapsuleOperation,
     ) -> Result<Value, ApiError> {
-        let caller = CapsuleCaller::local(self.author());
+        self.ask_knowing(NameScope::All, capsule, operation).await
+    }
+
+    /// The same for somebody who may learn of these capsules only.
+    pub(super) async fn ask_knowing(
+        &self,
+        names: NameScope,
+        capsule: Option<&str>,
+        operation: CapsuleOperation,
+    ) -> Result<Value, ApiError> {
+        let caller = CapsuleCaller::local(self.author()).knowing(names);
         Ok(self.desk()?.ask(caller.request(capsule, operation)).await?)
     }
 
@@ -113,20 +142,17 @@ impl Call {
     pub(super) fn known(&self, mut capsule: Capsule) -> Capsule {
         capsule.mcp_path = format!("/mcp/{}", capsule.id);
         let registry = self.rest.reception.registry();
-        capsule.owner = registry.and_then(|registry| registry.capsule_owner(&capsule.id));
+        capsule.owner = registry.and_then(|registry| registry.capsule_owner(&capsule.key()));
         capsule
     }
 
     /// The capsule that the path names, if the caller reaches it.
     pub(in crate::rest) async fn capsule(&self) -> Result<Capsule, ApiError> {
         let name = self.place("capsule");
-        let mut all = self.capsules(false).await?;
-        let by_id = all.iter().position(|capsule| capsule.id == name);
-        let by_name = || all.iter().position(|capsule| capsule.name.eq_ignore_ascii_case(name));
-        match by_id.or_else(by_name) {
-            Some(place) => Ok(all.swap_remove(place)),
-            None => Err(ApiError::not_found("capsule", name)),
-        }
+        let all = self.capsules(false).await?;
+        let found = find_capsule(&all, name, |capsule| (&capsule.id, &capsule.name));
+        let found = found.map_err(CapsuleFailure::from)?;
+        found.cloned().ok_or_else(|| ApiError::not_found("capsule", name))
     }
 
     /// The same for somebody who owns it whole.

@@ -1,5 +1,6 @@
 //! How capsules and entries look in answers.
 
+use capdeck_auth::inbound::capsule_key;
 use capdeck_host::{AuditOutcome, Format, Origin, RiskClass, Role, Visibility};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -9,8 +10,10 @@ use serde_json::{Map, Value};
 /// A capsule, and what whoever asks may do in it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(in crate::rest) struct Capsule {
-    /// Made from the first name and never changed.
+    /// Made from the first name and never changed. A later capsule may have it again.
     pub(in crate::rest) id: String,
+    /// Made with the capsule and never used for another one.
+    pub(in crate::rest) uid: String,
     pub(in crate::rest) name: String,
     pub(in crate::rest) description: String,
     pub(in crate::rest) visibility: Visibility,
@@ -32,6 +35,13 @@ pub(in crate::rest) struct Capsule {
     /// The path of its MCP endpoint on this host.
     #[serde(default)]
     pub(in crate::rest) mcp_path: String,
+}
+
+impl Capsule {
+    /// What records about it name.
+    pub(in crate::rest) fn key(&self) -> String {
+        capsule_key(&self.id, &self.uid)
+    }
 }
 
 /// A capsule with what is in it.
@@ -68,10 +78,13 @@ pub(super) struct EntryMeta {
     /// The writer called it structural, and yet it cites code.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     anchors_detected: bool,
-    /// `client@version`.
+    /// Who wrote it, as this host established it.
     written_by: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     written_by_principal: Option<String>,
+    /// What the writer's client calls itself, as `client@version`: a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     connection_id: Option<String>,
     written_at: Timestamp,
@@ -194,12 +207,15 @@ pub(super) struct Signal {
 /// Who sent a message, as the host knows it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Sender {
-    /// What the client calls itself.
+    /// What the client calls itself: a claim.
     client: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
+    /// What the host calls the principal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    principal_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     connection: Option<String>,
 }

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::io::ReaderStream;
 
-use super::{desk::shaped, shapes::Capsule};
+use super::{desk::shaped, make::to_the_end, shapes::Capsule};
 use crate::rest::{
     call::Call,
     input::{ArchiveBody, NoBody, NoQuery},
@@ -113,25 +113,24 @@ async fn import(
     let path = folder.path().join("capsule.tar");
     let file = path.clone();
     blocking(move || unpack(&body.0, &file)).await?;
-    let name = query.name;
-    let create = CapsuleOperation::CreateCapsule { name, description: None, visibility: None };
-    let capsule = call.claimed(call.ask_as_host(None, create).await?).await?;
-    let import = CapsuleOperation::Import {
-        path,
-        form: ImportForm::Export,
-        existing: Existing::default(),
-        mode: ImportMode::default(),
-    };
-    let report = match call.ask_as_host(Some(&capsule.id), import).await {
-        Ok(report) => shaped::<Report>(report)?,
-        Err(error) => {
-            // An archive that is none leaves no empty capsule behind.
-            call.ask_as_host(Some(&capsule.id), CapsuleOperation::DeleteCapsule).await?;
-            return Err(error);
-        }
-    };
-    let Report { schemes, entries, skipped } = report;
-    Ok(Reply::created(Imported { capsule, schemes, entries, skipped }))
+    let create =
+        CapsuleOperation::CreateCapsule { name: query.name, description: None, visibility: None };
+    to_the_end(async move {
+        let import = CapsuleOperation::Import {
+            path,
+            form: ImportForm::Export,
+            existing: Existing::default(),
+            mode: ImportMode::default(),
+        };
+        let fill = async |call: &Call, capsule: &Capsule| {
+            shaped::<Report>(call.ask_as_host(Some(&capsule.key()), import).await?)
+        };
+        let (capsule, report) = call.make_capsule(create, fill).await?;
+        drop(folder);
+        let Report { schemes, entries, skipped } = report;
+        Ok(Reply::created(Imported { capsule, schemes, entries, skipped }))
+    })
+    .await
 }
 
 /// The compressed form of a file, in a file without a name.

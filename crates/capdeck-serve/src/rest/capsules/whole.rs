@@ -1,17 +1,14 @@
 //! Capsules as a whole: listed, made, changed, taken away.
 
-use capdeck_auth::inbound::{ADMIN_OPERATOR, LOCAL_OPERATOR};
 use capdeck_host::{CapsuleOperation, Visibility, sha256_hex};
 use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::{
-    desk::shaped,
+    make::to_the_end,
     shapes::{Capsule, CapsuleWhole, EntryMeta, SchemeCount},
 };
-use crate::actor::Actor;
 use crate::rest::{
     call::Call,
     input::{Json, NoBody, NoQuery},
@@ -119,9 +116,12 @@ async fn create(
     body: Json<NewCapsule>,
 ) -> Result<Reply<Capsule>, ApiError> {
     let Json(NewCapsule { name, description, visibility }) = body;
-    let operation = CapsuleOperation::CreateCapsule { name, description, visibility };
-    let made = call.ask_as_host(None, operation).await?;
-    Ok(Reply::created(call.claimed(made).await?))
+    let create = CapsuleOperation::CreateCapsule { name, description, visibility };
+    to_the_end(async move {
+        let (capsule, ()) = call.make_capsule(create, async |_, _| Ok(())).await?;
+        Ok(Reply::created(capsule))
+    })
+    .await
 }
 
 async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<CapsuleWhole>, ApiError> {
@@ -152,16 +152,38 @@ async fn update(
     if owner.is_some() {
         Who::Admin.admit_call(&call)?;
     }
-    if let Some(owner) = &owner {
-        let registry = call.registry()?;
-        if registry.operator(owner).is_none() {
-            return Err(ApiError::not_found("operator", owner));
-        }
-        let caller = call.registry_caller();
-        registry.set_capsule_owner(&caller, &capsule.id, Some(owner)).await?;
+    if let Some(owner) = &owner
+        && call.registry()?.operator(owner).is_none()
+    {
+        return Err(ApiError::not_found("operator", owner));
     }
-    let operation = CapsuleOperation::UpdateCapsule { name, description, visibility };
-    Ok(Reply::new(owned(&call, call.ask_as_host(Some(&capsule.id), operation).await?)?))
+    let names = call.names().await?;
+    to_the_end(async move {
+        let key = capsule.key();
+        let update = CapsuleOperation::UpdateCapsule { name, description, visibility };
+        let changed = call.ask_knowing(names, Some(&key), update).await?;
+        if let Some(owner) = &owner
+            && let Err(error) = give_to(&call, &key, owner).await
+        {
+            let back = CapsuleOperation::UpdateCapsule {
+                name: Some(capsule.name),
+                description: Some(capsule.description),
+                visibility: Some(capsule.visibility),
+            };
+            call.ask_as_host(Some(&key), back).await?;
+            return Err(error);
+        }
+        Ok(Reply::new(call.owned_by_caller(changed)?))
+    })
+    .await
+}
+
+/// Gives a capsule to another operator. What its owner before shared ends with their right to share it.
+async fn give_to(call: &Call, key: &str, owner: &str) -> Result<(), ApiError> {
+    let caller = call.registry_caller();
+    call.registry()?.set_capsule_owner(&caller, key, Some(owner)).await?;
+    call.rest.reception.end_orphaned_shares().await;
+    Ok(())
 }
 
 async fn remove(call: Call, query: RemoveCapsule, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
@@ -169,41 +191,24 @@ async fn remove(call: Call, query: RemoveCapsule, _: NoBody) -> Result<Reply<NoC
         None => ("delete", CapsuleOperation::DeleteCapsule),
         Some(Purge::One | Purge::True) => ("purge", CapsuleOperation::PurgeCapsule),
     };
-    let id = match call.owned_capsule(action).await {
-        Ok(capsule) => capsule.id,
+    let (called, key) = match call.owned_capsule(action).await {
+        Ok(capsule) => (capsule.key(), Some(capsule.key())),
         // Nobody owns what was taken away before.
         Err(error) if error.status == StatusCode::NOT_FOUND => {
             let id = call.place("capsule");
             if query.purge.is_none() || !call.is_admin() {
                 return Err(error);
             }
-            id.to_owned()
+            (id.to_owned(), None)
         }
         Err(error) => return Err(error),
     };
-    call.ask_as_host(Some(&id), operation).await?;
-    if let Some(registry) = call.rest.reception.registry() {
-        registry.forget_capsule(&call.registry_caller(), &id).await?;
-    }
-    Ok(Reply::new(NoContent))
-}
-
-/// A capsule as its owner is told of it.
-fn owned(call: &Call, mut told: Value) -> Result<Capsule, ApiError> {
-    told["role"] = Value::from("owner");
-    shaped(told).map(|capsule| call.known(capsule))
-}
-
-impl Call {
-    /// A capsule that was just made, which belongs to whoever made it. What the host's owner makes is the machine's own.
-    pub(super) async fn claimed(&self, made: Value) -> Result<Capsule, ApiError> {
-        let capsule = owned(self, made)?;
-        if let Some(Actor::Operator(operator)) = &self.actor
-            && ![ADMIN_OPERATOR, LOCAL_OPERATOR].contains(&operator.id.as_str())
-        {
-            let (registry, caller) = (self.registry()?, self.registry_caller());
-            registry.set_capsule_owner(&caller, &capsule.id, Some(&operator.id)).await?;
+    to_the_end(async move {
+        call.ask_as_host(Some(&called), operation).await?;
+        if let (Some(registry), Some(key)) = (call.rest.reception.registry(), key) {
+            registry.forget_capsule(&call.registry_caller(), &key).await?;
         }
-        Ok(self.known(capsule))
-    }
+        Ok(Reply::new(NoContent))
+    })
+    .await
 }

@@ -23,7 +23,7 @@ impl Call {
         self.rest.host.session(SessionSettings {
             scope,
             client_name: CLIENT.to_owned(),
-            principal: Principal::named(&self.principal),
+            principal: Principal::named(&self.principal).shown_as(self.name().as_deref()),
             client: ClientProfile::default(),
             listener: Arc::new(NoListener),
             tasks: TaskForm::Awaited,

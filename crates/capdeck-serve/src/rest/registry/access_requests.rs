@@ -70,7 +70,7 @@ async fn request(
     let capsule = call.capsule().await?;
     let is_known = capsule.visibility != Visibility::Private
         || call.is_admin()
-        || registry.capsule_owner(&capsule.id).as_deref() == Some(operator.id.as_str());
+        || registry.capsule_owner(&capsule.key()).as_deref() == Some(operator.id.as_str());
     if !is_known {
         return Err(ApiError::not_found("capsule", call.place("capsule")));
     }
@@ -85,7 +85,12 @@ async fn request(
             None => Holder::New { name: client_name, client_id: None },
         },
         requested_by: operator.id,
-        target: GrantTarget::Capsule { capsule: capsule.id, role, uri_prefixes, denied_prefixes },
+        target: GrantTarget::Capsule {
+            capsule: capsule.key(),
+            role,
+            uri_prefixes,
+            denied_prefixes,
+        },
         scopes: match names {
             Some(names) => scopes(&names)?,
             None => Scopes::of_role(role),

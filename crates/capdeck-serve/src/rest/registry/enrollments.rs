@@ -3,7 +3,7 @@
 
 use capdeck_auth::inbound::{
     Caller, EnrollmentState, EnrollmentStatus, GrantTarget, NewEnrollment, Registry, RegistryError,
-    Role as GrantedRole, Scope, Scopes,
+    Role as GrantedRole, Scope, Scopes, capsule_id_of, missing_capsule_key,
 };
 use capdeck_host::{Reach, Role};
 use http::{HeaderValue, StatusCode, header};
@@ -148,12 +148,14 @@ async fn withdraw(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>,
 
 impl Wanted {
     async fn into_enrollment(self, call: &Call) -> Result<NewEnrollment, ApiError> {
+        let asked_capsule = self.capsule.clone();
         let (target, usual) = match (self.capsule, self.deck) {
             (Some(name), None) => {
                 let role: GrantedRole = translated(&self.role.unwrap_or(Role::Reader))?;
                 // What does not exist is signed up for just the same, so that nobody learns here what does.
                 let place = CapsulePlace::reached(&call.rest.host, &name, Reach::All).await;
-                let capsule = place.ok().flatten().map_or(name, |place| place.id);
+                let missing = || missing_capsule_key(&name);
+                let capsule = place.ok().flatten().map_or_else(missing, |place| place.key);
                 let (uri_prefixes, denied_prefixes) = (self.uri_prefixes, self.denied_prefixes);
                 let target = GrantTarget::Capsule { capsule, role, uri_prefixes, denied_prefixes };
                 (target, Scopes::of_role(role))
@@ -178,6 +180,7 @@ impl Wanted {
             client_id: self.client_id,
             client_name: self.client_name,
             target,
+            asked_capsule,
             scopes: self.scopes.as_deref().map_or(Ok(usual), scopes)?,
             reason: self.reason,
             contact: self.contact,
@@ -207,7 +210,8 @@ impl EnrollmentShown {
             shown.scopes = Some(translated(&state.scopes)?);
             shown.mcp_url = Some(match &state.target {
                 GrantTarget::Capsule { capsule, role, .. } => {
-                    shown.capsule_id = Some(capsule.clone());
+                    let capsule = capsule_id_of(capsule);
+                    shown.capsule_id = Some(capsule.to_owned());
                     shown.role = Some(translated(role)?);
                     format!("{issuer}/mcp/{capsule}")
                 }

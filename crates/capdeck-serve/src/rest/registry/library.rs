@@ -63,7 +63,7 @@ async fn list(call: Call, query: ListLibrary, _: NoBody) -> Result<Reply<Page<Sh
     let mut waiting = waiting(&call);
     let page = query.paging.cut(&call, capsules, |capsule| capsule.id.clone())?;
     Ok(Reply::new(page.map(|capsule| Shelved {
-        pending: waiting.remove(&capsule.id),
+        pending: waiting.remove(&capsule.key()),
         id: capsule.id,
         name: capsule.name,
         description: capsule.description,
@@ -74,7 +74,7 @@ async fn list(call: Call, query: ListLibrary, _: NoBody) -> Result<Reply<Page<Sh
     })))
 }
 
-/// Requests of whoever asks that wait, by their capsules.
+/// Requests of whoever asks that wait, by the keys of their capsules.
 fn waiting(call: &Call) -> HashMap<String, String> {
     let Some(registry) = call.rest.reception.registry() else { return HashMap::new() };
     let wanted = RequestQuery {

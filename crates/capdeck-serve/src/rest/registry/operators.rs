@@ -227,6 +227,7 @@ async fn update(
     let update = OperatorUpdate { name, role, subject };
     let (registry, caller) = (call.registry()?, call.registry_caller());
     let changed = registry.update_operator(&caller, call.place("id"), update).await?;
+    call.rest.reception.end_orphaned_shares().await;
     Ok(Reply::new(shown(&changed)?))
 }
 
@@ -238,5 +239,6 @@ async fn rotate(call: Call, _: NoQuery, _: MaybeJson<Nothing>) -> Result<Reply<W
 
 async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
     call.registry()?.remove_operator(&call.registry_caller(), call.place("id")).await?;
+    call.rest.reception.end_orphaned_shares().await;
     Ok(Reply::new(NoContent))
 }

@@ -1,6 +1,7 @@
 //! How requests for access are decided.
 
-use capdeck_host::Role;
+use capdeck_auth::inbound;
+use capdeck_host::{CapsuleFailure, Role, find_capsule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -102,11 +103,29 @@ enum Action {
 }
 
 async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Policy>, ApiError> {
-    Ok(Reply::new(translated(&call.registry()?.policy())?))
+    Ok(Reply::new(shown(&call.registry()?.policy())?))
 }
 
 async fn replace(call: Call, _: NoQuery, body: Json<Policy>) -> Result<Reply<Policy>, ApiError> {
-    let policy = translated(&body.0)?;
-    let set = call.registry()?.set_policy(&call.registry_caller(), policy).await?;
-    Ok(Reply::new(translated(&set)?))
+    let mut policy = body.0;
+    // A rule is about the capsule that has this id now, and not about a later one.
+    if policy.rules.iter().any(|rule| rule.matches.capsule.is_some()) {
+        let all = call.every_capsule().await?;
+        for capsule in policy.rules.iter_mut().filter_map(|rule| rule.matches.capsule.as_mut()) {
+            let found = find_capsule(&all, capsule, |one| (&one.id, &one.name));
+            let found = found.map_err(CapsuleFailure::from)?;
+            *capsule = found.ok_or_else(|| ApiError::not_found("capsule", capsule))?.key();
+        }
+    }
+    let set = call.registry()?.set_policy(&call.registry_caller(), translated(&policy)?).await?;
+    Ok(Reply::new(shown(&set)?))
+}
+
+/// The policy with the ids of capsules, as people know them.
+fn shown(policy: &inbound::Policy) -> Result<Policy, ApiError> {
+    let mut shown: Policy = translated(policy)?;
+    for capsule in shown.rules.iter_mut().filter_map(|rule| rule.matches.capsule.as_mut()) {
+        *capsule = inbound::capsule_id_of(capsule).to_owned();
+    }
+    Ok(shown)
 }

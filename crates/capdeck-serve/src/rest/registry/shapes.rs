@@ -2,7 +2,7 @@
 
 use capdeck_auth::inbound::{
     Enrollment, Grant, GrantRequest, GrantTarget, Page as RegistryPage, PageRequest, RequestSource,
-    Scopes,
+    Scopes, capsule_id_of,
 };
 use capdeck_host::Role;
 use jiff::Timestamp;
@@ -38,6 +38,16 @@ pub(super) enum Target {
         /// Ways to offer tools; empty: every way.
         modes: Vec<String>,
     },
+}
+
+impl Target {
+    /// As people know it: records name a capsule by its key, people by its id.
+    fn shown(mut self) -> Self {
+        if let Self::Capsule { capsule, .. } = &mut self {
+            *capsule = capsule_id_of(capsule).to_owned();
+        }
+        self
+    }
 }
 
 /// What somebody may use, as it was approved.
@@ -107,6 +117,7 @@ impl RequestShown {
         let registry = call.registry()?;
         let grant = request.grant.as_deref().and_then(|id| registry.grant(id));
         let mut shown: Self = translated(request)?;
+        shown.target = shown.target.shown();
         shown.grant = grant.as_ref().map(GrantShown::of).transpose()?;
         if request.source == RequestSource::Enrollment {
             let found = registry.enrollment_of_request(&request.id);
@@ -122,7 +133,8 @@ impl RequestShown {
 
 impl GrantShown {
     pub(super) fn of(grant: &Grant) -> Result<Self, ApiError> {
-        translated(grant)
+        let shown: Self = translated(grant)?;
+        Ok(Self { target: shown.target.shown(), ..shown })
     }
 }
 

@@ -9,7 +9,7 @@ mod turned_away;
 
 use std::sync::Arc;
 
-use capdeck_auth::inbound::OperatorSession;
+use capdeck_auth::inbound::{OperatorSession, capsule_key};
 use capdeck_host::{Author, CapsuleCaller, CapsuleOperation};
 use capdeck_mcp::server::Principal;
 use http::{Extensions, HeaderMap, Method, header, request::Parts};
@@ -27,7 +27,12 @@ pub(super) use self::{
     turned_away::{TurnedAway, turn_away},
 };
 use super::ClientAddress;
-use crate::{actor::Actor, mcp::ViaShare, oauth::Resource, reception::Reception};
+use crate::{
+    actor::{Actor, KEY_PRINCIPAL},
+    mcp::ViaShare,
+    oauth::Resource,
+    reception::Reception,
+};
 
 /// Who needs a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +119,7 @@ impl Reception {
                 Some(admitted) => Ok(admitted),
                 None => self.admit_locally(&parts.headers).ok_or(NotAdmitted::Unknown),
             },
-            Sent::Bearer(token) if self.is_key(token) => Ok(Admitted::owner("key")),
+            Sent::Bearer(token) if self.is_key(token) => Ok(Admitted::owner(KEY_PRINCIPAL)),
             Sent::Bearer(token) => self.admit_token(token, parts).await,
             Sent::Other => Err(NotAdmitted::Unknown),
         }
@@ -197,6 +202,10 @@ impl Reception {
         let caller = CapsuleCaller::local(Author::client("capdeck"));
         let share = desk.ask(caller.request(None, open)).await.ok()?;
         let text = |key: &str| Some(share.get(key)?.as_str()?.to_owned());
+        let capsule = capsule_key(&text("capsule")?, &text("capsule_uid")?);
+        if !self.may_share(text("created_by_principal").as_deref(), &capsule) {
+            return None;
+        }
         let principal = Principal(text("principal")?.into());
         let actor = Actor::Share(ViaShare { share: text("id")? });
         Some(Admitted { actor, principal, session: None })

@@ -51,7 +51,7 @@ fn entries_are_resources_with_bands_templates_and_completions() {
     assert_eq!(listed["resources"][1]["title"], "Users");
     let read = client.request("resources/read", json!({"uri": "docs://api/users"}));
     let text = read["result"]["contents"][0]["text"].as_str().unwrap();
-    assert!(text.starts_with("━━━ TRUST PREAMBLE ━━━\n") && text.contains("\nwritten_by: owner\n"));
+    assert!(text.starts_with("━━━ TRUST PREAMBLE ━━━\n") && text.contains("\nwritten_by: local\n"));
     let templates = client.request("resources/templates/list", json!({}))["result"].clone();
     let templates = each(&templates["resourceTemplates"], "uriTemplate");
     assert_eq!(templates.len(), 6);
@@ -177,7 +177,7 @@ fn modern_clients_are_answered_the_same() {
     assert_eq!(written["result"]["structuredContent"]["version"], 1, "{written}");
     let read = client.request("resources/read", json!({"uri": "notes://mine"}));
     let text = read["result"]["contents"][0]["text"].as_str().unwrap();
-    assert!(text.contains("written_by: modern@1\n"), "{text}");
+    assert!(text.contains("written_by: local\nclient: modern@1 (claimed)\n"), "{text}");
     let missing = client.request("resources/read", json!({"uri": "notes://none"}));
     assert_eq!(missing["error"]["code"], -32602, "{missing}");
     let mut owner = stage.client("/mcp/team");

@@ -139,8 +139,9 @@ fn memory_belongs_to_the_share_and_authorship_to_the_connection() {
     let write = json!({"uri": "docs://a", "content": "x"});
     facts(&mut stage.guest("/mcp/mine", &one), "capsol_write", write);
     let read = facts(&mut stage.client("/mcp/mine"), "capsol_read", json!({"uri": "docs://a"}));
-    assert_eq!(read["written_by"], "capdeck-test@0");
     let principal = one.share.replace("shr_", "prn_share_");
+    assert_eq!(read["written_by"], format!("share guest ({principal})"));
+    assert_eq!(read["client"], "capdeck-test@0");
     assert_eq!(read["written_by_principal"], principal);
 }
 

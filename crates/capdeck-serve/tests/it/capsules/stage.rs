@@ -1,7 +1,9 @@
 //! A host with capsules, and clients of them.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation, EntryWrite, Role};
+use capdeck_host::{
+    Author, CapsuleCaller, CapsuleFailure, CapsuleOperation, EntryWrite, Role, ShareExpiry,
+};
 use capdeck_test::HttpClient;
 use serde_json::{Value, json};
 
@@ -67,7 +69,7 @@ impl Stage {
             role,
             uri_prefixes: texts(allow),
             denied_prefixes: texts(deny),
-            expires_at: None,
+            expires_at: ShareExpiry::Default,
         };
         let share = self.ask(Some(capsule), add).unwrap();
         let text = |key: &str| share[key].as_str().unwrap().to_owned();

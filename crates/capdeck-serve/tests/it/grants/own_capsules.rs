@@ -16,22 +16,27 @@ fn whoever_makes_a_capsule_owns_it_and_decides_about_it() {
     let (mut maker, mut other) = (office.client("/mcp", &maker), office.client("/mcp", &other));
     let make = |name: &str| json!({"action": "create_capsule", "name": name, "description": "d"});
     let (made, lines) = office.lines_of(|| manage(&mut maker, make("Findings")));
-    assert_eq!(
-        (&made["capsule"]["id"], &made["capsule"]["role"]),
-        (&json!("findings"), &json!("owner"))
-    );
+    let id = made["capsule"]["id"].as_str().unwrap().to_owned();
+    assert!(id.starts_with("findings-") && made["capsule"]["role"] == "owner", "{made}");
     assert_eq!(lines, ["capsule.create ok", "grant.request ok", "grant.approve ok"]);
-    assert_eq!(listed(&mut maker), ["home", "findings"]);
+    assert_eq!(listed(&mut maker), ["home".to_owned(), id.clone()]);
     let entry = json!({"capsule": "findings", "uri": "docs://a", "content": "found"});
     facts(&mut maker, "capsol_write", entry);
-    let rename = json!({"action": "update_capsule", "capsule": "findings", "name": "Results"});
+    let rename = json!({"action": "update_capsule", "capsule": id, "name": "Results"});
     assert_eq!(manage(&mut maker, rename)["capsule"]["name"], "Results");
-    let empty = json!({"action": "update_capsule", "capsule": "findings"});
+    let empty = json!({"action": "update_capsule", "capsule": id});
     assert_eq!(refused(&mut maker, "capsol_manage", empty), "invalid_input");
-    // A name that is taken tells nothing of whose it is.
-    let taken = call(&mut maker, "capsol_manage", make("vault"));
-    assert_eq!(taken["structuredContent"]["error"]["code"], "exists", "{taken}");
-    assert!(!taken.to_string().contains("as `vault`"), "{taken}");
+    // The name of a capsule that it may not know of is as free as any other; only those that it knows are taken.
+    for name in ["vault", "unused"] {
+        let made = manage(&mut maker, make(name));
+        let id = made["capsule"]["id"].as_str().unwrap();
+        assert_eq!((made["capsule"]["name"].as_str(), id.len()), (Some(name), name.len() + 7));
+    }
+    for name in ["home", "Results", "vault"] {
+        assert_eq!(refused(&mut maker, "capsol_manage", make(name)), "exists", "{name}");
+    }
+    let rename = |to: &str| json!({"action": "update_capsule", "capsule": id, "name": to});
+    assert_eq!(refused(&mut maker, "capsol_manage", rename("home")), "exists");
     // It is private: nobody else finds it, and only its maker brings others in.
     let ask = json!({"action": "request_access", "capsule": "Results"});
     assert_eq!(refused(&mut other, "capsol_capsules", ask), "not_found");

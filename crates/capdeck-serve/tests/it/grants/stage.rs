@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use capdeck_auth::inbound::{
     ApprovalMode, Caller, Decider, Decision, GrantTarget, Holder, NewConnection, NewRequest,
-    OperatorRole, Policy, PolicyRule, RequestSource, Role, Scopes, Terms,
+    OperatorRole, Policy, PolicyRule, RequestSource, Role, Scopes, Terms, capsule_key,
 };
 use capdeck_definition::Exposure;
 use capdeck_host::{Author, CapsuleCaller, CapsuleOperation, EntryWrite, Visibility};
@@ -141,7 +141,7 @@ impl Office {
             source: RequestSource::Dashboard,
             holder,
             requested_by: "local".to_owned(),
-            target: target.clone(),
+            target: self.keyed(target.clone()),
             scopes: Scopes::parse(scopes).unwrap(),
             reason: None,
             wanted_until,
@@ -152,6 +152,17 @@ impl Office {
         let decided = registry.decide(&caller, &person, &filed.id, approve);
         let decided = self.served.wait(decided).unwrap();
         (decided.principal, decided.grant.unwrap())
+    }
+
+    /// A target with the key of the capsule whose id it has.
+    fn keyed(&self, mut target: GrantTarget) -> GrantTarget {
+        if let GrantTarget::Capsule { capsule, .. } = &mut target {
+            let list = CapsuleOperation::ListCapsules { with_counts: false };
+            let all = self.ask(None, list)["capsules"].clone();
+            let found = all.as_array().unwrap().iter().find(|one| one["id"] == capsule.as_str());
+            *capsule = capsule_key(capsule, found.unwrap()["uid"].as_str().unwrap());
+        }
+        target
     }
 
     /// A person takes a grant back.

@@ -163,7 +163,7 @@ fn schemes_signals_connections_and_logs() {
     api.delete(&format!("/v1/capsules/team/connections/{id}")).is(204);
     let log = api.get("/v1/capsules/team/logs?action=write").is(200);
     assert_eq!(each(&log, "action"), ["write.replace"], "as it was asked for");
-    assert_eq!(log["items"][0]["agent"], "capdeck-rest");
+    assert_eq!(log["items"][0]["agent"], "unnamed client", "the program does not say what it is");
     api.get("/v1/capsules/team/logs?outcome=fine").fails(400, "invalid_input");
     api.get("/v1/capsules/team/logs?since=yesterday").fails(400, "invalid_input");
 }

@@ -6,17 +6,17 @@ use super::stage::{Api, KEY, each};
 use crate::served::Setting;
 
 /// A host with a registry and some people.
-struct Office {
-    api: Api,
+pub(super) struct Office {
+    pub(super) api: Api,
 }
 
 impl Office {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { api: Api::of(Setting::new().key(KEY).registry()).with_token(KEY) }
     }
 
     /// The key of a new person.
-    fn person(&mut self, name: &str, role: &str) -> Person {
+    pub(super) fn person(&mut self, name: &str, role: &str) -> Person {
         self.api.sign_in(KEY);
         let made =
             self.api.json("POST", "/v1/operators", json!({"name": name, "role": role})).is(201);
@@ -24,23 +24,23 @@ impl Office {
         Person { id: text("id"), key: text("key") }
     }
 
-    fn as_person(&mut self, person: &Person) -> &mut Api {
+    pub(super) fn as_person(&mut self, person: &Person) -> &mut Api {
         self.api.sign_in(&person.key);
         &mut self.api
     }
 
-    fn as_owner(&mut self) -> &mut Api {
+    pub(super) fn as_owner(&mut self) -> &mut Api {
         self.api.sign_in(KEY);
         &mut self.api
     }
 }
 
-struct Person {
-    id: String,
-    key: String,
+pub(super) struct Person {
+    pub(super) id: String,
+    pub(super) key: String,
 }
 
-fn ask(api: &mut Api, capsule: &str, role: &str) -> Value {
+pub(super) fn ask(api: &mut Api, capsule: &str, role: &str) -> Value {
     let path = format!("/v1/capsules/{capsule}/access-requests");
     api.json("POST", &path, json!({"role": role, "reason": "to read on"})).is(201)
 }
@@ -89,7 +89,7 @@ fn item_20_approval_cannot_widen_and_members_decide_about_their_own_only() {
     let agent = token["token"].as_str().unwrap().to_owned();
     office.api.sign_in(&agent);
     let api = &mut office.api;
-    assert_eq!(each(&api.get("/v1/capsules").is(200), "id"), ["anns"]);
+    assert_eq!(each(&api.get("/v1/capsules").is(200), "name"), ["anns"]);
     assert_eq!(each(&api.get("/v1/capsules/anns/entries").is(200), "uri"), ["docs://team/a"]);
     let hidden = api.get("/v1/capsules/anns/entries/docs/secret");
     let missing = api.get("/v1/capsules/anns/entries/docs/nothing");
@@ -120,8 +120,8 @@ fn item_21_visibility_decides_who_finds_and_reads_a_capsule() {
         api.entry(name, "docs/a", "text").is(201);
     }
     let api = office.as_person(&ben);
-    assert_eq!(each(&api.get("/v1/library").is(200), "id"), ["open", "ours"]);
-    assert_eq!(each(&api.get("/v1/capsules").is(200), "id"), ["open", "ours"]);
+    assert_eq!(each(&api.get("/v1/library").is(200), "name"), ["open", "ours"]);
+    assert_eq!(each(&api.get("/v1/capsules").is(200), "name"), ["open", "ours"]);
     let request = json!({"role": "reader"});
     let hidden = api.json("POST", "/v1/capsules/hers/access-requests", request.clone());
     let missing = api.json("POST", "/v1/capsules/none/access-requests", request);
@@ -158,18 +158,22 @@ fn item_21_visibility_decides_who_finds_and_reads_a_capsule() {
 fn only_its_owner_and_admins_purge_a_capsule() {
     let mut office = Office::new();
     let (ann, ben) = (office.person("Ann", "member"), office.person("Ben", "member"));
-    office.as_person(&ann).json("POST", "/v1/capsules", json!({"name": "anns"})).is(201);
+    let make = |api: &mut Api, name: &str| {
+        let made = api.json("POST", "/v1/capsules", json!({"name": name})).is(201);
+        made["id"].as_str().unwrap().to_owned()
+    };
+    let anns = make(office.as_person(&ann), "anns");
     let team = json!({"visibility": "team"});
     office.as_person(&ann).json("PATCH", "/v1/capsules/anns", team).is(200);
-    let purge = "/v1/capsules/anns?purge=1";
+    let purge = &format!("/v1/capsules/{anns}?purge=1");
     office.as_person(&ben).delete(purge).fails(403, "forbidden_role");
     office.as_person(&ann).delete("/v1/capsules/anns").is(204);
     // Nobody owns what was taken away; an admin removes what was kept of it.
     office.as_person(&ann).delete(purge).fails(404, "not_found");
     office.as_owner().delete(purge).is(204);
-    office.as_person(&ben).json("POST", "/v1/capsules", json!({"name": "bens"})).is(201);
+    let bens = make(office.as_person(&ben), "bens");
     office.as_person(&ben).delete("/v1/capsules/bens?purge=1").is(204);
-    office.as_owner().delete("/v1/capsules/bens?purge=1").fails(404, "not_found");
+    office.as_owner().delete(&format!("/v1/capsules/{bens}?purge=1")).fails(404, "not_found");
     let lines = office.as_owner().get("/v1/audit?action=capsule.purge").is(200);
     assert_eq!(each(&lines, "outcome"), ["ok", "ok"]);
     // Whatever did not end well is one word, too.

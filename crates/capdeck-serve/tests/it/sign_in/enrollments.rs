@@ -145,3 +145,35 @@ fn what_is_asked_for_has_to_make_sense() {
         assert_eq!(body(&reply)["code"], "invalid_input");
     }
 }
+
+#[test]
+fn a_sign_up_by_name_and_by_id_tells_nothing_of_whether_there_is_a_capsule() {
+    let served = stage();
+    let create = CapsuleOperation::CreateCapsule {
+        name: "Top Secret".to_owned(),
+        description: None,
+        visibility: None,
+    };
+    let caller = CapsuleCaller::local(Author::client("owner"));
+    served.wait(served.host.capsules().unwrap().ask(caller.request(None, create))).unwrap();
+    let mut browser = Browser::new(&served);
+    for (name, id) in [("Top Secret", "top-secret"), ("No Such", "no-such")] {
+        assert_eq!(enroll(&mut browser, name).0, 201, "{name}");
+        assert_eq!(enroll(&mut browser, id).0, 201, "{id}");
+        assert_eq!(enroll(&mut browser, id).0, 200, "the same words are the same sign-up");
+    }
+}
+
+#[test]
+fn a_sign_up_for_a_name_opens_no_capsule_that_is_made_later() {
+    let served = stage();
+    let mut browser = Browser::new(&served);
+    let (_, made) = enroll(&mut browser, "finance");
+    let (id, token) = (made["id"].as_str().unwrap(), made["enrollment_token"].as_str().unwrap());
+    decide(&served, id, Decision::Approve(Terms::default()));
+    let name = "finance".to_owned();
+    let create = CapsuleOperation::CreateCapsule { name, description: None, visibility: None };
+    let caller = CapsuleCaller::local(Author::client("owner"));
+    served.wait(served.host.capsules().unwrap().ask(caller.request(None, create))).unwrap();
+    assert_eq!(browser.mcp("/mcp/finance", token, &hello()).status, 404);
+}

@@ -17,7 +17,7 @@ async fn what_is_written_is_read_with_its_provenance() {
     let whole = desk.ask(Some("TEAM"), read("docs://a")).await.unwrap();
     assert_eq!(whole["body"], "# Title\n\nplain prose");
     assert_eq!(whole["title"], "Title");
-    assert_eq!(whole["written_by"], "tester");
+    assert_eq!((&whole["written_by"], &whole["client"]), (&json!("local"), &json!("tester")));
     assert_eq!(whole["mime_type"], "text/markdown");
     assert!(whole["text"].as_str().unwrap().contains("PROVENANCE"));
     let uri = "docs://a".to_owned();

@@ -159,7 +159,7 @@ async fn changes_are_told_within_reach() {
     desk.write(Some("one"), "docs://b", "x").await;
     let mut heard = Vec::new();
     for _ in 0..3 {
-        let Some(CapsuleChange::Entry { capsule, change }) = all.next().await else { panic!() };
+        let Some(CapsuleChange::Entry { capsule, change, .. }) = all.next().await else { panic!() };
         assert_eq!(change.kind, ChangeKind::Created);
         heard.push(format!("{capsule} {}", change.uri));
     }

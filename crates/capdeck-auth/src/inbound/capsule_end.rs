@@ -1,0 +1,228 @@
+//! What ends with a capsule: its owner, its grants, the requests for it and the rules about it.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+
+use super::{
+    Caller, Grant, GrantRequest, Policy, Registry, RegistryError,
+    capsule_key::{CapsuleText, capsule_key, missing_capsule_key},
+    event::{Deed, Subject},
+    owner::CapsuleOwner,
+    registry::Draft,
+    state::State,
+};
+
+/// A capsule that there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PresentCapsule {
+    pub id: String,
+    pub uid: String,
+    pub created_at: Timestamp,
+}
+
+impl PresentCapsule {
+    fn key(&self) -> String {
+        capsule_key(&self.id, &self.uid)
+    }
+}
+
+/// What becomes of a record.
+#[derive(Debug, PartialEq, Eq)]
+enum Fate {
+    Stays,
+    /// Its capsule is there under this key.
+    Becomes(String),
+    /// Its capsule is gone.
+    Ends,
+    /// It has the id alone of a capsule that is gone, and gets this key, which no capsule has.
+    Unbound(String),
+}
+
+impl Registry {
+    /// What records call the capsules that they are about. To be read before the list of capsules that
+    /// [`Self::reconcile_capsules`] is given.
+    pub fn named_capsules(&self) -> HashSet<String> {
+        let state = self.state();
+        let owners = state.owners.values().map(|one| one.capsule.as_str());
+        let grants = state.grants.values().filter_map(|one| one.target.capsule_id());
+        let requests = state.requests.values().filter_map(|one| one.target.capsule_id());
+        let rules = state.policy.rules.iter().filter_map(|rule| rule.matches.capsule.as_deref());
+        owners.chain(grants).chain(requests).chain(rules).map(str::to_owned).collect()
+    }
+
+    /// Ends what is about capsules that are gone, wherever they were deleted. Records of version 0.1, which name a capsule by
+    /// its id alone, are bound to the capsule that has the id, unless they are older than it. Nothing is written where
+    /// nothing changes.
+    ///
+    /// `named` is [`Self::named_capsules`] from before `present` was listed: a record is made after its capsule, so what
+    /// was named then and is not listed is gone. What is named since may be about a capsule that is not listed yet.
+    pub async fn reconcile_capsules(
+        &self,
+        caller: &Caller,
+        named: HashSet<String>,
+        present: Vec<PresentCapsule>,
+    ) -> Result<(), RegistryError> {
+        let fate = move |text: &str, since| match named.contains(text) {
+            true => fate(text, since, &present),
+            false => Fate::Stays,
+        };
+        if self.state().is_reconciled(&fate, self.now()) {
+            return Ok(());
+        }
+        let deed = Deed::new("capsule.forget", caller, Subject::default());
+        self.change(deed, move |draft| {
+            draft.end_capsules(fate);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Ends everything about the capsule with this key, which is gone.
+    pub async fn forget_capsule(&self, caller: &Caller, key: &str) -> Result<(), RegistryError> {
+        let subject = Subject { capsule: Some(key.to_owned()), ..Subject::default() };
+        let deed = Deed::new("capsule.forget", caller, subject);
+        let key = key.to_owned();
+        self.change(deed, move |draft| {
+            draft.end_capsules(|text, _| if text == key { Fate::Ends } else { Fate::Stays });
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// What becomes of a record that names a capsule like this. `since`: when the record was made, where it says so.
+fn fate(text: &str, since: Option<Timestamp>, present: &[PresentCapsule]) -> Fate {
+    match CapsuleText::of(text) {
+        CapsuleText::Missing => Fate::Stays,
+        CapsuleText::Key(key) if present.iter().any(|one| one.key() == key) => Fate::Stays,
+        CapsuleText::Key(_) => Fate::Ends,
+        CapsuleText::Id(id) => {
+            let is_for = |one: &&PresentCapsule| {
+                one.id == id && since.is_none_or(|since| one.created_at <= since)
+            };
+            let found = present.iter().find(is_for);
+            found.map_or_else(
+                || Fate::Unbound(missing_capsule_key(id)),
+                |one| Fate::Becomes(one.key()),
+            )
+        }
+    }
+}
+
+impl State {
+    /// Whether every record in force is about a capsule that there is.
+    fn is_reconciled(
+        &self,
+        fate: &impl Fn(&str, Option<Timestamp>) -> Fate,
+        now: Timestamp,
+    ) -> bool {
+        let stays =
+            |text: Option<&str>, since| text.is_none_or(|text| fate(text, since) == Fate::Stays);
+        let is_history = |text: Option<&str>| {
+            text.is_some_and(|text| matches!(CapsuleText::of(text), CapsuleText::Key(_)))
+        };
+        self.owners.values().all(|one| stays(Some(&one.capsule), None))
+            && self.grants.values().all(|one| {
+                let capsule = one.target.capsule_id();
+                (!one.is_live(now) && is_history(capsule)) || stays(capsule, Some(one.created_at))
+            })
+            && self.requests.values().all(|one| {
+                let capsule = one.target.capsule_id();
+                (!one.is_pending(now) && is_history(capsule))
+                    || stays(capsule, Some(one.created_at))
+            })
+            && self.policy.rules.iter().all(|rule| stays(rule.matches.capsule.as_deref(), None))
+    }
+}
+
+impl Draft<'_> {
+    fn end_capsules(&mut self, fate: impl Fn(&str, Option<Timestamp>) -> Fate) {
+        self.end_owners(&fate);
+        self.end_requests(&fate);
+        self.end_grants(&fate);
+        self.end_rules(&fate);
+    }
+
+    fn end_owners(&mut self, fate: &impl Fn(&str, Option<Timestamp>) -> Fate) {
+        let owners: Vec<CapsuleOwner> = self.state.owners.values().cloned().collect();
+        for owner in owners {
+            let fate = fate(&owner.capsule, None);
+            if fate == Fate::Stays {
+                continue;
+            }
+            self.state.owners.edit().remove(&owner.capsule);
+            if let Fate::Becomes(capsule) = fate {
+                self.state.owners.put(CapsuleOwner { capsule, ..owner });
+            }
+        }
+    }
+
+    fn end_requests(&mut self, fate: &impl Fn(&str, Option<Timestamp>) -> Fate) {
+        let requests: Vec<GrantRequest> = self.state.requests.values().cloned().collect();
+        for mut request in requests {
+            let Some(capsule) = request.target.capsule_id().map(str::to_owned) else { continue };
+            match fate(&capsule, Some(request.created_at)) {
+                Fate::Stays => {}
+                // One for a name that no capsule has goes on waiting: a sign-up must not tell which names there are.
+                Fate::Becomes(key) | Fate::Unbound(key) => {
+                    request.target.rename_capsule(key);
+                    self.state.requests.put(request);
+                }
+                Fate::Ends if request.is_pending(self.now) => {
+                    self.deny(request, self.deed.caller.id.clone(), None);
+                }
+                Fate::Ends => {}
+            }
+        }
+    }
+
+    fn end_grants(&mut self, fate: &impl Fn(&str, Option<Timestamp>) -> Fate) {
+        let grants: Vec<Grant> = self.state.grants.values().cloned().collect();
+        for mut grant in grants {
+            let Some(capsule) = grant.target.capsule_id().map(str::to_owned) else { continue };
+            match fate(&capsule, Some(grant.created_at)) {
+                Fate::Stays => {}
+                Fate::Becomes(key) => {
+                    grant.target.rename_capsule(key);
+                    self.state.grants.put(grant);
+                }
+                Fate::Unbound(key) => {
+                    grant.target.rename_capsule(key);
+                    self.end_grant(grant);
+                }
+                Fate::Ends if grant.is_live(self.now) => self.end_grant(grant),
+                Fate::Ends => {}
+            }
+        }
+    }
+
+    fn end_grant(&mut self, mut grant: Grant) {
+        if grant.is_live(self.now) {
+            grant.revoked_at = Some(self.now);
+            let deed = Deed::new("grant.revoke", &self.deed.caller, grant.subject());
+            self.consequences.push(deed);
+        }
+        let principal = grant.principal.clone();
+        self.state.grants.put(grant);
+        self.end_connections_without_grants(&principal);
+    }
+
+    fn end_rules(&mut self, fate: &impl Fn(&str, Option<Timestamp>) -> Fate) {
+        let mut policy = Policy::clone(&self.state.policy);
+        policy.rules.retain_mut(|rule| {
+            let Some(capsule) = &rule.matches.capsule else { return true };
+            match fate(capsule, None) {
+                Fate::Stays => true,
+                Fate::Becomes(key) => {
+                    rule.matches.capsule = Some(key);
+                    true
+                }
+                Fate::Ends | Fate::Unbound(_) => false,
+            }
+        });
+        if policy != *self.state.policy {
+            self.state.policy = policy.into();
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Making a capsule for whoever asks: whole, with its owner, or not at all.
+
+use capdeck_auth::inbound::{ADMIN_OPERATOR, LOCAL_OPERATOR};
+use capdeck_host::CapsuleOperation;
+use serde_json::Value;
+
+use super::{desk::shaped, shapes::Capsule};
+use crate::{
+    actor::Actor,
+    rest::{call::Call, problem::ApiError},
+};
+
+/// Does work to its end, even when whoever asked goes away in the middle of it.
+pub(super) async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, ApiError>> + Send + 'static,
+) -> Result<T, ApiError> {
+    let done = tokio::spawn(work).await;
+    done.unwrap_or_else(|error| Err(ApiError::internal("the request ended by a bug", &error)))
+}
+
+impl Call {
+    /// Makes a capsule, fills it, and gives it to whoever made it. What fails leaves no capsule and no owner behind.
+    pub(super) async fn make_capsule<T>(
+        &self,
+        create: CapsuleOperation,
+        fill: impl AsyncFnOnce(&Self, &Capsule) -> Result<T, ApiError>,
+    ) -> Result<(Capsule, T), ApiError> {
+        let made = self.ask_knowing(self.names().await?, None, create).await?;
+        let capsule = self.owned_by_caller(made)?;
+        let filled = match fill(self, &capsule).await {
+            Ok(filled) => self.claim(&capsule).await.map(|()| filled),
+            Err(error) => Err(error),
+        };
+        match filled {
+            Ok(filled) => Ok((self.known(capsule), filled)),
+            Err(error) => {
+                let undo = CapsuleOperation::PurgeCapsule;
+                if let Err(left) = self.ask_as_host(Some(&capsule.key()), undo).await {
+                    tracing::error!(
+                        capsule = capsule.id,
+                        ?left,
+                        "cannot remove a capsule that was not finished"
+                    );
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives a capsule to the operator who made it. What the host's owner makes is the machine's own.
+    async fn claim(&self, capsule: &Capsule) -> Result<(), ApiError> {
+        if let Some(Actor::Operator(operator)) = &self.actor
+            && ![ADMIN_OPERATOR, LOCAL_OPERATOR].contains(&operator.id.as_str())
+        {
+            let (registry, caller) = (self.registry()?, self.registry_caller());
+            registry.set_capsule_owner(&caller, &capsule.key(), Some(&operator.id)).await?;
+        }
+        Ok(())
+    }
+
+    /// A capsule as its owner is shown it.
+    pub(super) fn owned_by_caller(&self, mut capsule: Value) -> Result<Capsule, ApiError> {
+        capsule["role"] = Value::from("owner");
+        shaped(capsule).map(|capsule| self.known(capsule))
+    }
+}
