@@ -8,6 +8,7 @@
 mod access;
 mod admin_key;
 mod authorization;
+mod bulk_denial;
 mod client;
 mod client_document;
 mod client_end;
@@ -34,6 +35,7 @@ mod pkce;
 mod policy;
 mod principal;
 mod profile;
+mod recognition;
 mod redirect;
 mod registry;
 mod renewal;
@@ -55,6 +57,7 @@ pub use self::{
     access::{CapsuleAccess, DeckAccess, GrantedAccess},
     admin_key::{AdminKey, AdminKeyError, LoadedAdminKey},
     authorization::{Authorization, AuthorizationError, AuthorizationRequest, NewCode},
+    bulk_denial::BulkDenial,
     client::{Client, ClientAuthMethod, ClientKind, ClientMetadata, RegisteredClient},
     client_document::{ClientDocument, ClientDocumentError, fetch_client_document},
     clock::Clock,
@@ -65,6 +68,7 @@ pub use self::{
     error::{OpenRegistryError, RegistryError, TokenRefusal},
     event::{AuditSink, Caller, RegistryEvent, Subject},
     exchange::{ClientProof, CodeRedemption, TokenSet},
+    failures::{CredentialClass, FailedAttempt, FailedCredentials},
     grant::Grant,
     last_used::LastUsed,
     listing::{CredentialQuery, GrantQuery, RequestQuery},
@@ -78,6 +82,7 @@ pub use self::{
     policy::{ApprovalMode, Network, Policy, PolicyRule, RuleAction, RuleMatch},
     principal::{Holder, Principal},
     profile::{AccessProfile, ProfileTerms},
+    recognition::RefusedGrant,
     redirect::RedirectPolicy,
     registry::Registry,
     renewal::TokenRenewal,
