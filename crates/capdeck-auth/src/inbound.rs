@@ -8,6 +8,7 @@
 mod access;
 mod admin_key;
 mod authorization;
+mod bulk_denial;
 mod capsule_end;
 mod capsule_key;
 mod client;
@@ -36,6 +37,7 @@ mod pkce;
 mod policy;
 mod principal;
 mod profile;
+mod recognition;
 mod redirect;
 mod registry;
 mod renewal;
@@ -57,6 +59,7 @@ pub use self::{
     access::{CapsuleAccess, DeckAccess, GrantedAccess},
     admin_key::{AdminKey, AdminKeyError, LoadedAdminKey},
     authorization::{Authorization, AuthorizationError, AuthorizationRequest, NewCode},
+    bulk_denial::BulkDenial,
     capsule_end::PresentCapsule,
     capsule_key::{capsule_id_of, capsule_key, is_capsule_key, missing_capsule_key},
     client::{Client, ClientAuthMethod, ClientKind, ClientMetadata, RegisteredClient},
@@ -69,6 +72,7 @@ pub use self::{
     error::{OpenRegistryError, RegistryError, TokenRefusal},
     event::{AuditSink, Caller, RegistryEvent, Subject},
     exchange::{ClientProof, CodeRedemption, TokenSet},
+    failures::{CredentialClass, FailedAttempt, FailedCredentials},
     grant::Grant,
     last_used::LastUsed,
     listing::{CredentialQuery, GrantQuery, RequestQuery},
@@ -82,6 +86,7 @@ pub use self::{
     policy::{ApprovalMode, Network, Policy, PolicyRule, RuleAction, RuleMatch},
     principal::{Holder, Principal},
     profile::{AccessProfile, ProfileTerms},
+    recognition::RefusedGrant,
     redirect::RedirectPolicy,
     registry::Registry,
     renewal::TokenRenewal,

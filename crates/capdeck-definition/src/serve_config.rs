@@ -66,6 +66,10 @@ pub struct LimitConfig {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub sessions: Option<u32>,
+    /// How many streams of one credential may be open that it listens to with GET.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub streams: Option<u32>,
 }
 
 /// A rate, and how much of it may come at once.
@@ -154,6 +158,7 @@ impl ServeConfig {
                 mcp: limits.mcp.or(self.limits.mcp),
                 concurrent: limits.concurrent.or(self.limits.concurrent),
                 sessions: limits.sessions.or(self.limits.sessions),
+                streams: limits.streams.or(self.limits.streams),
             };
         }
         if let Some(redirects) = &file.redirects {

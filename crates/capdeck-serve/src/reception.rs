@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use capdeck_auth::inbound::{AdminKey, OperatorStanding, Registry};
+use capdeck_auth::inbound::{
+    ADMIN_OPERATOR, AdminKey, Clock, CredentialClass, FailedAttempt, FailedCredentials, Limits,
+    OperatorStanding, Registry,
+};
 use capdeck_host::Host;
 use http::{HeaderMap, header};
 
@@ -38,6 +41,8 @@ pub(crate) struct Reception {
     pub(crate) registry: Result<Registry, NoRegistry>,
     pub(crate) admissions: Option<Admissions>,
     pub(crate) seal: FormSeal,
+    /// Credentials that opened nothing, whatever they were sent to.
+    failures: Arc<FailedCredentials>,
     key: Option<AdminKey>,
     provider: Option<Provider>,
     public_url: Option<String>,
@@ -56,6 +61,13 @@ impl Reception {
         if let (Ok(registry), Some(key)) = (&registry, &key) {
             registry.use_admin_key(key);
         }
+        let failures = match &registry {
+            Ok(registry) => Arc::clone(registry.failed_credentials()),
+            Err(_) => {
+                let free = Limits::default().failed_credentials;
+                Arc::new(FailedCredentials::new(Clock::default(), free))
+            }
+        };
         let admissions =
             |registry: &Registry| Admissions::new(registry.clone(), host.capsules().cloned());
         Arc::new(Self {
@@ -66,6 +78,7 @@ impl Reception {
             host,
             mode,
             registry,
+            failures,
             key,
         })
     }
@@ -85,9 +98,40 @@ impl Reception {
         self.provider.as_ref()
     }
 
-    /// Whether this is the key of the host's owner. Compares in the same time whatever the value is.
-    pub(crate) fn is_key(&self, token: &str) -> bool {
-        self.key.as_ref().is_some_and(|key| key.is(token))
+    /// Checks a bearer that no lookup recognized against the key of the host's owner.
+    pub(crate) fn check_admin_key(
+        &self,
+        token: &str,
+        address: Option<ClientAddress>,
+    ) -> Result<(), FailedAttempt> {
+        self.failures.check_admin_key(address.map(|one| one.ip), self.key.as_ref(), token)
+    }
+
+    /// The id of the operator whose key this is. An admin key that can be guessed is not compared here.
+    pub(crate) fn recognize_key(&self, key: &str) -> Option<String> {
+        let is_admin = |admin: &AdminKey| !admin.is_guessable() && admin.is(key);
+        if self.key.as_ref().is_some_and(is_admin) {
+            return Some(ADMIN_OPERATOR.to_owned());
+        }
+        self.registry()?.operator_by_key(key).map(|operator| operator.id)
+    }
+
+    /// Counts a credential that opened nothing.
+    pub(crate) fn fail_credential(
+        &self,
+        address: Option<ClientAddress>,
+        class: CredentialClass,
+    ) -> FailedAttempt {
+        self.failures.record(address.map(|one| one.ip), class)
+    }
+
+    /// The attempt of a sender who has to wait before credentials of a class are looked at.
+    pub(crate) fn backed_off(
+        &self,
+        address: Option<ClientAddress>,
+        class: CredentialClass,
+    ) -> Option<FailedAttempt> {
+        self.failures.backed_off(address.map(|one| one.ip), class)
     }
 
     /// Where this host is, as its clients know it: what was configured, else as the client reached it. The name was checked

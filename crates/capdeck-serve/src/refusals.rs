@@ -1,9 +1,10 @@
 //! Refusals of somebody who is known leave one line in the registry's audit: who, where, why.
 //!
-//! Strangers leave none here: whoever has nothing to show could fill the disk with them.
+//! Requests without a credential leave none: anyone could fill the disk with them. Credentials that open nothing leave one line
+//! for each burst.
 
 use axum::extract::MatchedPath;
-use capdeck_auth::inbound::{RegistryEvent, Subject};
+use capdeck_auth::inbound::{FailedAttempt, RegistryEvent, Subject};
 use http::{Extensions, Method};
 use jiff::Timestamp;
 
@@ -11,6 +12,7 @@ use crate::{actor::Actor, reception::Reception, transport::http::ClientAddress};
 
 /// What the audit calls it.
 const ACTION: &str = "access.refuse";
+const FAILED_CREDENTIAL: &str = "credential.fail";
 
 /// Where a request was refused. The path as it is declared, so that nothing of what was sent gets into the audit.
 /// Noted of every request that may be refused, and written out only of those that are.
@@ -51,6 +53,37 @@ impl Reception {
             actor: self.id_of(actor),
             address: address.map(|address| address.ip),
             subject: Subject { id: what, capsule: None, principal, client_id },
+        };
+        registry.record_event(event).await;
+    }
+
+    /// Counts a credential that opened nothing, and records the first of a burst.
+    pub(crate) async fn record_failed_credential(
+        &self,
+        address: Option<ClientAddress>,
+        attempt: FailedAttempt,
+    ) {
+        let FailedAttempt { class, retry_after, starts_burst } = attempt;
+        metrics::counter!("capdeck_failed_credentials_total", "class" => class.as_str())
+            .increment(1);
+        if !starts_burst {
+            return;
+        }
+        let ip = address.map(|address| address.ip);
+        let from = ip.map_or_else(|| "an unknown address".to_owned(), |ip| ip.to_string());
+        tracing::warn!(class = class.as_str(), %from, "credentials that open nothing are sent");
+        let Some(registry) = self.registry() else { return };
+        let event = RegistryEvent {
+            at: Timestamp::now(),
+            action: FAILED_CREDENTIAL,
+            error_code: Some(if retry_after.is_some() { "too_soon" } else { "wrong_credential" }),
+            is_refused: true,
+            actor: String::new(),
+            address: ip,
+            subject: Subject {
+                id: Some(format!("{} from {from}", class.as_str())),
+                ..Subject::default()
+            },
         };
         registry.record_event(event).await;
     }

@@ -14,6 +14,9 @@ use crate::{Secret, private_file};
 
 /// The shortest key.
 const SHORTEST: usize = 16;
+/// A key with this many bytes and this many different characters cannot be guessed over a network. Generated keys are longer.
+const UNGUESSABLE_BYTES: usize = 32;
+const UNGUESSABLE_LETTERS: usize = 10;
 /// What stands before a key that was made here.
 const PREFIX: &str = "cap_ad_";
 
@@ -22,6 +25,7 @@ const PREFIX: &str = "cap_ad_";
 pub struct AdminKey {
     key: Secret,
     hash: TokenHash,
+    is_guessable: bool,
 }
 
 /// A key, and whether it was made just now.
@@ -63,7 +67,10 @@ impl AdminKey {
             return Err(AdminKeyError::NotSendable);
         }
         let hash = TokenHash::of(key.expose());
-        Ok(Self { key, hash })
+        let letters: std::collections::HashSet<u8> = key.expose().bytes().collect();
+        let is_guessable =
+            key.expose().len() < UNGUESSABLE_BYTES || letters.len() < UNGUESSABLE_LETTERS;
+        Ok(Self { key, hash, is_guessable })
     }
 
     /// The key in a file. If there is no file, one is made that only its owner may read.
@@ -102,6 +109,11 @@ impl AdminKey {
     /// Whether this is the key. Compares in the same time whatever the value is.
     pub fn is(&self, given: &str) -> bool {
         self.hash.is(&TokenHash::of(given))
+    }
+
+    /// Whether the key is so short, or of so few different characters, that it could be found by trying.
+    pub fn is_guessable(&self) -> bool {
+        self.is_guessable
     }
 
     /// Says that a session was begun with this key, to whoever has the session's token. Without that token nothing can be
@@ -178,5 +190,16 @@ mod tests {
         let spaced = AdminKey::new(Secret::new("1234567890 123456"));
         assert_eq!(spaced, Err(AdminKeyError::NotSendable));
         assert!(AdminKey::new(Secret::new("1234567890123456")).is_ok());
+    }
+
+    #[test]
+    fn short_keys_and_those_of_few_characters_can_be_guessed() {
+        let is_guessable = |text: &str| AdminKey::new(Secret::new(text)).unwrap().is_guessable();
+        assert!(is_guessable("1234567890123456"));
+        assert!(is_guessable(&"ab".repeat(40)));
+        assert!(!is_guessable("0123456789abcdef0123456789abcdef"));
+        let folder = tempfile::tempdir().unwrap();
+        let made = AdminKey::load_or_create(&folder.path().join("admin.key")).unwrap();
+        assert!(!made.key.is_guessable());
     }
 }

@@ -200,7 +200,7 @@ impl Wanted {
 
 impl Decider {
     /// The id that a decision is signed with.
-    fn name(&self, state: &State) -> String {
+    pub(super) fn name(&self, state: &State) -> String {
         match self {
             Self::Operator { id, .. } => id.clone(),
             Self::Supervisor { credential } => state

@@ -3,6 +3,8 @@
 //! The token is handed out at once and opens nothing. An approval makes a connection of it; until then there is no
 //! credential with its hash, so nothing has to remember to refuse it.
 
+use std::net::IpAddr;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +14,7 @@ use super::{
     collection::Record,
     credential::KeptToken,
     event::{Deed, Subject},
+    failures::Source,
     registry::Draft,
     state::State,
     text,
@@ -40,6 +43,9 @@ pub struct Enrollment {
     pub credential: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
+    /// Where it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
     pub(super) token: TokenHash,
 }
 
@@ -273,6 +279,14 @@ impl Draft<'_> {
         if waiting().count() >= limit {
             return Err(RegistryError::Full { what: "sign-ups that wait", limit });
         }
+        let limit = self.options.limits.pending_enrollments_of_address;
+        let address = self.deed.caller.address;
+        let is_from_there = |one: &&Enrollment| {
+            one.address.is_some() && Source::from(one.address) == Source::from(address)
+        };
+        if waiting().filter(is_from_there).count() >= limit {
+            return Err(RegistryError::Full { what: "sign-ups of this address that wait", limit });
+        }
         let token = TokenKind::Enrollment.create()?;
         let expires_at = self.after(self.options.lifetimes.enrollment);
         let principal = self.principal(&Holder::New {
@@ -291,6 +305,7 @@ impl Draft<'_> {
             credential: None,
             created_at: now,
             expires_at,
+            address,
             token: TokenHash::of(token.expose()),
         };
         let request = NewRequest {

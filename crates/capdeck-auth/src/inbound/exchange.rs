@@ -8,6 +8,7 @@ use super::{
     credential::{KeptRefresh, KeptToken},
     event::{Deed, Subject},
     registry::Draft,
+    state::State,
     token::{TokenHash, TokenKind, random},
 };
 use crate::Secret;
@@ -59,20 +60,31 @@ impl Registry {
     }
 }
 
-impl Draft<'_> {
+impl State {
     /// The client, if it is who it says.
-    pub(super) fn proven_client(&self, proof: &ClientProof) -> Result<Client, RegistryError> {
+    pub(super) fn proven_client(
+        &self,
+        proof: &ClientProof,
+        now: Timestamp,
+    ) -> Result<Client, RegistryError> {
         let refused = || {
             let reason = "this client is not known here, or its secret is wrong";
             RegistryError::token(TokenRefusal::InvalidClient, reason)
         };
-        let client = self.state.clients.get(&proof.client_id).ok_or_else(refused)?;
+        let client = self.clients.get(&proof.client_id).ok_or_else(refused)?;
         if let Some(kept) = &client.secret {
             let given = proof.secret.as_ref().map(|secret| TokenHash::of(secret.expose()));
             given.filter(|given| kept.is(given)).ok_or_else(refused)?;
         }
-        client.last_used_at.note(self.now);
+        client.last_used_at.note(now);
         Ok(client.clone())
+    }
+}
+
+impl Draft<'_> {
+    /// The client, if it is who it says.
+    pub(super) fn proven_client(&self, proof: &ClientProof) -> Result<Client, RegistryError> {
+        self.state.proven_client(proof, self.now)
     }
 
     fn redeem_code(&mut self, redemption: &CodeRedemption) -> Result<TokenSet, RegistryError> {

@@ -1,146 +1,160 @@
-//! Failed sign-ins, by where they came from.
+//! Credentials that open nothing: counted by sender and by class, so that guessing is slow and leaves a trace.
+//!
+//! Tokens that this host generates are looked up by their hash whatever was counted: they cannot be guessed, so the right one
+//! of a colleague at the sender's address is never refused. A short admin key can be guessed. While its class backs off, it is
+//! not compared at all, because an answer would be an oracle (`docs/design/046-failed-credentials.md`).
 
-use std::{collections::HashMap, net::IpAddr, time::Duration};
+mod class;
+mod table;
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use jiff::Timestamp;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
-use super::RegistryError;
+pub use self::class::CredentialClass;
+pub(super) use self::table::Source;
+use self::{class::BackoffRule, table::FailureTable};
+use super::{AdminKey, Clock};
 
-/// Failures that cost nothing.
-const FREE: u32 = 5;
-/// The longest that somebody has to wait.
-const LONGEST: Duration = Duration::from_secs(15 * 60);
-/// How many sources are remembered.
-const MOST: usize = 10_000;
+/// The longest back-off of the admin key for an address that sent the right one lately. It bounds how long an attacker at the
+/// address can keep others there away, and still leaves no more than one guess in a second.
+const MAX_WAIT_OF_KNOWN_SOURCE: Duration = Duration::from_secs(1);
+/// How long an address counts as one that sent the right admin key.
+const KNOWN_SOURCE_LIFETIME: Duration = Duration::from_secs(24 * 3600);
+/// How often the time of an address that sends the right admin key is written down.
+const KNOWN_SOURCE_INTERVAL: Duration = Duration::from_secs(3600);
+/// How many addresses that sent the right admin key are remembered.
+const MAX_KNOWN_SOURCES: usize = 1_000;
 
-/// How often sign-ins failed, from where.
-#[derive(Debug, Default)]
-pub(super) struct Failures(Mutex<HashMap<Source, Failed>>);
-
-/// One machine, as far as addresses tell: of IPv6 one network, since everybody there has plenty of addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Source {
-    Unknown,
-    Four(u32),
-    Six(u64),
+/// Failed credentials of every class. One table for everything that accepts a credential.
+#[derive(Debug)]
+pub struct FailedCredentials {
+    clock: Clock,
+    /// Failures of a guessable class that cost nothing.
+    free_failures: u32,
+    /// Whether the table may hold something. Checked without the lock, so that nothing waits for it while nothing fails.
+    has_failures: AtomicBool,
+    table: Mutex<FailureTable>,
+    /// Where the right admin key came from, when it can be guessed.
+    known_sources: RwLock<HashMap<Source, Timestamp>>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Failed {
-    times: u32,
-    last: Timestamp,
+/// A credential that opened nothing, or was not looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailedAttempt {
+    pub class: CredentialClass,
+    /// The seconds to wait, for a sender who is backed off; `None` when the attempt was examined and counted.
+    pub retry_after: Option<u64>,
+    /// Whether this is the first attempt of a burst, which is recorded.
+    pub starts_burst: bool,
 }
 
-impl From<Option<IpAddr>> for Source {
-    fn from(address: Option<IpAddr>) -> Self {
-        match address.map(|address| address.to_canonical()) {
-            None => Self::Unknown,
-            Some(IpAddr::V4(address)) => Self::Four(address.to_bits()),
-            Some(IpAddr::V6(address)) => Self::Six((address.to_bits() >> 64) as u64),
+impl FailedCredentials {
+    /// An empty table. `free_failures` of a class that can be guessed cost nothing.
+    pub fn new(clock: Clock, free_failures: u32) -> Self {
+        Self {
+            clock,
+            free_failures,
+            has_failures: AtomicBool::new(false),
+            table: Mutex::default(),
+            known_sources: RwLock::default(),
         }
     }
-}
 
-impl Failed {
-    /// When the next attempt is looked at.
-    fn free_at(self) -> Timestamp {
-        let wait = match self.times.checked_sub(FREE) {
-            None => Duration::ZERO,
-            Some(more) => Duration::from_secs(1_u64.checked_shl(more.min(30)).unwrap_or(u64::MAX)),
-        };
-        self.last.checked_add(wait.min(LONGEST)).unwrap_or(Timestamp::MAX)
-    }
-}
-
-impl Failures {
-    /// Refuses somebody who has to wait.
-    pub(super) fn check(
+    /// Checks a text that no lookup recognized against the admin key. A wrong one is counted.
+    pub fn check_admin_key(
         &self,
         address: Option<IpAddr>,
-        now: Timestamp,
-    ) -> Result<(), RegistryError> {
-        let free_at = self.0.lock().get(&address.into()).map(|failed| failed.free_at());
-        match free_at.filter(|free_at| now < *free_at) {
-            Some(free_at) => Err(RegistryError::too_soon(free_at, now)),
-            None => Ok(()),
-        }
-    }
-
-    /// Notes a failure.
-    pub(super) fn note(&self, address: Option<IpAddr>, now: Timestamp) {
-        let mut failures = self.0.lock();
-        if failures.len() >= MOST {
-            failures.retain(|_, failed| now < failed.free_at());
-        }
-        // When there are more sources than can be remembered, the rest count as one.
-        let source = Source::from(address);
-        let source = if failures.len() >= MOST && !failures.contains_key(&source) {
-            Source::Unknown
-        } else {
-            source
+        key: Option<&AdminKey>,
+        given: &str,
+    ) -> Result<(), FailedAttempt> {
+        let class = CredentialClass::of(given);
+        let Some(key) = key.filter(|key| key.is_guessable()) else {
+            let is_right = key.is_some_and(|key| key.is(given));
+            return if is_right { Ok(()) } else { Err(self.record(address, class)) };
         };
-        let failed = failures.entry(source).or_insert(Failed { times: 0, last: now });
-        // Somebody who stayed away for long begins anew.
-        if failed.last.checked_add(2 * LONGEST).is_ok_and(|end| end < now) {
-            failed.times = 0;
+        if class != CredentialClass::AdminKey {
+            // Longer than every key that can be guessed.
+            return Err(self.record(address, class));
         }
-        *failed = Failed { times: failed.times.saturating_add(1), last: now };
+        let (source, now) = (Source::from(address), self.clock.now());
+        if !self.has_failures.load(Ordering::Acquire) {
+            if !key.is(given) {
+                return Err(self.record(address, class));
+            }
+        } else {
+            let rule = self.rule(source, class, now);
+            let mut table = self.table.lock();
+            // Compared under the lock: two guesses at the same time are two guesses.
+            if !table.is_free(source, class, rule, now) || !key.is(given) {
+                return Err(table.fail(source, class, rule, now));
+            }
+            self.has_failures.store(!table.is_empty(), Ordering::Release);
+        }
+        self.remember_source(source, now);
+        Ok(())
     }
 
-    /// Forgets the failures of somebody who signed in.
-    pub(super) fn forget(&self, address: Option<IpAddr>) {
-        self.0.lock().remove(&address.into());
+    /// Counts a credential that opened nothing.
+    pub fn record(&self, address: Option<IpAddr>, class: CredentialClass) -> FailedAttempt {
+        let (source, now) = (Source::from(address), self.clock.now());
+        let rule = self.rule(source, class, now);
+        let mut table = self.table.lock();
+        let attempt = table.fail(source, class, rule, now);
+        self.has_failures.store(true, Ordering::Release);
+        attempt
+    }
+
+    /// The attempt of a sender who has to wait before anything of this class is looked at.
+    pub fn backed_off(
+        &self,
+        address: Option<IpAddr>,
+        class: CredentialClass,
+    ) -> Option<FailedAttempt> {
+        if !self.has_failures.load(Ordering::Acquire) {
+            return None;
+        }
+        let (source, now) = (Source::from(address), self.clock.now());
+        let rule = self.rule(source, class, now);
+        let mut table = self.table.lock();
+        let is_free = table.is_free(source, class, rule, now);
+        (!is_free).then(|| table.fail(source, class, rule, now))
+    }
+
+    fn rule(&self, source: Source, class: CredentialClass, now: Timestamp) -> BackoffRule {
+        let mut rule = class.rule(self.free_failures);
+        let is_known = class == CredentialClass::AdminKey
+            && self.known_sources.read().get(&source).is_some_and(|seen| {
+                seen.checked_add(KNOWN_SOURCE_LIFETIME).is_ok_and(|end| now < end)
+            });
+        if is_known {
+            rule.max_wait = MAX_WAIT_OF_KNOWN_SOURCE;
+        }
+        rule
+    }
+
+    /// Remembers that the right admin key came from there.
+    fn remember_source(&self, source: Source, now: Timestamp) {
+        let is_fresh = |seen: &Timestamp| {
+            seen.checked_add(KNOWN_SOURCE_INTERVAL).is_ok_and(|end| *seen <= now && now < end)
+        };
+        if self.known_sources.read().get(&source).is_some_and(is_fresh) {
+            return;
+        }
+        let mut known = self.known_sources.write();
+        if known.len() >= MAX_KNOWN_SOURCES && !known.contains_key(&source) {
+            let oldest = known.iter().min_by_key(|(_, seen)| **seen).map(|(source, _)| *source);
+            oldest.and_then(|oldest| known.remove(&oldest));
+        }
+        known.insert(source, now);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_second(seconds).unwrap()
-    }
-
-    #[test]
-    fn waits_grow_after_the_fifth_failure_and_only_for_their_source() {
-        let failures = Failures::default();
-        let here: Option<IpAddr> = Some("192.0.2.1".parse().unwrap());
-        let there: Option<IpAddr> = Some("192.0.2.2".parse().unwrap());
-        for _ in 0..4 {
-            failures.note(here, at(100));
-            assert_eq!(failures.check(here, at(100)), Ok(()));
-        }
-        let mut waits = Vec::new();
-        for _ in 0..14 {
-            failures.note(here, at(100));
-            waits.push(match failures.check(here, at(100)) {
-                Err(RegistryError::TooSoon { seconds }) => seconds,
-                other => panic!("{other:?}"),
-            });
-        }
-        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900, 900]);
-        assert_eq!(failures.check(here, at(1000)), Ok(()));
-        assert_eq!(failures.check(there, at(100)), Ok(()));
-        failures.forget(here);
-        assert_eq!(failures.check(here, at(100)), Ok(()));
-    }
-
-    #[test]
-    fn addresses_of_one_network_are_one_source() {
-        let source = |text: &str| Source::from(Some(text.parse::<IpAddr>().unwrap()));
-        assert_eq!(source("2001:db8::1"), source("2001:db8::2:1"));
-        assert_ne!(source("2001:db8::1"), source("2001:db8:0:1::1"));
-        assert_eq!(source("::ffff:192.0.2.1"), source("192.0.2.1"));
-    }
-
-    #[test]
-    fn memory_is_bounded() {
-        let failures = Failures::default();
-        for number in 0..(MOST as u32 + 50) {
-            let address = IpAddr::from(number.to_be_bytes());
-            (0..6).for_each(|_| failures.note(Some(address), at(5)));
-        }
-        assert!(failures.0.lock().len() <= MOST + 1);
-    }
-}
+mod tests;

@@ -154,6 +154,16 @@ impl State {
         }
     }
 
+    fn operator_with_key(&self, key: &str) -> Option<&Operator> {
+        if !TokenKind::Operator.fits(key) {
+            return None;
+        }
+        let hash = TokenHash::of(key);
+        let operator = self.operators.get(self.operator_keys.get(&hash)?)?;
+        operator.key.as_ref().filter(|kept| kept.is(&hash))?;
+        Some(operator)
+    }
+
     fn check_subject(
         &self,
         subject: Option<&OperatorSubject>,
@@ -237,16 +247,15 @@ impl Registry {
 
     /// Who comes with this operator's key. For requests without a session; sign-ins go through [`Self::sign_in`].
     pub fn operator_by_key(&self, key: &str) -> Option<OperatorStanding> {
-        if !TokenKind::Operator.fits(key) {
-            return None;
-        }
-        let hash = TokenHash::of(key);
         let state = self.state();
-        let id = state.operator_keys.get(&hash)?;
-        let operator = state.operators.get(id)?;
-        operator.key.as_ref().filter(|kept| kept.is(&hash))?;
+        let operator = state.operator_with_key(key)?;
         operator.last_used_at.note(self.now());
         Some(operator.standing())
+    }
+
+    /// Whether this is the key of an operator. Looking is no use of the key.
+    pub fn is_operator_key(&self, key: &str) -> bool {
+        self.state().operator_with_key(key).is_some()
     }
 
     /// Makes an operator.

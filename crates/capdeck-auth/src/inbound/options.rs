@@ -77,10 +77,15 @@ pub struct Limits {
     pub grants: usize,
     /// Sign-ups without a decision.
     pub pending_enrollments: usize,
+    /// Sign-ups without a decision, of one address, or of IPv6 of one network.
+    pub pending_enrollments_of_address: usize,
     pub operators: usize,
     pub sessions: usize,
     pub profiles: usize,
     pub policy_rules: usize,
+    /// Wrong keys of one sender that cost nothing; after that the wait grows. Tokens that cannot be guessed may fail four
+    /// times as often.
+    pub failed_credentials: u32,
 }
 
 impl Default for Limits {
@@ -94,10 +99,12 @@ impl Default for Limits {
             credentials: 10_000,
             grants: 20_000,
             pending_enrollments: 500,
+            pending_enrollments_of_address: 20,
             operators: 1_000,
             sessions: 2_000,
             profiles: 200,
             policy_rules: 200,
+            failed_credentials: 5,
         }
     }
 }

@@ -7,8 +7,8 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::broadcast;
 
 use super::{
-    Caller, OpenRegistryError, RegistryError, RegistryEvent, RegistryOptions, Subject,
-    access::AccessCache, event::Deed, state::State, storage::Storage, volatile::Volatile,
+    Caller, FailedCredentials, OpenRegistryError, RegistryError, RegistryEvent, RegistryOptions,
+    Subject, access::AccessCache, event::Deed, state::State, storage::Storage, volatile::Volatile,
 };
 
 /// How many events somebody who follows may be behind before missing some.
@@ -41,11 +41,11 @@ impl Registry {
         let state = RwLock::new(Arc::new(State::load(&storage)?));
         let (events, _) = broadcast::channel(BACKLOG);
         Ok(Self(Arc::new(Inner {
+            volatile: Volatile::new(&options),
             options,
             state,
             storage: Mutex::new(storage),
             accesses: AccessCache::default(),
-            volatile: Volatile::default(),
             events,
         })))
     }
@@ -53,6 +53,11 @@ impl Registry {
     /// Every change and every refusal from now on, as it is recorded.
     pub fn changes(&self) -> broadcast::Receiver<RegistryEvent> {
         self.0.events.subscribe()
+    }
+
+    /// Where credentials that open nothing are counted.
+    pub fn failed_credentials(&self) -> &Arc<FailedCredentials> {
+        &self.0.volatile.failures
     }
 
     /// Says where this process serves, for other processes that find the registry in use. Makes no folder for it.

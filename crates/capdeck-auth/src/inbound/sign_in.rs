@@ -2,15 +2,17 @@
 
 use std::net::IpAddr;
 
-use jiff::Timestamp;
-
 use super::{
-    AdminKey, Caller, NewSession, Newcomers, Operator, OperatorAccount, OperatorStanding,
-    OperatorSubject, Registry, RegistryError,
+    AdminKey, Caller, CredentialClass, FailedAttempt, NewSession, Newcomers, Operator,
+    OperatorAccount, OperatorStanding, OperatorSubject, Registry, RegistryError,
     event::{Deed, Subject},
     registry::Draft,
+    state::State,
 };
 use crate::ProviderIdentity;
+
+const WRONG_KEY: &str = "this key opens nothing";
+const UNKNOWN_ACCOUNT: &str = "this account belongs to no operator";
 
 /// Whether a sign-in that came to nothing is held against where it came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,28 +32,20 @@ impl Registry {
         key: &str,
         admin: Option<&AdminKey>,
     ) -> Result<NewSession, RegistryError> {
-        let now = self.now();
         if let Some(admin) = admin {
             self.use_admin_key(admin);
         }
-        let operator = match self.0.volatile.failures.check(address, now) {
-            Err(error) => Err(error),
-            Ok(()) => {
-                let is_admin = admin.is_some_and(|admin| admin.is(key));
-                let known = if is_admin {
-                    Some(OperatorStanding::admin())
-                } else {
-                    self.operator_by_key(key)
-                };
-                known.ok_or(RegistryError::Forbidden { reason: "this key opens nothing" })
+        // The key of an operator cannot be guessed, so it is looked up whatever failed before.
+        let operator = match self.operator_by_key(key) {
+            Some(operator) => Ok(operator),
+            None => {
+                let checked = self.0.volatile.failures.check_admin_key(address, admin, key);
+                checked.map(|()| OperatorStanding::admin())
             }
         };
         match operator {
-            Ok(operator) => {
-                self.0.volatile.failures.forget(address);
-                self.begin_session(address, operator).await
-            }
-            Err(error) => Err(self.refuse_sign_in(address, error, now).await),
+            Ok(operator) => self.begin_session(address, operator).await,
+            Err(attempt) => Err(self.refuse_sign_in(address, attempt, WRONG_KEY).await),
         }
     }
 
@@ -64,35 +58,35 @@ impl Registry {
         newcomers: &Newcomers,
     ) -> Result<NewSession, RegistryError> {
         self.check_sign_in(address).await?;
-        let deed = Deed::new("login.ok", &Caller::unknown(address), Subject::default());
         let is_welcome = newcomers.include(&identity);
-        let begun = self.change(deed, move |draft| draft.sign_in(&identity, is_welcome)).await;
-        match &begun {
-            Ok(_) => self.0.volatile.failures.forget(address),
-            Err(RegistryError::Forbidden { .. }) => {
-                self.0.volatile.failures.note(address, self.now());
-            }
-            Err(_) => {}
+        if !is_welcome && self.state().operator_of_identity(&identity).is_none() {
+            let failures = &self.0.volatile.failures;
+            let attempt = failures.record(address, CredentialClass::ProviderAccount);
+            return Err(self.refuse_sign_in(address, attempt, UNKNOWN_ACCOUNT).await);
         }
-        begun
+        let deed = Deed::new("login.ok", &Caller::unknown(address), Subject::default());
+        self.change(deed, move |draft| draft.sign_in(&identity, is_welcome)).await
     }
 
     /// Refuses somebody who has to wait after failures, for sign-ins that take more than one request.
     pub async fn check_sign_in(&self, address: Option<IpAddr>) -> Result<(), RegistryError> {
-        let now = self.now();
-        match self.0.volatile.failures.check(address, now) {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.refuse_sign_in(address, error, now).await),
+        let class = CredentialClass::ProviderAccount;
+        match self.0.volatile.failures.backed_off(address, class) {
+            None => Ok(()),
+            Some(attempt) => Err(self.refuse_sign_in(address, attempt, UNKNOWN_ACCOUNT).await),
         }
     }
 
     /// Records a sign-in that came to nothing before anybody was known.
     pub async fn record_failed_sign_in(&self, address: Option<IpAddr>, blame: Blame) {
-        let error =
-            RegistryError::Forbidden { reason: "the sign-in at the provider came to nothing" };
+        let reason = "the sign-in at the provider came to nothing";
         if blame == Blame::Sender {
-            self.0.volatile.failures.note(address, self.now());
+            let failures = &self.0.volatile.failures;
+            let attempt = failures.record(address, CredentialClass::ProviderAccount);
+            self.refuse_sign_in(address, attempt, reason).await;
+            return;
         }
+        let error = RegistryError::Forbidden { reason };
         let deed = Deed::new("login.fail", &Caller::unknown(address), Subject::default());
         self.record(deed, Some(&error)).await;
     }
@@ -107,7 +101,7 @@ impl Registry {
         self.change(deed, move |draft| {
             // Somebody may have been removed in between.
             if draft.state.operator_standing(&operator.id).is_none() {
-                return Err(RegistryError::Forbidden { reason: "this key opens nothing" });
+                return Err(RegistryError::Forbidden { reason: WRONG_KEY });
             }
             let begun = draft.begin_session(operator)?;
             draft.deed.subject.id = Some(begun.session.id.clone());
@@ -116,17 +110,21 @@ impl Registry {
         .await
     }
 
+    /// Refuses a sign-in. A burst of them leaves one line.
     async fn refuse_sign_in(
         &self,
         address: Option<IpAddr>,
-        error: RegistryError,
-        now: Timestamp,
+        attempt: FailedAttempt,
+        reason: &'static str,
     ) -> RegistryError {
-        if !matches!(error, RegistryError::TooSoon { .. }) {
-            self.0.volatile.failures.note(address, now);
+        let error = match attempt.retry_after {
+            Some(seconds) => RegistryError::TooSoon { seconds },
+            None => RegistryError::Forbidden { reason },
+        };
+        if attempt.starts_burst {
+            let deed = Deed::new("login.fail", &Caller::unknown(address), Subject::default());
+            self.record(deed, Some(&error)).await;
         }
-        let deed = Deed::new("login.fail", &Caller::unknown(address), Subject::default());
-        self.record(deed, Some(&error)).await;
         error
     }
 }
@@ -138,10 +136,11 @@ impl Draft<'_> {
         identity: &ProviderIdentity,
         is_welcome: bool,
     ) -> Result<NewSession, RegistryError> {
-        let known_by = |account| OperatorSubject { issuer: identity.issuer.clone(), account };
-        let account = known_by(OperatorAccount::Subject(identity.subject.clone()));
-        let email = identity.email.clone().map(|email| known_by(OperatorAccount::Email(email)));
-        let found = self.operator_of(&account).or_else(|| self.operator_of(email.as_ref()?));
+        let account = OperatorSubject {
+            issuer: identity.issuer.clone(),
+            account: OperatorAccount::Subject(identity.subject.clone()),
+        };
+        let found = self.state.operator_of_identity(identity);
         let operator = match found {
             Some(operator) if operator.subject.as_ref() == Some(&account) => operator,
             Some(mut operator) => {
@@ -157,8 +156,7 @@ impl Draft<'_> {
             }
             None => {
                 self.deed.action = "login.fail";
-                let reason = "this account belongs to no operator";
-                return Err(RegistryError::Forbidden { reason });
+                return Err(RegistryError::Forbidden { reason: UNKNOWN_ACCOUNT });
             }
         };
         self.deed.caller.id.clone_from(&operator.id);
@@ -172,11 +170,18 @@ impl Draft<'_> {
         let caller = Caller::new(operator, self.deed.caller.address);
         self.consequences.push(Deed::new(action, &caller, Subject::id(operator)));
     }
+}
 
-    /// The operator who is bound to an account.
-    fn operator_of(&self, account: &OperatorSubject) -> Option<Operator> {
-        let is_bound =
-            |one: &&Operator| one.subject.as_ref().is_some_and(|bound| bound.is_same(account));
-        self.state.operators.values().find(is_bound).cloned()
+impl State {
+    /// The operator who is bound to the account of an identity, or to the address that the provider verified for it.
+    fn operator_of_identity(&self, identity: &ProviderIdentity) -> Option<Operator> {
+        let bound_to = |account| {
+            let account = OperatorSubject { issuer: identity.issuer.clone(), account };
+            let is_bound =
+                |one: &&Operator| one.subject.as_ref().is_some_and(|bound| bound.is_same(&account));
+            self.operators.values().find(is_bound).cloned()
+        };
+        bound_to(OperatorAccount::Subject(identity.subject.clone()))
+            .or_else(|| bound_to(OperatorAccount::Email(identity.email.clone()?)))
     }
 }

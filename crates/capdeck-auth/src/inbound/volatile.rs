@@ -1,19 +1,19 @@
 //! What is only in memory, and may be lost: failed sign-ins, when sign-ups were asked about, codes, fresh renewals.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::{
-    AdminKey, RegistryError, authorization::Code, failures::Failures, renewal::Renewal,
-    token::TokenHash,
+    AdminKey, FailedCredentials, RegistryError, RegistryOptions, authorization::Code,
+    renewal::Renewal, token::TokenHash,
 };
 
 /// See above.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Volatile {
-    pub(super) failures: Failures,
+    pub(super) failures: Arc<FailedCredentials>,
     /// When each sign-up may be asked about again.
     polls: Mutex<HashMap<String, Timestamp>>,
     /// The admin key in force, once somebody said so.
@@ -25,6 +25,17 @@ pub(super) struct Volatile {
 }
 
 impl Volatile {
+    pub(super) fn new(options: &RegistryOptions) -> Self {
+        let free = options.limits.failed_credentials;
+        Self {
+            failures: Arc::new(FailedCredentials::new(options.clock.clone(), free)),
+            polls: Mutex::default(),
+            admin_key: Mutex::default(),
+            codes: Mutex::default(),
+            renewals: Mutex::default(),
+        }
+    }
+
     /// Forgets what is over.
     pub(super) fn sweep(&self, now: Timestamp) {
         self.polls.lock().retain(|_, next| now < *next);

@@ -241,6 +241,7 @@ fn rates(file: &ServeConfig) -> RateLimits {
         mcp: rate(file.limits.mcp, default.mcp),
         concurrent: file.limits.concurrent.unwrap_or(default.concurrent),
         sessions: file.limits.sessions.unwrap_or(default.sessions),
+        streams: file.limits.streams.unwrap_or(default.streams),
     }
 }
 

@@ -34,15 +34,20 @@ export function Request({ request, onDone }) {
     if (!(await confirm({ title: `Deny ${name}?`, text: 'The agent is told that it was denied. It can ask again.', action: 'Deny', danger: true }))) return;
     if (await act(() => post(address`/v1/grants/${request.id}/deny`), `denied ${name}`)) onDone();
   };
+  const origin = request.enrollment?.address;
+  const denyAll = async () => {
+    if (!(await confirm({ title: `Deny all enrollments from ${origin}?`, text: 'Every pending enrollment from this address is denied.', action: 'Deny all', danger: true }))) return;
+    if (await act(() => post('/v1/grants/deny', { source: 'enrollment', address: origin }), `denied all enrollments from ${origin}`)) onDone();
+  };
   return html`<article class="card stack" aria-label=${`Request of ${name}`}>
     <div class="row spread"><span class="row"><strong class="anywhere">${name}</strong><span class="badge bare info">${request.source}</span></span><span class="small soft">asked <${Time} at=${request.created_at} />, ends <${Time} at=${request.expires_at} /></span></div>
     <p>${wish(request.target)} <${Target} of=${request.target} /></p>
     <div class="row">${(request.scopes ?? []).map((/** @type {string} */ scope) => html`<code class="badge bare">${scope}</code>`)}</div>
     ${request.reason && html`<blockquote class="reason anywhere">${request.reason}</blockquote>`}
     ${request.enrollment && request.status === 'pending' && html`<p class="code-check"><span>Approve it only if the agent shows the same code</span><code class="user-code">${request.enrollment.user_code}</code></p>`}
-    <dl class="facts small">${request.client_id && html`<dt>Client</dt><dd><code>${request.client_id}</code></dd>`}<dt>For</dt><dd><code>${request.principal}</code></dd>${request.enrollment?.contact && html`<dt>Contact</dt><dd class="anywhere">${request.enrollment.contact}</dd>`}${request.requested_by && html`<dt>Asked by</dt><dd><code>${request.requested_by}</code></dd>`}</dl>
+    <dl class="facts small">${request.client_id && html`<dt>Client</dt><dd><code>${request.client_id}</code></dd>`}<dt>For</dt><dd><code>${request.principal}</code></dd>${request.enrollment?.contact && html`<dt>Contact</dt><dd class="anywhere">${request.enrollment.contact}</dd>`}${origin && html`<dt>Address</dt><dd><code>${origin}</code></dd>`}${request.requested_by && html`<dt>Asked by</dt><dd><code>${request.requested_by}</code></dd>`}</dl>
     ${request.may_decide !== false
-      ? html`<div class="row end"><button class="button danger" type="button" disabled=${busy} onClick=${deny}>Deny</button><button class="button main" type="button" disabled=${busy} onClick=${() => setApproving(true)}>Review and approve</button></div>`
+      ? html`<div class="row end">${origin && request.status === 'pending' && html`<button class="button danger" type="button" disabled=${busy} onClick=${denyAll}>Deny all from this address</button>`}<button class="button danger" type="button" disabled=${busy} onClick=${deny}>Deny</button><button class="button main" type="button" disabled=${busy} onClick=${() => setApproving(true)}>Review and approve</button></div>`
       : html`<p class="small soft">The owner of the capsule or an approver decides.</p>`}
     ${approving && html`<${ApproveDialog} request=${request} name=${name} onClose=${() => setApproving(false)} onDone=${() => { setApproving(false); onDone(); }} />`}
   </article>`;

@@ -10,8 +10,8 @@ use axum::{
 use capdeck_auth::{
     Secret,
     inbound::{
-        Caller, ClientProof, CodeRedemption, RegistryError, Scopes, TokenRefusal, TokenRenewal,
-        TokenSet,
+        Caller, ClientProof, CodeRedemption, RefusedGrant, RegistryError, Scopes, TokenRefusal,
+        TokenRenewal, TokenSet,
     },
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
@@ -54,6 +54,13 @@ pub(super) async fn token(State(reception): State<Arc<Reception>>, request: Requ
         Ok(given) => given,
         Err(refused) => return refused.into_response(),
     };
+    let known = match &given {
+        Given::Code(redemption) => registry.check_redemption(redemption),
+        Given::Refresh(renewal) => registry.check_renewal(renewal),
+    };
+    if let Err(refused) = known {
+        return refuse_grant(&reception, &parts, &refused).await;
+    }
     let given = match given {
         Given::Code(redemption) => registry.redeem_code(&caller, redemption).await,
         Given::Refresh(renewal) => registry.renew_tokens(&caller, renewal).await,
@@ -80,6 +87,9 @@ pub(super) async fn revoke(State(reception): State<Arc<Reception>>, request: Req
         Ok(read) => read,
         Err(refused) => return refused.into_response(),
     };
+    if let Err(refused) = registry.check_client(&client) {
+        return refuse_grant(&reception, &parts, &refused).await;
+    }
     match registry.revoke_token(&caller(&parts), client, token).await {
         Ok(()) => ([(header::CACHE_CONTROL, "no-store")], StatusCode::OK).into_response(),
         Err(error) => refused(&error),
@@ -175,6 +185,19 @@ fn granted(tokens: &TokenSet) -> Response {
     });
     let headers = [(header::CACHE_CONTROL, "no-store"), (header::PRAGMA, "no-cache")];
     (headers, Json(answer)).into_response()
+}
+
+/// Refuses a client whose secret, code or refresh token is not known here. It is counted, and a burst of them recorded once.
+async fn refuse_grant(reception: &Reception, parts: &Parts, grant: &RefusedGrant) -> Response {
+    let address = parts.extensions.get().copied();
+    let attempt = reception.fail_credential(address, grant.class);
+    reception.record_failed_credential(address, attempt).await;
+    let Some(seconds) = attempt.retry_after else { return refused(&grant.error) };
+    let description =
+        format!("too many wrong credentials came from this address; try again in {seconds} s");
+    let mut response = oauth_error(StatusCode::TOO_MANY_REQUESTS, "slow_down", &description);
+    response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    response
 }
 
 fn refused(error: &RegistryError) -> Response {

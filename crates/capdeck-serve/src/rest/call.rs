@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use capdeck_auth::inbound::{Caller, Decider, OperatorRole, OperatorStanding, Registry, Subject};
+use capdeck_auth::inbound::{
+    Caller, CredentialClass, Decider, OperatorRole, OperatorStanding, Registry, RegistryError,
+    Subject,
+};
 use capdeck_host::Admission;
 use http::{HeaderMap, header};
 
@@ -83,6 +86,20 @@ impl Call {
         Caller::new(self.id(), self.address.map(|address| address.ip))
     }
 
+    /// Counts a credential that opened nothing. A sender who has to wait is refused with that.
+    pub(super) async fn count_failure(&self, class: CredentialClass) -> Result<(), ApiError> {
+        let reception = &self.rest.reception;
+        let attempt = reception.fail_credential(self.address, class);
+        reception.record_failed_credential(self.address, attempt).await;
+        wait_for(attempt.retry_after)
+    }
+
+    /// Refuses a sender who has to wait before credentials of a class are looked at.
+    pub(super) fn check_backoff(&self, class: CredentialClass) -> Result<(), ApiError> {
+        let attempt = self.rest.reception.backed_off(self.address, class);
+        wait_for(attempt.and_then(|attempt| attempt.retry_after))
+    }
+
     /// Writes down who decided something about the deck, where there is a registry to write it to. What is the registry's own it
     /// records itself.
     pub(super) async fn note(&self, action: &'static str, about: &str) {
@@ -148,6 +165,13 @@ impl Call {
         text.map(Some).ok_or_else(|| {
             ApiError::invalid(format!("the header `{name}` is sent once, as plain text"))
         })
+    }
+}
+
+fn wait_for(retry_after: Option<u64>) -> Result<(), ApiError> {
+    match retry_after {
+        Some(seconds) => Err(RegistryError::TooSoon { seconds }.into()),
+        None => Ok(()),
     }
 }
 

@@ -200,7 +200,13 @@ impl From<RegistryError> for ApiError {
                 return Self::internal("the registry could not be changed", &error);
             }
         };
-        Self::new(status, error.code(), error.to_string())
+        let answer = Self::new(status, error.code(), error.to_string());
+        match error {
+            RegistryError::TooSoon { seconds } => {
+                answer.header(header::RETRY_AFTER, HeaderValue::from(seconds))
+            }
+            _ => answer,
+        }
     }
 }
 

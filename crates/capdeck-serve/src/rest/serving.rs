@@ -13,7 +13,7 @@ use bytes::Bytes;
 use capdeck_host::{Admission, sha256_hex};
 use capdeck_mcp::server::Principal;
 use http::{HeaderValue, Method, StatusCode, header, request::Parts};
-use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
+use http_body_util::{LengthLimitError, Limited};
 use serde_json::{Map, Value};
 
 use super::{
@@ -24,7 +24,11 @@ use super::{
     problem::{ApiError, REQUEST_ID},
     who::{Who, unauthenticated},
 };
-use crate::{actor::Actor, refusals::Place, transport::http::ClientAddress};
+use crate::{
+    actor::Actor,
+    refusals::Place,
+    transport::http::{ClientAddress, collect},
+};
 
 /// Text of a refusal that was made outside and is dressed here.
 const MOST_REFUSAL: usize = 4_096;
@@ -188,13 +192,12 @@ impl Refusal {
 
 async fn read_body(rest: &Rest, operation: &Operation, body: Body) -> Result<Bytes, ApiError> {
     let limit = operation.body.limit;
-    let reading = Limited::new(body, limit).collect();
-    let too_slow = |_| {
+    let too_slow = || {
         let detail = "the body took too long";
         ApiError::new(StatusCode::REQUEST_TIMEOUT, "timed_out", detail)
     };
-    let read = tokio::time::timeout(rest.body_timeout, reading).await.map_err(too_slow)?;
-    read.map(Collected::to_bytes).map_err(|error| {
+    let read = collect(Limited::new(body, limit), rest.body_timeout).await.ok_or_else(too_slow)?;
+    read.map_err(|error| {
         if error.is::<LengthLimitError>() {
             let detail = format!("the body is larger than {limit} bytes");
             return ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail);

@@ -9,10 +9,13 @@ mod door;
 mod endpoints;
 mod limits;
 mod manifest;
+mod own_credential;
 mod problem;
+mod request_progress;
 mod server_card;
 mod status;
 mod step_up;
+mod unfinished;
 
 use std::{
     io,
@@ -45,7 +48,7 @@ pub use self::{
 use self::{access::Names, door::Door, endpoints::Endpoints, limits::Limiter};
 pub(crate) use self::{
     access::{bearer, clear_session_cookie, set_session_cookie},
-    body::{MAX_SIGN_IN_BYTES, read_body, read_form, read_json},
+    body::{MAX_SIGN_IN_BYTES, collect, read_body, read_form, read_json},
     client_address::ClientAddress,
     problem::problem,
 };
@@ -119,6 +122,7 @@ pub struct HttpServer {
     reception: Arc<Reception>,
     host: Host,
     limits: HttpLimits,
+    proxies: Arc<[Network]>,
 }
 
 /// Why the host cannot listen.
@@ -164,14 +168,16 @@ impl HttpServer {
         let endpoints = Arc::new(Endpoints::new(host.clone(), settings.policy, limits));
         let load = endpoints.clone();
         let rest = Rest::new(reception.clone(), Box::new(move || load.load()), limits.body_timeout);
+        let proxies: Arc<[Network]> = settings.trusted_proxies.into();
         let door = Door {
             names,
-            proxies: settings.trusted_proxies,
+            proxies: Arc::clone(&proxies),
+            body_timeout: limits.body_timeout,
             limiter: Limiter::new(&settings.rates),
             reception: reception.clone(),
         };
         let router = router(host.clone(), endpoints.clone(), rest::routers(&rest), Arc::new(door));
-        Ok(Self { listener, address, router, endpoints, rest, reception, host, limits })
+        Ok(Self { listener, address, router, endpoints, rest, reception, host, limits, proxies })
     }
 
     /// The address clients on this machine use.
@@ -186,10 +192,10 @@ impl HttpServer {
 
     /// Answers until `stop`, then ends every session and every connection behind them.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { listener, router, endpoints, rest, reception, host, limits, .. } = self;
+        let Self { listener, router, endpoints, rest, reception, host, limits, proxies, .. } = self;
         let serving = async {
             tokio::select! {
-                () = connections::serve(listener, router, limits, stop.clone()) => {}
+                () = connections::serve(listener, router, limits, proxies, stop.clone()) => {}
                 // Whoever still holds a socket open after this has had time enough.
                 () = async {
                     stop.cancelled().await;
@@ -245,7 +251,12 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, door: Arc<Door>)
         .route("/attach/manifest", get(manifest::manifest))
         .with_state(host.clone())
         .merge(server_card::routes().with_state(reception.clone()))
-        .merge(Router::new().route("/metrics", get(status::metrics)).with_state((host, endpoints)));
+        .merge(
+            Router::new()
+                .route("/metrics", get(status::metrics))
+                .with_state((host.clone(), endpoints)),
+        );
+    let facts = status::ProcessFacts::new(&host.settings().version);
     // For those who want to be let in.
     let strangers = Router::new()
         .merge(oauth::routes())
@@ -270,7 +281,7 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, door: Arc<Door>)
                 .merge(dashboard::routes())
                 .with_state(reception),
         )
-        .route("/health", get(status::health))
+        .merge(Router::new().route("/health", get(status::health)).with_state(facts))
         .layer(middleware::from_fn_with_state(door, door::receive))
         .layer(DefaultBodyLimit::disable())
 }

@@ -1,8 +1,13 @@
 //! Who may talk to the host: the names it is reached by, the pages that may ask, the key.
 
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+};
+
 use capdeck_test::FakePlan;
 
-use crate::served::{Served, Setting};
+use crate::served::{PATIENCE, Served, Setting};
 
 const PATHS: [(&str, &str); 6] = [
     ("GET", "/health"),
@@ -40,6 +45,70 @@ fn a_foreign_host_name_is_refused_everywhere() {
     }
 }
 
+/// The status of a request that is written by hand.
+fn raw_status(served: &Served, head: &str) -> u16 {
+    let mut stream = TcpStream::connect(served.authority()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default()
+}
+
+#[test]
+fn a_request_is_addressed_to_one_host() {
+    let local = Setting::of(&FakePlan::default()).serve();
+    let open = Setting::new().address("0.0.0.0").key("open-sesame-and-more").serve();
+    for served in [&local, &open] {
+        let own = served.authority();
+        for path in ["/health", "/mcp", "/v1/operators", "/no/such/path"] {
+            let status = |target: &str, hosts: &[&str]| {
+                let hosts: String = hosts.iter().map(|host| format!("Host: {host}\r\n")).collect();
+                raw_status(served, &format!("GET {target} HTTP/1.1\r\n{hosts}"))
+            };
+            for hosts in [
+                &[own, "evil.example"][..],
+                &["evil.example", own],
+                &[own, own],
+                &["localhost", "127.0.0.1"],
+                &[],
+            ] {
+                assert_eq!(status(path, hosts), 400, "{path} {hosts:?}");
+            }
+            let foreign = format!("http://evil.example{path}");
+            assert_eq!(status(&foreign, &[own]), 421, "{path}");
+            assert_eq!(status(&foreign, &["localhost"]), 421, "{path}");
+            let same = status(&format!("http://{own}{path}"), &[own]);
+            assert_eq!(same, status(path, &[own]), "{path}");
+        }
+    }
+    let foreign = "GET http://evil.example/health HTTP/1.1\r\nHost: evil.example\r\n";
+    assert_eq!(raw_status(&local, foreign), 421);
+}
+
+#[test]
+fn what_a_proxy_passed_on_does_not_come_from_this_machine() {
+    let served = Setting::of(&FakePlan::default()).serve();
+    assert_eq!(status(&served, "GET", "/ready", &[]), 200);
+    for header in [
+        ("Via", "1.1 proxy"),
+        ("Forwarded", "for=192.0.2.1"),
+        ("X-Forwarded-For", "192.0.2.1"),
+        ("X-Forwarded-Proto", "https"),
+        ("X-Forwarded-Host", "deck.example"),
+        ("X-Forwarded-Port", "443"),
+        ("X-Forwarded-Server", "proxy"),
+        ("X-Real-IP", "192.0.2.1"),
+        ("X-Client-IP", "192.0.2.1"),
+        ("CF-Connecting-IP", "192.0.2.1"),
+        ("True-Client-IP", "192.0.2.1"),
+    ] {
+        for (method, path) in PATHS.iter().filter(|(_, path)| *path != "/health") {
+            assert_eq!(status(&served, method, path, &[header]), 401, "{path} {header:?}");
+        }
+    }
+}
+
 #[test]
 fn a_foreign_origin_is_refused_everywhere() {
     let served = Setting::of(&FakePlan::default()).serve();
@@ -73,18 +142,19 @@ fn foreign_sites_are_refused_whatever_the_method() {
 
 #[test]
 fn a_key_is_asked_for_everywhere_but_for_health() {
-    let served = Setting::of(&FakePlan::default()).key("open-sesame-and-more").serve();
+    let served =
+        Setting::of(&FakePlan::default()).key("open-sesame-and-more-0123456789-and-more").serve();
     for (method, path) in PATHS.iter().filter(|(_, path)| *path != "/health") {
         for wrong in [
             None,
             Some("Bearer wrong"),
-            Some("Basic open-sesame-and-more"),
-            Some("open-sesame-and-more"),
+            Some("Basic open-sesame-and-more-0123456789-and-more"),
+            Some("open-sesame-and-more-0123456789-and-more"),
         ] {
             let headers: Vec<_> = wrong.iter().map(|value| ("Authorization", *value)).collect();
             assert_eq!(status(&served, method, path, &headers), 401, "{path} {wrong:?}");
         }
-        let headers = [("Authorization", "Bearer open-sesame-and-more")];
+        let headers = [("Authorization", "Bearer open-sesame-and-more-0123456789-and-more")];
         assert_eq!(status(&served, method, path, &headers), ordinary(path), "{path}");
     }
     assert_eq!(status(&served, "GET", "/health", &[]), 200);

@@ -34,6 +34,20 @@ impl EventStream {
         Self::open(authority, &head, "")
     }
 
+    /// Whether a GET with headers of its own opens a stream. It is closed again.
+    pub(crate) fn try_get(authority: &str, head: &str, headers: &[(&str, String)]) -> bool {
+        let mut head = format!("{head}\r\nHost: {authority}\r\nAccept: text/event-stream\r\n");
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let mut stream = TcpStream::connect(authority).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
+        let mut status = String::new();
+        BufReader::new(stream).read_line(&mut status).unwrap();
+        status.starts_with("HTTP/1.1 200")
+    }
+
     /// Posts a message whose answer is a stream.
     pub(crate) fn post(authority: &str, path: &str, session: &str, message: &Value) -> Self {
         let body = message.to_string();

@@ -4,6 +4,7 @@
 mod answers;
 mod bad_input;
 mod consent;
+mod guessing;
 mod headers;
 mod notifications;
 mod passthrough;

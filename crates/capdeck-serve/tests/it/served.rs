@@ -8,7 +8,7 @@ use std::{
 
 use capdeck_auth::{
     Environment, KeySettings, Secret, Vault,
-    inbound::{AdminKey, Clock, Registry, RegistryOptions},
+    inbound::{AdminKey, Clock, Limits, Registry, RegistryOptions},
 };
 use capdeck_definition::{Exposure, Owner, Root};
 use capdeck_host::{AuditMode, Host, HostSettings, ViewPolicy, WorkerCommand};
@@ -31,6 +31,7 @@ pub(crate) struct Setting {
     http: HttpSettings,
     has_registry: bool,
     clock: Clock,
+    limits: Limits,
 }
 
 /// A running host. Dropping it stops it.
@@ -49,7 +50,7 @@ impl Setting {
     pub(crate) fn new() -> Self {
         let http = HttpSettings::new("127.0.0.1", 0);
         let (dirs, config, clock) = (TestDirs::new(), Map::new(), Clock::default());
-        Self { dirs, config, http, has_registry: false, clock }
+        Self { dirs, config, http, has_registry: false, clock, limits: Limits::default() }
     }
 
     /// One stdio server called `fake`.
@@ -114,6 +115,12 @@ impl Setting {
         self
     }
 
+    /// How many wrong keys cost nothing.
+    pub(crate) fn failed_credentials(mut self, free: u32) -> Self {
+        self.limits.failed_credentials = free;
+        self
+    }
+
     /// Who needs a token.
     pub(crate) fn auth(mut self, mode: AuthMode) -> Self {
         self.http.auth = Some(mode);
@@ -153,9 +160,12 @@ impl Setting {
         let registry = self.has_registry.then(|| {
             let desk = host.capsules().unwrap().clone();
             let trail = RegistryTrail::new(desk, runtime.handle().clone());
-            let clock = self.clock;
-            let options =
-                RegistryOptions { audit: Some(trail), clock, ..RegistryOptions::default() };
+            let options = RegistryOptions {
+                audit: Some(trail),
+                clock: self.clock,
+                limits: self.limits,
+                ..RegistryOptions::default()
+            };
             Registry::open(self.dirs.root().join("data/registry"), options).unwrap()
         });
         if let Some(registry) = &registry {

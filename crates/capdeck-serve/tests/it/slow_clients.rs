@@ -1,7 +1,7 @@
 //! Clients that take their time: with their head, with their body, with reading what they asked for.
 
 use std::{
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     net::TcpStream,
     time::{Duration, Instant},
 };
@@ -75,6 +75,75 @@ fn half_a_body_is_answered_with_408() {
     stream.write_all(head.as_bytes()).unwrap();
     let said = rest(stream);
     assert!(said.starts_with("HTTP/1.1 408") && said.ends_with("took too long\n"), "{said}");
+}
+
+/// Whether the host has closed a connection.
+fn is_closed(stream: &mut TcpStream) -> bool {
+    loop {
+        match stream.read(&mut [0; 1024]) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() != ErrorKind::WouldBlock,
+        }
+    }
+}
+
+#[test]
+fn an_address_with_too_many_halves_of_requests_loses_the_oldest() {
+    let never = Duration::from_secs(3600);
+    let limits = HttpLimits {
+        max_unfinished: 4,
+        head_timeout: never,
+        idle_timeout: never,
+        body_timeout: never,
+        ..HttpLimits::default()
+    };
+    let served = Setting::of(&FakePlan::default()).limits(limits).serve();
+    let half_head = "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ";
+    let half_body = "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
+                     Content-Length: 100\r\n\r\n{\"jsonrpc\":";
+    for begun in [half_head, half_body, ""] {
+        let mut oldest = connect(&served);
+        oldest.write_all(begun.as_bytes()).unwrap();
+        oldest.set_nonblocking(true).unwrap();
+        let mut holding = Vec::new();
+        until("the oldest to be given up", || {
+            let mut stream = connect(&served);
+            stream.write_all(half_head.as_bytes()).unwrap();
+            holding.push(stream);
+            is_closed(&mut oldest).then_some(())
+        });
+        // Others at the address are served meanwhile.
+        assert_eq!(served.client("/health").send("GET", "/health", &[], b"").status, 200);
+    }
+}
+
+#[test]
+fn a_body_that_goes_on_arriving_has_its_time_and_one_that_drips_has_not() {
+    let limits = HttpLimits { body_timeout: SHORT, ..HttpLimits::default() };
+    let served = Setting::of(&FakePlan::default()).limits(limits).serve();
+    // At the slowest rate these bytes have earned more time than any test takes.
+    let text = "x".repeat(3_000_000);
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": text}});
+    let message = message.to_string();
+    let mut stream = connect(&served);
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nConnection: close\r\n\
+         Content-Length: {}\r\n\r\n",
+        message.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let (most, last) = message.split_at(message.len() - 1);
+    stream.write_all(most.as_bytes()).unwrap();
+    // A body that drips was begun later and is given up before the other one is finished.
+    let mut slow = connect(&served);
+    slow.write_all(head.as_bytes()).unwrap();
+    slow.write_all(b"{").unwrap();
+    assert!(rest(slow).starts_with("HTTP/1.1 408"));
+    stream.write_all(last.as_bytes()).unwrap();
+    let said = rest(stream);
+    assert!(!said.starts_with("HTTP/1.1 408"), "{said}");
 }
 
 #[test]

@@ -2,11 +2,12 @@
 //! itself gave.
 
 use capdeck_auth::inbound::{
-    Caller, EnrollmentState, EnrollmentStatus, GrantTarget, NewEnrollment, Registry, RegistryError,
-    Role as GrantedRole, Scope, Scopes, capsule_id_of, missing_capsule_key,
+    Caller, CredentialClass, EnrollmentState, EnrollmentStatus, GrantTarget, NewEnrollment,
+    Registry, RegistryError, Role as GrantedRole, Scope, Scopes, capsule_id_of,
+    missing_capsule_key,
 };
 use capdeck_host::{Reach, Role};
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -136,12 +137,14 @@ async fn create(
 
 async fn poll(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<EnrollmentShown>, ApiError> {
     let (registry, id, token) = (registry(&call)?, call.place("id"), token(&call));
+    check_token(&call, registry, id, token).await?;
     let state = registry.poll_enrollment(&caller(&call), id, token).await.map_err(refused)?;
     Ok(Reply::new(EnrollmentShown::of(&call, &state)?))
 }
 
 async fn withdraw(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
     let (registry, id, token) = (registry(&call)?, call.place("id"), token(&call));
+    check_token(&call, registry, id, token).await?;
     registry.withdraw_enrollment(&caller(&call), id, token).await.map_err(refused)?;
     Ok(Reply::new(NoContent))
 }
@@ -233,6 +236,20 @@ fn token(call: &Call) -> &str {
     bearer(&call.headers).unwrap_or_default()
 }
 
+/// Refuses a token that is not that of the enrollment. It is counted, and a burst of them recorded once.
+async fn check_token(
+    call: &Call,
+    registry: &Registry,
+    id: &str,
+    token: &str,
+) -> Result<(), ApiError> {
+    if registry.is_enrollment_token(id, token) {
+        return Ok(());
+    }
+    call.count_failure(CredentialClass::EnrollmentToken).await?;
+    Err(refused(RegistryError::NotFound { what: "enrollment", id: String::new() }))
+}
+
 fn caller(call: &Call) -> Caller {
     Caller::unknown(call.address.map(|address| address.ip))
 }
@@ -244,9 +261,6 @@ fn refused(error: RegistryError) -> ApiError {
             ApiError::new(StatusCode::NOT_FOUND, "not_found", "there is no such enrollment")
         }
         RegistryError::Widens { .. } => ApiError::invalid(error.to_string()),
-        RegistryError::TooSoon { seconds } => {
-            ApiError::from(error).header(header::RETRY_AFTER, HeaderValue::from(seconds))
-        }
         error => error.into(),
     }
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use capdeck_auth::inbound::{
-    Decision, GrantRequest, NewConnection, RequestQuery, RequestSource, RequestStatus, Terms,
+    BulkDenial, CredentialClass, Decision, GrantRequest, NewConnection, RequestQuery,
+    RequestSource, RequestStatus, Terms,
 };
 use http::StatusCode;
 use jiff::Timestamp;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::shapes::{Narrowing, RequestShown, page_request, scopes, shown_page, translated};
 use crate::rest::{
     call::Call,
-    input::{MaybeJson, NoBody, NoQuery},
+    input::{Json, MaybeJson, NoBody, NoQuery},
     operation::{Operation, get, post},
     page::{Page, Paging},
     problem::ApiError,
@@ -41,6 +42,10 @@ pub(super) fn operations() -> Vec<Operation> {
         post("/v1/grants/{id}/deny", "denyGrant", "Turn a request down")
             .who(Who::Manager)
             .done_by(deny),
+        post("/v1/grants/deny", "denyGrants", "Deny many pending requests at once")
+            .about("Denies every pending request that fits everything that is given and that you may decide. For example `{\"source\": \"enrollment\", \"address\": \"192.0.2.7\"}` denies all sign-ups from one address; of IPv6, all from its /64 network. Each denied request is one line in the audit.")
+            .who(Who::Manager)
+            .done_by(deny_many),
         post("/v1/grants/{id}/revoke", "revokeGrant", "Take back what a request was granted")
             .about("It opens nothing from the next request on.")
             .who(Who::Manager)
@@ -116,6 +121,31 @@ struct Denial {
     note: Option<String>,
 }
 
+/// Which pending requests to deny. Give at least one of them besides `note`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DenialSelection {
+    /// Ids of requests.
+    #[schemars(length(max = 1000))]
+    ids: Option<Vec<String>>,
+    source: Option<Source>,
+    /// Only sign-ups from this address.
+    #[schemars(length(max = 100))]
+    address: Option<String>,
+    /// Only requests of this client.
+    #[schemars(length(max = 1000))]
+    client_id: Option<String>,
+    #[schemars(length(max = 1000))]
+    note: Option<String>,
+}
+
+/// Requests that were denied.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DeniedRequests {
+    /// Their ids.
+    denied: Vec<String>,
+}
+
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
@@ -146,6 +176,11 @@ async fn list(
 ) -> Result<Reply<Page<RequestShown>>, ApiError> {
     let ListGrants { status, source, code, capsule, principal, mine, paging } = query;
     let is_mine = mine.unwrap_or(false);
+    let has_code = code.is_some();
+    if has_code {
+        // A code is short enough to be guessed, so a sender who guesses has to wait, also with the right one.
+        call.check_backoff(CredentialClass::UserCode)?;
+    }
     let wanted = RequestQuery {
         status: status.as_ref().map(translated::<RequestStatus>).transpose()?,
         source: source.as_ref().map(translated::<RequestSource>).transpose()?,
@@ -156,6 +191,9 @@ async fn list(
         decidable_by: (!is_mine).then(|| call.decider()).transpose()?,
     };
     let page = call.registry()?.requests(&wanted, &page_request(&call, &paging)?)?;
+    if has_code && page.items.is_empty() {
+        call.count_failure(CredentialClass::UserCode).await?;
+    }
     Ok(Reply::new(shown_page(&call, page, |request| RequestShown::of(&call, request))?))
 }
 
@@ -198,6 +236,27 @@ async fn deny(
 ) -> Result<Reply<RequestShown>, ApiError> {
     let request = request(&call)?;
     decide(&call, &request.id, Decision::Deny { note: body.0.note }).await
+}
+
+async fn deny_many(
+    call: Call,
+    _: NoQuery,
+    body: Json<DenialSelection>,
+) -> Result<Reply<DeniedRequests>, ApiError> {
+    let Json(DenialSelection { ids, source, address, client_id, note }) = body;
+    let parsed = |text: String| {
+        text.parse().map_err(|_| ApiError::invalid(format!("`address` is no IP address: `{text}`")))
+    };
+    let denial = BulkDenial {
+        ids,
+        source: source.as_ref().map(translated::<RequestSource>).transpose()?,
+        address: address.map(parsed).transpose()?,
+        client_id,
+        note,
+    };
+    let (registry, caller, decider) = (call.registry()?, call.registry_caller(), call.decider()?);
+    let denied = registry.deny_matching(&caller, &decider, denial).await?;
+    Ok(Reply::new(DeniedRequests { denied }))
 }
 
 async fn decide(

@@ -109,6 +109,8 @@ struct EnrollmentOf {
     user_code: String,
     /// How to reach whoever runs the agent, in their words.
     contact: Option<String>,
+    /// The address that it came from.
+    address: Option<String>,
 }
 
 impl RequestShown {
@@ -121,8 +123,10 @@ impl RequestShown {
         shown.grant = grant.as_ref().map(GrantShown::of).transpose()?;
         if request.source == RequestSource::Enrollment {
             let found = registry.enrollment_of_request(&request.id);
-            shown.enrollment = found.map(|Enrollment { id, user_code, contact, .. }| {
-                EnrollmentOf { id, user_code, contact }
+            shown.enrollment = found.map(|enrollment| {
+                let Enrollment { id, user_code, contact, address, .. } = enrollment;
+                let address = address.map(|address| address.to_string());
+                EnrollmentOf { id, user_code, contact, address }
             });
         }
         shown.may_decide =

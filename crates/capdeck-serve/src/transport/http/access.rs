@@ -9,11 +9,17 @@ mod turned_away;
 
 use std::sync::Arc;
 
-use capdeck_auth::inbound::{OperatorSession, capsule_key};
+use capdeck_auth::inbound::{CredentialClass, FailedAttempt, OperatorSession, capsule_key};
 use capdeck_host::{Author, CapsuleCaller, CapsuleOperation};
 use capdeck_mcp::server::Principal;
-use http::{Extensions, HeaderMap, Method, header, request::Parts};
+use http::{Extensions, HeaderMap, HeaderValue, Method, header, request::Parts};
 
+pub(super) use self::{
+    areas::is_stream,
+    challenge::refuse_credential,
+    names::Names,
+    turned_away::{TurnedAway, turn_away},
+};
 use self::{
     areas::{Area, is_open_to},
     turned_away::Reason,
@@ -22,11 +28,7 @@ pub(crate) use self::{
     challenge::{insufficient_scope, unauthorized},
     cookie::{clear_session_cookie, session_cookie, set_session_cookie},
 };
-pub(super) use self::{
-    names::Names,
-    turned_away::{TurnedAway, turn_away},
-};
-use super::ClientAddress;
+use super::{ClientAddress, client_address::is_passed_on};
 use crate::{
     actor::{Actor, KEY_PRINCIPAL},
     mcp::ViaShare,
@@ -46,23 +48,22 @@ pub enum AuthMode {
 /// What every change has to bring along when it comes with a cookie.
 pub(crate) const CSRF_HEADER: &str = "x-capdeck-csrf";
 
-/// Headers that a proxy adds. What was passed on does not come from this machine, whatever the socket says.
-const PASSED_ON: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
-
 /// As whom a request is let in.
 #[derive(Debug)]
 pub(super) struct Admitted {
     pub(super) actor: Actor,
     principal: Principal,
     /// The session, for those who came with a cookie.
-    session: Option<Arc<OperatorSession>>,
+    pub(super) session: Option<Arc<OperatorSession>>,
 }
 
 /// Why a request is not let in.
 #[derive(Debug)]
 pub(super) enum NotAdmitted {
-    /// There is nothing to know the sender by, or nothing that opens anything.
-    Unknown,
+    /// The request carries no credential.
+    Anonymous,
+    /// The credential opens nothing, or was not looked at because the sender has to wait.
+    WrongCredential(FailedAttempt),
     /// Somebody who is known, but not for this.
     TurnedAway(TurnedAway),
 }
@@ -70,6 +71,12 @@ pub(super) enum NotAdmitted {
 impl From<TurnedAway> for NotAdmitted {
     fn from(turned_away: TurnedAway) -> Self {
         Self::TurnedAway(turned_away)
+    }
+}
+
+impl From<FailedAttempt> for NotAdmitted {
+    fn from(attempt: FailedAttempt) -> Self {
+        Self::WrongCredential(attempt)
     }
 }
 
@@ -117,22 +124,36 @@ impl Reception {
         match authorization(&parts.headers) {
             Sent::Nothing => match self.admit_session(parts)? {
                 Some(admitted) => Ok(admitted),
-                None => self.admit_locally(&parts.headers).ok_or(NotAdmitted::Unknown),
+                None => self.admit_without_token(parts),
             },
-            Sent::Bearer(token) if self.is_key(token) => Ok(Admitted::owner(KEY_PRINCIPAL)),
-            Sent::Bearer(token) => self.admit_token(token, parts).await,
-            Sent::Other => Err(NotAdmitted::Unknown),
+            Sent::Bearer(token) => match self.admit_token(token, parts).await? {
+                Some(admitted) => Ok(admitted),
+                None if self.registry().is_some_and(|registry| registry.is_idle_token(token)) => {
+                    Err(NotAdmitted::Anonymous)
+                }
+                None => {
+                    self.check_admin_key(token, parts.extensions.get().copied())?;
+                    Ok(Admitted::owner(KEY_PRINCIPAL))
+                }
+            },
+            Sent::Other => Err(NotAdmitted::Anonymous),
         }
     }
 
     /// Whether somebody without a token is the owner.
     pub(crate) fn is_at_this_machine(&self, headers: &HeaderMap) -> bool {
-        let is_direct = !PASSED_ON.iter().any(|name| headers.contains_key(*name));
-        self.mode == AuthMode::Local && is_direct
+        self.mode == AuthMode::Local && !is_passed_on(headers)
     }
 
-    fn admit_locally(&self, headers: &HeaderMap) -> Option<Admitted> {
-        self.is_at_this_machine(headers).then(|| Admitted::owner("local"))
+    fn admit_without_token(&self, parts: &Parts) -> Result<Admitted, NotAdmitted> {
+        if self.is_at_this_machine(&parts.headers) {
+            return Ok(Admitted::owner("local"));
+        }
+        let address = parts.extensions.get().copied();
+        if session_cookie(&parts.headers, self.is_https(address)).next().is_some() {
+            return Err(self.fail_credential(address, CredentialClass::SessionCookie).into());
+        }
+        Err(NotAdmitted::Anonymous)
     }
 
     /// The operator of a cookie. One that is over is no cookie.
@@ -162,7 +183,12 @@ impl Reception {
         session_cookie(headers, self.is_https(address)).find_map(|token| registry.session(token))
     }
 
-    async fn admit_token(&self, token: &str, parts: &Parts) -> Result<Admitted, NotAdmitted> {
+    /// Who a generated token is of; `None` for one that opens nothing.
+    async fn admit_token(
+        &self,
+        token: &str,
+        parts: &Parts,
+    ) -> Result<Option<Admitted>, NotAdmitted> {
         if let Some(registry) = self.registry() {
             if let Some(standing) = registry.authenticate(token) {
                 let issuer = self.issuer(&parts.headers, parts.extensions.get().copied());
@@ -181,22 +207,31 @@ impl Reception {
                 }
                 // Sessions belong to the credential: two of one principal may differ in what they open.
                 let principal = Principal(standing.credential.as_str().into());
-                return Ok(Admitted {
+                return Ok(Some(Admitted {
                     actor: Actor::Credential(standing),
                     principal,
                     session: None,
-                });
+                }));
             }
             if let Some(operator) = registry.operator_by_key(token) {
                 let principal = Principal(operator.id.as_str().into());
-                return Ok(Admitted { actor: Actor::Operator(operator), principal, session: None });
+                let actor = Actor::Operator(operator);
+                return Ok(Some(Admitted { actor, principal, session: None }));
             }
         }
-        self.open_share(token).await.ok_or(NotAdmitted::Unknown)
+        Ok(self.open_share(token).await)
+    }
+
+    /// Whether a token opens a share now.
+    pub(super) async fn opens_share(&self, token: &str) -> bool {
+        self.open_share(token).await.is_some()
     }
 
     /// The share that a token opens now; it may have been taken back since the last request.
     async fn open_share(&self, token: &str) -> Option<Admitted> {
+        if CredentialClass::of(token) != CredentialClass::ShareToken {
+            return None;
+        }
         let desk = self.host.capsules().filter(|desk| desk.may_have_capsules())?;
         let open = CapsuleOperation::OpenShare { token: token.to_owned() };
         let caller = CapsuleCaller::local(Author::client("capdeck"));
@@ -231,13 +266,16 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
 fn authorization(headers: &HeaderMap) -> Sent<'_> {
     let mut all = headers.get_all(header::AUTHORIZATION).iter();
     let (sent, more) = (all.next(), all.next());
-    let Some(sent) = sent else { return Sent::Nothing };
-    let Ok(sent) = sent.to_str() else { return Sent::Other };
-    // A scheme without anything behind it is a bearer of nothing, not nobody.
-    let (scheme, token) = sent.trim().split_once(' ').unwrap_or((sent.trim(), ""));
-    if more.is_none() && scheme.eq_ignore_ascii_case("bearer") {
-        Sent::Bearer(token.trim())
-    } else {
-        Sent::Other
+    match (sent, more) {
+        (None, _) => Sent::Nothing,
+        (Some(sent), None) => bearer_token(sent).map_or(Sent::Other, Sent::Bearer),
+        (Some(_), Some(_)) => Sent::Other,
     }
+}
+
+/// The token in an `Authorization` header. A scheme without anything behind it is a bearer of nothing.
+pub(super) fn bearer_token(sent: &HeaderValue) -> Option<&str> {
+    let sent = sent.to_str().ok()?.trim();
+    let (scheme, token) = sent.split_once(' ').unwrap_or((sent, ""));
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

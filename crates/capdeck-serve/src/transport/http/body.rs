@@ -3,34 +3,41 @@
 use std::time::Duration;
 
 use axum::{
-    body::Body,
+    body::{Body, HttpBody},
     response::{IntoResponse, Response},
 };
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout_at};
 
 use super::problem::problem;
 
 /// The largest body of what is about signing in.
 pub(crate) const MAX_SIGN_IN_BYTES: usize = 64 * 1024;
 
-/// How long a body may take to arrive.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the body of a sign-in may take to start to arrive.
+pub(super) const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Reads a whole body, or says why not.
+/// How fast a body has to arrive in the long run. A large one on a slow line takes its time, and one that drips is given up.
+const MIN_BYTES_PER_SECOND: u64 = 16 * 1024;
+
+/// Reads a whole body, or says why not. It may take `within`, and for what has arrived as long as that takes at the slowest
+/// rate.
 pub(crate) async fn read_body(
     body: Body,
     most: usize,
     within: Duration,
 ) -> Result<Bytes, Response> {
-    let reading = Limited::new(body, most).collect();
-    let Ok(read) = tokio::time::timeout(within, reading).await else {
-        return Err((StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response());
+    let read = match collect(Limited::new(body, most), within).await {
+        Some(read) => read,
+        None => {
+            return Err((StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response());
+        }
     };
     match read {
-        Ok(body) => Ok(body.to_bytes()),
+        Ok(body) => Ok(body),
         Err(error) if error.is::<LengthLimitError>() => {
             let detail = if most.is_multiple_of(1024 * 1024) {
                 format!("the message is larger than {} MiB\n", most / (1024 * 1024))
@@ -43,10 +50,41 @@ pub(crate) async fn read_body(
     }
 }
 
+/// Reads a whole body; `None` when it is too slow.
+pub(crate) async fn collect<B>(body: B, within: Duration) -> Option<Result<Bytes, B::Error>>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    let start = Instant::now();
+    let (mut body, mut first, mut more) = (body, Bytes::new(), BytesMut::new());
+    loop {
+        let length = first.len().max(more.len()) as u64;
+        let earned = Duration::from_millis(length * 1000 / MIN_BYTES_PER_SECOND);
+        let frame = match timeout_at(start + within + earned, body.frame()).await.ok()? {
+            Some(Ok(frame)) => frame,
+            Some(Err(error)) => return Some(Err(error)),
+            None => break,
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        // Most bodies are one part, which is passed on as it is. Many small parts are copied, so that none of them keeps the
+        // buffer that it was read into.
+        if first.is_empty() && more.is_empty() {
+            first = data;
+            continue;
+        }
+        if more.is_empty() {
+            more.extend_from_slice(&first);
+            first = Bytes::new();
+        }
+        more.extend_from_slice(&data);
+    }
+    Some(Ok(if more.is_empty() { first } else { more.freeze() }))
+}
+
 /// Reads a small form, `application/x-www-form-urlencoded`.
 pub(crate) async fn read_form(headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
     expect_type(headers, "application/x-www-form-urlencoded")?;
-    read_body(body, MAX_SIGN_IN_BYTES, TIMEOUT).await
+    read_body(body, MAX_SIGN_IN_BYTES, SIGN_IN_TIMEOUT).await
 }
 
 /// Reads small JSON.
@@ -55,7 +93,7 @@ pub(crate) async fn read_json<T: DeserializeOwned>(
     body: Body,
 ) -> Result<T, Response> {
     expect_type(headers, "application/json")?;
-    let bytes = read_body(body, MAX_SIGN_IN_BYTES, TIMEOUT).await?;
+    let bytes = read_body(body, MAX_SIGN_IN_BYTES, SIGN_IN_TIMEOUT).await?;
     // The parser's own words quote the body, which may hold a key.
     serde_json::from_slice(&bytes).map_err(|error| {
         let detail = format!(

@@ -11,6 +11,28 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::problem::problem;
 
+/// Headers that a proxy adds, beside those that start with [`FORWARDED_PREFIX`].
+const PROXY_HEADERS: [&str; 9] = [
+    "forwarded",
+    "via",
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-original-forwarded-for",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "fly-client-ip",
+];
+const FORWARDED_PREFIX: &str = "x-forwarded-";
+
+/// Whether a proxy passed a request on, trusted or not. Such a request does not come from this machine, whatever the socket
+/// says.
+pub(super) fn is_passed_on(headers: &HeaderMap) -> bool {
+    let is_of_proxy =
+        |name: &str| name.starts_with(FORWARDED_PREFIX) || PROXY_HEADERS.contains(&name);
+    headers.keys().any(|name| is_of_proxy(name.as_str()))
+}
+
 /// The other end of the socket, left with every request by the connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SocketPeer(pub(super) IpAddr);
@@ -42,15 +64,9 @@ impl Unclear {
 }
 
 impl ClientAddress {
-    /// What limits count by: one address, or the network that one customer has of the newer kind.
+    /// What limits count by.
     pub(crate) fn counted(&self) -> IpAddr {
-        match self.ip {
-            IpAddr::V4(address) => address.into(),
-            IpAddr::V6(address) => match address.to_ipv4_mapped() {
-                Some(inner) => inner.into(),
-                None => IpAddr::V6((u128::from(address) >> 64 << 64).into()),
-            },
-        }
+        counted_address(self.ip)
     }
 
     fn of(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> Result<Self, Unclear> {
@@ -71,8 +87,7 @@ impl ClientAddress {
             ip
         };
         let hops = forwarded::hops(headers).map_err(|_| Unclear::Malformed)?;
-        let listed: Vec<_> =
-            words(headers, "x-forwarded-for").map(|hop| hop.parse().ok()).collect();
+        let listed: Vec<_> = words(headers, "x-forwarded-for").map(forwarded::address).collect();
         let named: Vec<_> =
             hops.iter().filter(|hop| hop.names_client).map(|hop| hop.address).collect();
         let ip = match (listed.is_empty(), named.is_empty()) {
@@ -88,6 +103,17 @@ impl ClientAddress {
         ];
         let is_https = said.contains(&Some(true)) && !said.contains(&Some(false));
         Ok(Self { ip, is_https })
+    }
+}
+
+/// One address, or the network that one customer has of the newer kind.
+pub(super) fn counted_address(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => match address.to_ipv4_mapped() {
+            Some(inner) => inner.into(),
+            None => IpAddr::V6((u128::from(address) >> 64 << 64).into()),
+        },
     }
 }
 
@@ -140,6 +166,40 @@ mod tests {
         assert_eq!(seen("10.1.2.3", &forged).0, "192.0.2.7");
         assert_eq!(seen("10.1.2.3", &[("x-forwarded-for", "nonsense")]).0, "10.1.2.3");
         assert!(!seen("10.1.2.3", &[("x-forwarded-proto", "https, http")]).1);
+    }
+
+    #[test]
+    fn an_address_may_come_with_its_port() {
+        for (said, expected) in [
+            ("192.0.2.7:5678", "192.0.2.7"),
+            ("[2001:db8::7]:80", "2001:db8::7"),
+            ("[2001:db8::7]", "2001:db8::7"),
+            ("2001:db8::7", "2001:db8::7"),
+            ("127.0.0.1, 192.0.2.7:5678 , 10.9.9.9:80", "192.0.2.7"),
+            ("192.0.2.7:", "10.1.2.3"),
+            ("192.0.2.7:99999", "10.1.2.3"),
+            ("[192.0.2.7]", "10.1.2.3"),
+            ("127.0.0.1, unknown", "10.1.2.3"),
+        ] {
+            assert_eq!(seen("10.1.2.3", &[("x-forwarded-for", said)]).0, expected, "{said}");
+        }
+    }
+
+    #[test]
+    fn every_header_of_a_proxy_shows_that_a_request_was_passed_on() {
+        let passed = |name: &'static str| {
+            let name = http::HeaderName::from_static(name);
+            is_passed_on(&HeaderMap::from_iter([(name, HeaderValue::from_static("x"))]))
+        };
+        for name in PROXY_HEADERS {
+            assert!(passed(name), "{name}");
+        }
+        for name in ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-x"] {
+            assert!(passed(name), "{name}");
+        }
+        for name in ["host", "authorization", "x-forward", "viable"] {
+            assert!(!passed(name), "{name}");
+        }
     }
 
     #[test]

@@ -3,11 +3,10 @@
 use std::{io, sync::Arc, time::Duration};
 
 use axum::{Router, body::Body};
-use hyper::{body::Incoming, server::conn::http1};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
+use capdeck_auth::inbound::Network;
+use futures_util::TryFutureExt as _;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -16,17 +15,25 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt as _;
 
-use super::client_address::SocketPeer;
+use super::{
+    client_address::{SocketPeer, counted_address},
+    request_progress::{AnswerBody, ClientSocket, RequestBody, RequestProgress},
+    unfinished::UnfinishedRequests,
+};
 
 /// What clients may take up.
 #[derive(Debug, Clone, Copy)]
 pub struct HttpLimits {
     /// How many connections are served at once; one more is answered 503.
     pub max_connections: usize,
-    /// How long a client may take to send the head of a request, also of the next one on the same connection.
+    /// How long a client may take to send the head of a request, from when it connected or began to send.
     pub head_timeout: Duration,
-    /// How long a client may take to send the body of a request.
+    /// How long a connection may be idle between two requests.
+    pub idle_timeout: Duration,
+    /// How long a client may take to send the body of a request. A large body has more time as long as it goes on arriving.
     pub body_timeout: Duration,
+    /// How many requests of one address may be sent in part. One more closes the oldest of them.
+    pub max_unfinished: usize,
     /// How long a session lives without being used.
     pub session_idle: Duration,
     /// How long a modern client may take to answer a question before the call that asked it is cancelled.
@@ -52,10 +59,13 @@ impl Default for HttpLimits {
         // Servers, streams and files need descriptors, too.
         let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let half = descriptors.and_then(|most| usize::try_from(most / 2).ok()).unwrap_or(4096);
+        let max_connections = half.clamp(16, 4096);
         Self {
-            max_connections: half.clamp(16, 4096),
-            head_timeout: Duration::from_secs(30),
-            body_timeout: Duration::from_secs(30),
+            max_connections,
+            head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(10),
+            max_unfinished: (max_connections / 2).min(256),
             session_idle: Duration::from_secs(30 * 60),
             question_lifetime: Duration::from_secs(10 * 60),
         }
@@ -67,8 +77,10 @@ pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
     limits: HttpLimits,
+    proxies: Arc<[Network]>,
     stop: CancellationToken,
 ) {
+    let unfinished = UnfinishedRequests::new(limits.max_unfinished);
     let places = Arc::new(Semaphore::new(limits.max_connections));
     let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
     let tasks = TaskTracker::new();
@@ -85,7 +97,11 @@ pub(super) async fn serve(
             }
         };
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-            let connection = Connection { stream, peer, _place: place, _counted: Counted::new() };
+            let is_proxy = proxies.iter().any(|network| network.holds(peer.0));
+            let counted = (!is_proxy).then(|| (counted_address(peer.0), unfinished.clone()));
+            let progress = RequestProgress::new(counted, limits.head_timeout);
+            let connection =
+                Connection { stream, peer, progress, _place: place, _counted: Counted::new() };
             tasks.spawn(connection.serve(router.clone(), limits, stop.clone()));
         } else if let Ok(refusal) = Arc::clone(&refusals).try_acquire_owned() {
             tasks.spawn(refuse(stream, refusal));
@@ -99,22 +115,29 @@ pub(super) async fn serve(
 struct Connection {
     stream: TcpStream,
     peer: SocketPeer,
+    progress: RequestProgress,
     _place: OwnedSemaphorePermit,
     _counted: Counted,
 }
 
 impl Connection {
     async fn serve(self, router: Router, limits: HttpLimits, stop: CancellationToken) {
-        let Self { stream, peer, _place, _counted } = self;
+        let Self { stream, peer, progress, _place, _counted } = self;
         prepare(&stream);
-        let service = router.map_request(move |mut request: http::Request<Incoming>| {
-            request.extensions_mut().insert(peer);
-            request.map(Body::new)
+        let socket = ClientSocket::new(stream, progress.clone());
+        let service = service_fn(move |request: http::Request<Incoming>| {
+            progress.begin_answer();
+            let (mut parts, body) = request.into_parts();
+            parts.extensions.insert(peer);
+            let body = Body::new(RequestBody::new(body, progress.clone()));
+            let answering = router.clone().oneshot(http::Request::from_parts(parts, body));
+            let progress = progress.clone();
+            answering.map_ok(move |answer| answer.map(|body| AnswerBody::new(body, progress)))
         });
         let serving = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(limits.head_timeout)
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+            .header_read_timeout(limits.idle_timeout.max(limits.head_timeout))
+            .serve_connection(TokioIo::new(socket), service);
         tokio::pin!(serving);
         let served = tokio::select! {
             served = serving.as_mut() => served,

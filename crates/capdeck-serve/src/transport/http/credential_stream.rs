@@ -1,9 +1,10 @@
-//! Streams that a client listens to stand open for hours. One ends with the credential that it was opened with.
+//! Streams stay open for hours. Each ends with the credential that it was opened with.
 
 use std::{
-    future::ready,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use axum::{
@@ -11,53 +12,134 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
-use capdeck_auth::inbound::{Registry, Standing};
+use capdeck_auth::inbound::{OperatorSession, Standing};
+use capdeck_host::{Author, CapsuleCaller, CapsuleChange};
 use futures_util::{
-    Stream as _, StreamExt as _,
+    StreamExt as _,
+    future::BoxFuture,
     stream::{self, BoxStream},
 };
-use http::{HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header};
 use hyper::body::{Frame, SizeHint};
 
-use crate::admission::changes;
+use super::access::bearer_token;
+use crate::{actor::Actor, admission::changes, reception::Reception};
 
-/// An event stream of somebody who came with a credential.
+/// How often a credential is looked at although nothing changed: it may be over by then.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(15);
+
+/// What a stream was opened with. Made of every request and used only where the answer is a stream, so it shares what is there
+/// already.
+pub(super) enum StreamCredential {
+    Client(Arc<Standing>),
+    Session(Arc<OperatorSession>),
+    /// The `Authorization` header with the key of an operator.
+    OperatorKey(HeaderValue),
+    /// The `Authorization` header with the token of a share.
+    ShareToken(HeaderValue),
+}
+
+/// An event stream that ends with a credential.
 struct CredentialStream {
     body: Body,
-    registry: Registry,
-    credential: String,
-    /// Yields whenever the credential may have been taken back.
-    changes: BoxStream<'static, ()>,
-}
-
-/// Has an answer end with the credential, if it is a stream. Other answers are over soon.
-pub(super) fn ends_with(standing: &Standing, registry: &Registry, response: Response) -> Response {
-    let is_stream = response.headers().get(header::CONTENT_TYPE)
-        == Some(&HeaderValue::from_static("text/event-stream"));
-    if !is_stream {
-        return response;
-    }
-    response.map(|body| {
-        Body::new(CredentialStream {
-            body,
-            registry: registry.clone(),
-            credential: standing.credential.clone(),
-            // Looked at once at the start: it may have been taken back since the request was let in.
-            changes: stream::once(ready(())).chain(changes(registry)).boxed(),
-        })
-    })
-}
-
-impl CredentialStream {
     /// Ready when the credential is over.
-    fn poll_over(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        loop {
-            let change = std::task::ready!(Pin::new(&mut self.changes).poll_next(context));
-            if change.is_none() || !self.registry.is_connected(&self.credential) {
-                return Poll::Ready(());
+    over: BoxFuture<'static, ()>,
+}
+
+impl StreamCredential {
+    /// What a request was let in with. Nothing takes the owner's access back while the host runs.
+    pub(super) fn of(
+        actor: &Actor,
+        session: Option<&Arc<OperatorSession>>,
+        headers: &HeaderMap,
+    ) -> Option<Self> {
+        let sent = || headers.get(header::AUTHORIZATION).cloned();
+        match actor {
+            Actor::Owner => None,
+            Actor::Credential(standing) => Some(Self::Client(Arc::clone(standing))),
+            Actor::Operator(_) => match session {
+                Some(session) => Some(Self::Session(Arc::clone(session))),
+                None => sent().map(Self::OperatorKey),
+            },
+            Actor::Share(_) => sent().map(Self::ShareToken),
+        }
+    }
+
+    async fn is_good(&self, reception: &Reception) -> bool {
+        let registry = reception.registry();
+        match self {
+            Self::Client(standing) => {
+                registry.is_some_and(|registry| registry.is_connected(&standing.credential))
+            }
+            Self::Session(session) => {
+                registry.is_some_and(|registry| registry.operator_of_session(&session.id).is_some())
+            }
+            Self::OperatorKey(sent) => {
+                let key = bearer_token(sent).unwrap_or_default();
+                registry.is_some_and(|registry| registry.is_operator_key(key))
+            }
+            Self::ShareToken(sent) => {
+                reception.opens_share(bearer_token(sent).unwrap_or_default()).await
             }
         }
     }
+
+    /// Yields whenever the credential may have been taken back.
+    async fn changes(&self, reception: &Reception) -> BoxStream<'static, ()> {
+        match self {
+            Self::Client(_) | Self::Session(_) | Self::OperatorKey(_) => {
+                reception.registry().map_or_else(|| stream::pending().boxed(), changes)
+            }
+            Self::ShareToken(_) => share_changes(reception).await,
+        }
+    }
+
+    async fn ended(self, reception: Arc<Reception>) {
+        // Listened to before the first look: what is taken back in between is not missed.
+        let mut changes = self.changes(&reception).await;
+        while self.is_good(&reception).await {
+            // Without news, also when there will be none, the credential is looked at again after a while.
+            let change = async {
+                if changes.next().await.is_none() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            tokio::time::timeout(EXPIRY_INTERVAL, change).await.ok();
+        }
+    }
+}
+
+async fn share_changes(reception: &Reception) -> BoxStream<'static, ()> {
+    let caller = CapsuleCaller::local(Author::client("capdeck"));
+    let heard = match reception.host.capsules() {
+        Some(desk) => desk.changes(caller).await.ok(),
+        None => None,
+    };
+    let Some(heard) = heard else { return stream::pending().boxed() };
+    let is_of_shares = |change: CapsuleChange| {
+        matches!(change, CapsuleChange::Capsules | CapsuleChange::Missed).then_some(())
+    };
+    let each = stream::unfold(heard, async |mut heard| Some((heard.next().await?, heard)));
+    each.filter_map(move |change| std::future::ready(is_of_shares(change))).boxed()
+}
+
+/// Has an answer end with a credential, if it is a stream. Other answers are over soon.
+pub(super) fn end_with(
+    credential: StreamCredential,
+    reception: &Arc<Reception>,
+    response: Response,
+) -> Response {
+    if !is_event_stream(&response) {
+        return response;
+    }
+    let over = credential.ended(Arc::clone(reception));
+    response.map(|body| Body::new(CredentialStream { body, over: Box::pin(over) }))
+}
+
+/// Whether an answer stays open.
+pub(super) fn is_event_stream(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    kind == Some(&HeaderValue::from_static("text/event-stream"))
 }
 
 impl HttpBody for CredentialStream {
@@ -68,7 +150,9 @@ impl HttpBody for CredentialStream {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if self.poll_over(context).is_ready() {
+        if self.over.as_mut().poll(context).is_ready() {
+            // Polled once more only by mistake: a future that is over is not polled again.
+            self.over = Box::pin(std::future::ready(()));
             return Poll::Ready(None);
         }
         Pin::new(&mut self.body).poll_frame(context)

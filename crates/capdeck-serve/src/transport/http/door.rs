@@ -1,6 +1,6 @@
 //! The way in: what every request passes before it reaches what it is for, in this order.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     extract::{Request, State},
@@ -10,10 +10,11 @@ use axum::{
 use capdeck_auth::inbound::Network;
 
 use super::{
-    access::{Names, NotAdmitted, turn_away, unauthorized},
+    access::{Names, NotAdmitted, refuse_credential, turn_away, unauthorized},
     client_address::locate,
-    credential_stream::ends_with,
+    credential_stream::{StreamCredential, end_with},
     limits::Limiter,
+    own_credential::own_credential,
     step_up::check_scopes,
 };
 use crate::{actor::Actor, reception::Reception, rest};
@@ -22,7 +23,9 @@ use crate::{actor::Actor, reception::Reception, rest};
 pub(super) struct Door {
     pub(super) names: Names,
     /// Proxies whose word about where a request comes from is taken.
-    pub(super) proxies: Vec<Network>,
+    pub(super) proxies: Arc<[Network]>,
+    /// How long a client may take to send a body.
+    pub(super) body_timeout: Duration,
     pub(super) limiter: Limiter,
     pub(super) reception: Arc<Reception>,
 }
@@ -48,7 +51,13 @@ pub(super) async fn admit_stranger(
     request: Request,
     next: Next,
 ) -> Response {
-    match door.limiter.count_stranger(&door.reception, &request) {
+    let Err(refusal) = door.limiter.count_stranger(&door.reception, &request) else {
+        return next.run(request).await;
+    };
+    // Others at the address may have used its rate up.
+    let (credential, request) = own_credential(&door.reception, request).await;
+    let Some(credential) = credential else { return refusal };
+    match door.limiter.count_recognized(&credential) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal,
     }
@@ -60,7 +69,10 @@ pub(super) async fn admit(State(door): State<Arc<Door>>, request: Request, next:
     let (mut parts, mut body) = request.into_parts();
     let admitted = match reception.admit(&parts).await {
         Ok(admitted) => Ok(admitted),
-        Err(NotAdmitted::Unknown) => return unauthorized(reception, &parts),
+        Err(NotAdmitted::Anonymous) => return unauthorized(reception, &parts),
+        Err(NotAdmitted::WrongCredential(attempt)) => {
+            return refuse_credential(reception, attempt, &parts).await;
+        }
         Err(NotAdmitted::TurnedAway(turned_away)) => Err(turned_away),
     };
     // Whoever is known is counted, also when they are not let through.
@@ -75,19 +87,19 @@ pub(super) async fn admit(State(door): State<Arc<Door>>, request: Request, next:
             return counted.tell(turn_away(reception, turned_away, &parts).await);
         }
     };
-    let mut standing = None;
     if let Actor::Credential(of) = &admitted.actor {
-        body = match check_scopes(reception, of, &parts, body).await {
+        body = match check_scopes(reception, of, &parts, body, door.body_timeout).await {
             Ok(body) => body,
             Err(refusal) => return counted.tell(refusal),
         };
-        standing = Some(Arc::clone(of));
     }
+    let (actor, session) = (&admitted.actor, admitted.session.as_ref());
+    let credential = StreamCredential::of(actor, session, &parts.headers);
     limiter.bound_sessions(&admitted.actor, &mut parts.extensions);
     admitted.sign(reception, &mut parts.extensions);
     let mut response = next.run(Request::from_parts(parts, body)).await;
-    if let (Some(standing), Some(registry)) = (standing, reception.registry()) {
-        response = ends_with(&standing, registry, response);
+    if let Some(credential) = credential {
+        response = end_with(credential, reception, response);
     }
     counted.tell(response)
 }

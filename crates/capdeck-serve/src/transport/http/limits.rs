@@ -21,7 +21,7 @@ use self::{
     bucket::{Allowance, Buckets},
     places::{Held, Places},
 };
-use super::{ClientAddress, problem::problem};
+use super::{ClientAddress, access::is_stream, problem::problem};
 use crate::{actor::Actor, reception::Reception, rest};
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
@@ -41,6 +41,8 @@ pub struct RateLimits {
     pub concurrent: u32,
     /// How many MCP sessions of one credential may be open at one endpoint.
     pub sessions: u32,
+    /// How many streams of one credential may be open that it listens to with GET.
+    pub streams: u32,
 }
 
 impl Default for RateLimits {
@@ -51,6 +53,7 @@ impl Default for RateLimits {
             mcp: Rate { per_minute: 600, burst: 120 },
             concurrent: 64,
             sessions: 64,
+            streams: 128,
         }
     }
 }
@@ -58,10 +61,11 @@ impl Default for RateLimits {
 /// Counts what everyone asks for. The person at this machine, where that is enough to be let in, is not counted: there is
 /// nothing to guard the machine's owner from, and agents on the machine work as fast as they can.
 pub(super) struct Limiter {
-    auth: Buckets<Option<IpAddr>>,
+    auth: Buckets<Key>,
     api: Buckets<Key>,
     mcp: Buckets<Key>,
     places: Places<Key>,
+    streams: Places<Key>,
     sessions: SessionLimit,
 }
 
@@ -88,6 +92,7 @@ impl Limiter {
             api: Buckets::new(limits.api),
             mcp: Buckets::new(limits.mcp),
             places: Places::new(limits.concurrent),
+            streams: Places::new(limits.streams),
             sessions: SessionLimit(limits.sessions.max(1) as usize),
         }
     }
@@ -101,7 +106,14 @@ impl Limiter {
         if reception.is_at_this_machine(request.headers()) {
             return Ok(());
         }
-        let allowance = self.auth.take(&address(request.extensions()), Instant::now());
+        let key = Key::Address(address(request.extensions()));
+        let allowance = self.auth.take(&key, Instant::now());
+        if allowance.retry_after.is_some() { Err(refuse(&allowance)) } else { Ok(()) }
+    }
+
+    /// Counts a request of a client that is not signed in yet, by a credential of its own that this host issued.
+    pub(super) fn count_recognized(&self, credential: &str) -> Result<(), Response> {
+        let allowance = self.auth.take(&Key::Known(credential.into()), Instant::now());
         if allowance.retry_after.is_some() { Err(refuse(&allowance)) } else { Ok(()) }
     }
 
@@ -121,11 +133,13 @@ impl Limiter {
         if allowance.retry_after.is_some() {
             return Err(refuse(&allowance));
         }
-        // Streams that a client listens to stand open for hours and cost nothing.
-        let held = if parts.method == Method::GET {
-            None
-        } else {
-            Some(self.places.take(&key).ok_or_else(too_many_at_once)?)
+        // Streams that a client listens to stay open for hours, so they have places of their own.
+        let held = match parts.method {
+            Method::GET if is_stream(parts.uri.path()) => {
+                Some(self.streams.take(&key).ok_or_else(too_many_streams)?)
+            }
+            Method::GET => None,
+            _ => Some(self.places.take(&key).ok_or_else(too_many_at_once)?),
         };
         Ok(Counted { allowance: Some(allowance), held })
     }
@@ -184,6 +198,14 @@ fn too_many_at_once() -> Response {
         "too many requests of this credential are under way; wait for some of their answers";
     let status = StatusCode::TOO_MANY_REQUESTS;
     let mut response = problem(status, "too_many_at_once", detail).into_response();
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+fn too_many_streams() -> Response {
+    let detail = "too many streams of this credential are open; close some of them";
+    let status = StatusCode::TOO_MANY_REQUESTS;
+    let mut response = problem(status, "too_many_streams", detail).into_response();
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }

@@ -1,6 +1,9 @@
 //! Alive, ready, and in numbers.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 
 use axum::{
     Extension, Json,
@@ -14,9 +17,23 @@ use serde_json::{Value, json};
 
 use super::endpoints::Endpoints;
 
-/// The process answers.
-pub(super) async fn health() -> Json<Value> {
-    Json(json!({ "status": "ok" }))
+/// What is known of the process without asking anything.
+#[derive(Debug, Clone)]
+pub(super) struct ProcessFacts {
+    version: Arc<str>,
+    started: Instant,
+}
+
+impl ProcessFacts {
+    pub(super) fn new(version: &str) -> Self {
+        Self { version: version.into(), started: Instant::now() }
+    }
+}
+
+/// The process answers. Its version is no secret: deployments check it, and the program is public.
+pub(super) async fn health(State(facts): State<ProcessFacts>) -> Json<Value> {
+    let ProcessFacts { version, started } = facts;
+    Json(json!({ "status": "ok", "version": &*version, "uptime": started.elapsed().as_secs() }))
 }
 
 /// The deck is read; counts say what is in it.

@@ -1,7 +1,7 @@
 //! Requests that a token's scopes do not cover are refused before anything sees them, with everything that they need in
 //! one challenge, so that a client can ask its person once.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{body::Body, response::Response};
 use capdeck_auth::inbound::{Scope, Scopes, Standing};
@@ -12,9 +12,6 @@ use serde::Deserialize;
 use super::{access::insufficient_scope, read_body};
 use crate::{actor::Actor, oauth::Resource, reception::Reception, refusals::Place};
 
-/// How long a body may take to arrive.
-const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
-
 /// Refuses calls that the token was not given for; gives the body back otherwise. Grants are another matter: what is not
 /// granted does not exist.
 pub(super) async fn check_scopes(
@@ -22,6 +19,7 @@ pub(super) async fn check_scopes(
     standing: &Arc<Standing>,
     parts: &Parts,
     body: Body,
+    body_timeout: Duration,
 ) -> Result<Body, Response> {
     let Some(resource) = Resource::at(parts.uri.path()) else { return Ok(body) };
     let refuse = async |lacking: &Scopes| {
@@ -38,7 +36,7 @@ pub(super) async fn check_scopes(
     if parts.method != Method::POST || is_enough_for_all(&standing.scopes, &resource) {
         return Ok(body);
     }
-    let body = read_body(body, capdeck_mcp::MAX_MESSAGE_BYTES, TIMEOUT).await?;
+    let body = read_body(body, capdeck_mcp::MAX_MESSAGE_BYTES, body_timeout).await?;
     match missing(&body, standing, &resource) {
         Some(missing) => refuse(&missing).await,
         None => Ok(Body::from(body)),

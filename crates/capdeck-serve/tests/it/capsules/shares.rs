@@ -4,8 +4,8 @@ use capdeck_host::Role;
 use capdeck_test::{FakePlan, HttpClient};
 use serde_json::{Value, json};
 
-use super::stage::{Stage, call, each, error, facts};
-use crate::served::Setting;
+use super::stage::{Stage, Token, call, each, error, facts};
+use crate::{event_stream::EventStream, modern_client::ModernClient, served::Setting};
 
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}"#;
 
@@ -76,6 +76,36 @@ fn spec_26_13_a_share_that_was_taken_back_fails_on_the_next_call() {
     let reply = guest.post(&read.to_string());
     assert_eq!(reply.status, 401, "{reply:?}");
     assert!(reply.header("www-authenticate").is_some());
+}
+
+#[test]
+fn streams_end_with_the_share() {
+    let stage = Stage::with(&["mine", "yours"]);
+    let other = stage.share("mine", Role::Reader, &[], &[]);
+    for path in ["/mcp/mine", "/mcp"] {
+        let open = |token: &Token| {
+            let mut guest = stage.guest(path, token);
+            guest.request("resources/list", json!({}));
+            let headers = [
+                ("Authorization", format!("Bearer {}", token.secret)),
+                ("Mcp-Session-Id", guest.session.clone().unwrap()),
+                ("MCP-Protocol-Version", "2025-11-25".to_owned()),
+            ];
+            EventStream::get_with(stage.served.authority(), path, &headers)
+        };
+        let token = stage.share("mine", Role::Reader, &[], &[]);
+        let (mut stream, mut kept) = (open(&token), open(&other));
+        let mut modern =
+            ModernClient::new(&stage.served, path, json!({})).with_token(&token.secret);
+        let mut listening = modern.listen(json!({"resourcesListChanged": true}));
+        listening.next();
+        stage.revoke(&token);
+        stream.ended();
+        listening.ended();
+        // The stream of another share goes on.
+        stage.write("mine", &format!("docs://{}", path.len()), "x");
+        kept.next();
+    }
 }
 
 #[test]

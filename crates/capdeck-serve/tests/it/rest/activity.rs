@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use capdeck_auth::inbound::Caller;
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -152,6 +153,19 @@ fn security_14_whoever_is_no_longer_let_in_watches_no_longer() {
     }
     api.delete(&format!("/v1/operators/{id}")).is(204);
     by_key.ends();
+}
+
+#[test]
+fn a_stream_ends_with_the_key_that_it_was_opened_with() {
+    let setting = Setting::of(&FakePlan::default()).key(KEY).registry();
+    let mut api = Api::of(setting).with_token(KEY);
+    let ann = api.json("POST", "/v1/operators", json!({"name": "Ann", "role": "admin"})).is(201);
+    let (id, key) = (ann["id"].as_str().unwrap(), ann["key"].as_str().unwrap());
+    let mut watcher = Watcher::new(&api, &format!("Authorization: Bearer {key}\r\n"));
+    watcher.next(": watching");
+    let registry = api.served.registry().clone();
+    api.served.wait(registry.rotate_operator_key(&Caller::new("admin", None), id)).unwrap();
+    watcher.ends();
 }
 
 #[test]

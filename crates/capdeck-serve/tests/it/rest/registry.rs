@@ -178,9 +178,9 @@ fn only_its_owner_and_admins_purge_a_capsule() {
     assert_eq!(each(&lines, "outcome"), ["ok", "ok"]);
     // Whatever did not end well is one word, too.
     office.as_owner().delete("/v1/agent-enrollments/enr_x").fails(404, "not_found");
-    let path = "/v1/audit?action=enrollment.withdraw&outcome=";
+    let path = "/v1/audit?action=credential.fail&outcome=";
     let failed = office.as_owner().get(&format!("{path}failed")).is(200);
-    assert_eq!(each(&failed, "action"), ["enrollment.withdraw"]);
+    assert_eq!(each(&failed, "action"), ["credential.fail"]);
     assert!(each(&office.as_owner().get(&format!("{path}ok")).is(200), "action").is_empty());
 }
 

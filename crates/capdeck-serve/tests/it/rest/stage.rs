@@ -29,8 +29,14 @@ impl Api {
     pub(super) fn of(setting: Setting) -> Self {
         // What a test asks in a second is more than a person does in a minute.
         let much = Rate { per_minute: 100_000, burst: 10_000 };
-        let rates =
-            RateLimits { auth: much, api: much, mcp: much, concurrent: 2_000, sessions: 2_000 };
+        let rates = RateLimits {
+            auth: much,
+            api: much,
+            mcp: much,
+            concurrent: 2_000,
+            sessions: 2_000,
+            streams: 2_000,
+        };
         let served = setting.rates(rates).serve();
         let client = served.client("/v1");
         Self { served, client }
@@ -45,6 +51,11 @@ impl Api {
     /// Sends this token from now on.
     pub(super) fn sign_in(&mut self, token: &str) {
         self.client.headers = vec![("Authorization".to_owned(), format!("Bearer {token}"))];
+    }
+
+    /// Sends no token from now on.
+    pub(super) fn sign_out(&mut self) {
+        self.client.headers.clear();
     }
 
     pub(super) fn send(

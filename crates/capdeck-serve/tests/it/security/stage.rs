@@ -19,7 +19,7 @@ pub(super) const ALL: [(&str, &str); 2] = [("scope", "deck:call"), ("deck", "all
 /// What a test asks in a second is more than a person does in a minute.
 pub(super) fn many() -> RateLimits {
     let much = Rate { per_minute: 100_000, burst: 10_000 };
-    RateLimits { auth: much, api: much, mcp: much, concurrent: 2_000, sessions: 64 }
+    RateLimits { auth: much, api: much, mcp: much, concurrent: 2_000, sessions: 64, streams: 64 }
 }
 
 pub(super) fn setting() -> Setting {
@@ -30,6 +30,7 @@ pub(super) fn setting() -> Setting {
         .auth(AuthMode::Required)
         .key(KEY)
         .rates(many())
+        .failed_credentials(1_000_000)
 }
 
 /// A setting whose registry takes the given clock for the time.

@@ -223,7 +223,7 @@ fn security_08_the_answer_names_its_issuer_letter_by_letter() {
             "cannot be trusted",
         );
     }
-    assert_eq!(stage.recorded(), ["login.fail forbidden"; 3]);
+    assert_eq!(stage.recorded(), ["login.fail forbidden"], "one line for a burst");
 }
 
 #[test]
@@ -260,11 +260,11 @@ fn a_person_nobody_knows_is_told_so_and_has_to_wait_in_the_end() {
     for _ in 0..4 {
         assert_refused(&stage.sign_in(&mut browser, "/", &hostile), 403, "&lt;script&gt;");
     }
-    assert_eq!(stage.recorded(), ["login.fail forbidden"; 5]);
+    assert_eq!(stage.recorded(), ["login.fail forbidden"], "one line for a burst");
     let waits = browser.get(BEGIN);
     assert_refused(&waits, 429, "Too many sign-ins failed");
     assert!(waits.header("retry-after").is_some());
-    assert_eq!(stage.recorded(), ["login.fail too_soon"]);
+    assert!(stage.recorded().is_empty(), "the burst goes on");
 }
 
 #[test]

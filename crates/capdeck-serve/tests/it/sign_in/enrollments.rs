@@ -1,8 +1,10 @@
 //! Agents without a browser sign up.
 
-use capdeck_auth::inbound::{Caller, Decider, Decision, OperatorRole, Terms};
+use capdeck_auth::inbound::{
+    Caller, Decider, Decision, OperatorRole, PageRequest, RequestQuery, RequestStatus, Terms,
+};
 use capdeck_host::{Author, CapsuleCaller, CapsuleOperation};
-use capdeck_serve::AuthMode;
+use capdeck_serve::{AuthMode, Rate, RateLimits};
 use serde_json::{Value, json};
 
 use super::browser::{Browser, body, hello};
@@ -176,4 +178,46 @@ fn a_sign_up_for_a_name_opens_no_capsule_that_is_made_later() {
     let caller = CapsuleCaller::local(Author::client("owner"));
     served.wait(served.host.capsules().unwrap().ask(caller.request(None, create))).unwrap();
     assert_eq!(browser.mcp("/mcp/finance", token, &hello()).status, 404);
+}
+
+#[test]
+fn sign_ups_of_one_address_are_bounded_and_denied_at_once() {
+    let much = Rate { per_minute: 100_000, burst: 10_000 };
+    let rates = RateLimits { auth: much, ..RateLimits::default() };
+    let served = Setting::new().registry().auth(AuthMode::Required).key(KEY).rates(rates).serve();
+    let mut browser = Browser::new(&served);
+    let mut sign_up = |number: usize| {
+        let wanted = json!({"client_id": format!("robot-{number}"), "deck": {}});
+        browser.post_json("/v1/agent-enrollments", &wanted)
+    };
+    let statuses: Vec<u16> = (0..25).map(|number| sign_up(number).status).collect();
+    assert_eq!(statuses.iter().filter(|status| **status == 201).count(), 20, "{statuses:?}");
+    let refused = sign_up(25);
+    assert_eq!((refused.status, &body(&refused)["code"]), (507, &json!("limit_reached")));
+    let key = format!("Bearer {KEY}");
+    let headers = [("Authorization", key.as_str()), ("Content-Type", "application/json")];
+    let mut owner = Browser::new(&served);
+    let mut deny = |selection: Value| {
+        let reply = owner.send("POST", "/v1/grants/deny", &headers, &selection.to_string());
+        (reply.status, body(&reply))
+    };
+    // A selection says something, and nothing else is denied by it.
+    for wrong in [json!({}), json!({"note": "x"}), json!({"address": "nowhere"}), json!({"all": 1})]
+    {
+        assert_eq!(deny(wrong.clone()).0, 400, "{wrong}");
+    }
+    let denied = |(status, answer): (u16, Value)| {
+        assert_eq!(status, 200, "{answer}");
+        answer["denied"].as_array().unwrap().len()
+    };
+    assert_eq!(denied(deny(json!({"address": "192.0.2.1"}))), 0);
+    assert_eq!(denied(deny(json!({"source": "oauth"}))), 0);
+    assert_eq!(denied(deny(json!({"client_id": "robot-3"}))), 1);
+    let rest = json!({"source": "enrollment", "address": "127.0.0.1", "note": "a flood"});
+    assert_eq!(denied(deny(rest.clone())), 19);
+    assert_eq!(denied(deny(rest)), 0, "they are denied once");
+    assert_eq!(sign_up(26).status, 201, "there is room again");
+    let query = RequestQuery { status: Some(RequestStatus::Denied), ..RequestQuery::default() };
+    let found = served.registry().requests(&query, &PageRequest::default()).unwrap();
+    assert_eq!(found.items.len(), 20);
 }

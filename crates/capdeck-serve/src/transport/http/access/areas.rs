@@ -33,6 +33,11 @@ impl Area {
     }
 }
 
+/// Whether the answer to a GET there is a stream that stays open.
+pub(in super::super) fn is_stream(path: &str) -> bool {
+    path == "/api/activity" || matches!(Area::at(path), Area::Capsules | Area::Deck)
+}
+
 /// Whether somebody has something to look for there.
 pub(super) fn is_open_to(area: Area, actor: &Actor) -> bool {
     match actor {
@@ -63,6 +68,16 @@ pub(super) fn refuse(actor: &Actor) -> Response {
 mod tests {
     use super::*;
     use crate::mcp::ViaShare;
+
+    #[test]
+    fn streams_are_at_the_endpoints_and_the_feed() {
+        for stream in ["/mcp", "/mcp/team", "/views/a/mcp", "/servers/a/mcp", "/api/activity"] {
+            assert!(is_stream(stream), "{stream}");
+        }
+        for other in ["/mcp/server-card", "/api/me", "/v1/grants", "/metrics", "/"] {
+            assert!(!is_stream(other), "{other}");
+        }
+    }
 
     #[test]
     fn shares_have_their_places() {

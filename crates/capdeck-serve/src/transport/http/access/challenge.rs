@@ -1,9 +1,10 @@
 //! What somebody is told who is not let in: where to sign in, and for what.
 
 use axum::response::{IntoResponse, Response};
-use capdeck_auth::inbound::Scopes;
+use capdeck_auth::inbound::{FailedAttempt, Scopes};
 use http::{HeaderValue, StatusCode, header, request::Parts};
 
+use super::super::problem::problem;
 use crate::{oauth::Resource, reception::Reception};
 
 /// The answer to a request without anything that opens the place.
@@ -25,6 +26,29 @@ pub(crate) fn unauthorized(reception: &Reception, parts: &Parts) -> Response {
     }
     let advice = "send a token: Authorization: Bearer <key or token>\n";
     with_challenge(StatusCode::UNAUTHORIZED, &challenge, advice)
+}
+
+/// The answer to a request whose credential opens nothing. A burst of them is recorded once.
+pub(in super::super) async fn refuse_credential(
+    reception: &Reception,
+    attempt: FailedAttempt,
+    parts: &Parts,
+) -> Response {
+    let address = parts.extensions.get().copied();
+    reception.record_failed_credential(address, attempt).await;
+    match attempt.retry_after {
+        Some(seconds) => wait_response(seconds),
+        None => unauthorized(reception, parts),
+    }
+}
+
+/// The answer to a sender who has to wait after credentials that opened nothing.
+fn wait_response(seconds: u64) -> Response {
+    let detail =
+        format!("too many wrong credentials came from this address; try again in {seconds} s");
+    let mut response = problem(StatusCode::TOO_MANY_REQUESTS, "too_many_failures", &detail);
+    response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    response
 }
 
 /// The answer to a request that the token's scopes do not cover: everything that it would need, in one challenge.

@@ -6,7 +6,7 @@ use axum::{
     extract::Request,
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode, Version, header, uri::Authority};
 
 /// Which names and origins a request may carry.
 #[derive(Debug)]
@@ -14,6 +14,17 @@ pub(crate) struct Names {
     /// Names a request may be addressed to, without port. `None` when tokens alone decide.
     hosts: Option<Vec<String>>,
     origins: Vec<String>,
+}
+
+/// Why a request is not addressed to this host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WrongHost {
+    /// No `Host` header, or several.
+    NotOne,
+    /// A target in absolute form that names another host.
+    OtherTarget,
+    /// A name that this host does not have.
+    Foreign,
 }
 
 impl Names {
@@ -29,14 +40,26 @@ impl Names {
         Self { hosts, origins: names }
     }
 
-    /// Refuses requests addressed to a foreign name, sent by a foreign web page, or with a secret in their address.
+    /// Refuses requests addressed to a foreign name or to two, sent by a foreign web page, or with a secret in their address.
     pub(crate) fn check(&self, request: &Request) -> Result<(), Response> {
-        let refuse = |reason: &'static str| Err((StatusCode::FORBIDDEN, reason).into_response());
-        if !self.allow_host(request.headers(), request.uri().host()) {
-            return refuse("this host is not reached by that name\n");
+        let refuse =
+            |status: StatusCode, reason: &'static str| Err((status, reason).into_response());
+        match self.check_host(request.version(), request.headers(), request.uri().authority()) {
+            Ok(()) => {}
+            Err(WrongHost::NotOne) => {
+                return refuse(StatusCode::BAD_REQUEST, "send exactly one Host header\n");
+            }
+            Err(WrongHost::OtherTarget) => {
+                let reason = "the request is addressed to another host\n";
+                return refuse(StatusCode::MISDIRECTED_REQUEST, reason);
+            }
+            Err(WrongHost::Foreign) => {
+                return refuse(StatusCode::FORBIDDEN, "this host is not reached by that name\n");
+            }
         }
         if !self.allow_origin(request.headers()) {
-            return refuse("requests from that origin are not allowed\n");
+            let reason = "requests from that origin are not allowed\n";
+            return refuse(StatusCode::FORBIDDEN, reason);
         }
         if has_token(request.uri()) {
             let advice = "no token is taken from an address, where logs keep it; send Authorization: Bearer <token>\n";
@@ -45,10 +68,31 @@ impl Names {
         Ok(())
     }
 
-    fn allow_host(&self, headers: &HeaderMap, uri_host: Option<&str>) -> bool {
-        let Some(allowed) = &self.hosts else { return true };
-        let named = headers.get(header::HOST).and_then(|host| host.to_str().ok()).or(uri_host);
-        named.is_some_and(|host| is_among(allowed, without_port(host)))
+    /// A request names its host once, or twice the same: in the `Host` header and in a target in absolute form. Otherwise one
+    /// part of the host, or a proxy before it, would decide by one name and another part by the other.
+    fn check_host(
+        &self,
+        version: Version,
+        headers: &HeaderMap,
+        target: Option<&Authority>,
+    ) -> Result<(), WrongHost> {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let (named, more) = (hosts.next(), hosts.next());
+        if more.is_some() || (named.is_none() && version >= Version::HTTP_11) {
+            return Err(WrongHost::NotOne);
+        }
+        let named = named.map(|name| name.to_str().unwrap_or_default());
+        if let (Some(target), Some(named)) = (target, named)
+            && !target.as_str().eq_ignore_ascii_case(named)
+        {
+            return Err(WrongHost::OtherTarget);
+        }
+        let Some(allowed) = &self.hosts else { return Ok(()) };
+        let name = named.or(target.map(Authority::as_str));
+        if name.is_some_and(|name| is_among(allowed, without_port(name))) {
+            return Ok(());
+        }
+        Err(if target.is_some() { WrongHost::OtherTarget } else { WrongHost::Foreign })
     }
 
     fn allow_origin(&self, headers: &HeaderMap) -> bool {
@@ -94,23 +138,58 @@ mod tests {
         HeaderMap::from_iter([(name, HeaderValue::from_str(value).unwrap())])
     }
 
+    fn checked(names: &Names, hosts: &[&str], target: Option<&str>) -> Result<(), WrongHost> {
+        let mut headers = HeaderMap::new();
+        for host in hosts {
+            headers.append(header::HOST, HeaderValue::from_str(host).unwrap());
+        }
+        let target = target.map(|target| target.parse().unwrap());
+        names.check_host(Version::HTTP_11, &headers, target.as_ref())
+    }
+
     #[test]
     fn names_and_origins_on_loopback() {
         let further = ["deck.example".to_owned()];
         let names = Names::new("127.0.0.1".parse().unwrap(), "127.0.0.1", &further);
         for good in ["localhost", "localhost:7717", "127.0.0.1:1", "[::1]:7717", "DECK.example"] {
-            assert!(names.allow_host(&headers(header::HOST, good), None), "{good}");
+            assert_eq!(checked(&names, &[good], None), Ok(()), "{good}");
             let origin = format!("http://{good}");
             assert!(names.allow_origin(&headers(header::ORIGIN, &origin)), "{good}");
         }
         for bad in ["evil.example", "localhost.evil.example", "127.0.0.1.evil:80", ""] {
-            assert!(!names.allow_host(&headers(header::HOST, bad), None), "{bad}");
+            assert_eq!(checked(&names, &[bad], None), Err(WrongHost::Foreign), "{bad}");
         }
         for bad in ["http://evil.example", "null", "https://localhost.evil.example:443"] {
             assert!(!names.allow_origin(&headers(header::ORIGIN, bad)), "{bad}");
         }
-        assert!(!names.allow_host(&HeaderMap::new(), None));
         assert!(names.allow_origin(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn a_request_names_one_host() {
+        let local = Names::new("127.0.0.1".parse().unwrap(), "127.0.0.1", &[]);
+        let open = Names::new("0.0.0.0".parse().unwrap(), "0.0.0.0", &[]);
+        for names in [&local, &open] {
+            let check = |hosts: &[&str], target| checked(names, hosts, target);
+            assert_eq!(check(&["localhost", "evil.example"], None), Err(WrongHost::NotOne));
+            assert_eq!(check(&["localhost", "localhost"], None), Err(WrongHost::NotOne));
+            assert_eq!(check(&[], None), Err(WrongHost::NotOne));
+            assert_eq!(check(&["localhost"], Some("LocalHost")), Ok(()));
+            for other in ["evil.example", "localhost:1", "127.0.0.1", "user@localhost"] {
+                let checked = check(&["localhost"], Some(other));
+                assert_eq!(checked, Err(WrongHost::OtherTarget), "{other}");
+            }
+        }
+        let foreign = Some("evil.example");
+        assert_eq!(checked(&local, &["evil.example"], foreign), Err(WrongHost::OtherTarget));
+        // Older clients name none, or only in the target.
+        let old = |target: Option<&str>| {
+            let target = target.map(|target| target.parse().unwrap());
+            local.check_host(Version::HTTP_10, &HeaderMap::new(), target.as_ref())
+        };
+        assert_eq!(old(None), Err(WrongHost::Foreign));
+        assert_eq!(old(Some("localhost")), Ok(()));
+        assert_eq!(old(foreign), Err(WrongHost::OtherTarget));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The header `Forwarded` (RFC 7239): what each proxy says about where it got a request from.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use http::HeaderMap;
 
@@ -102,12 +102,14 @@ fn unquoted(value: &str) -> Result<String, Malformed> {
 }
 
 /// An address with or without its port. `unknown` and names that a proxy made up are none.
-fn address(text: &str) -> Option<IpAddr> {
+pub(super) fn address(text: &str) -> Option<IpAddr> {
     if let Ok(with_port) = text.parse::<SocketAddr>() {
         return Some(with_port.ip());
     }
-    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-    bare.unwrap_or(text).parse().ok()
+    match text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+        Some(bare) => bare.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
+        None => text.parse().ok(),
+    }
 }
 
 #[cfg(test)]
