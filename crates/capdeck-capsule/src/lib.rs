@@ -64,8 +64,8 @@ pub use signal::{MOST_POLLED, NewSignal, PollRequest, Signal, SignalPage};
 pub use store::{Blob, Collected, Deleted, MemoryItem, SchemeCount, Store};
 pub use transfer::{
     Existing, ExportForm, ExportReport, ImportForm, ImportMode, ImportOutcome, ImportReport,
-    ImportRequest, ImportedFile, SkippedFile, export, export_folder, export_git_stream, export_tar,
-    import,
+    ImportRequest, ImportedFile, SkippedEntry, SkippedFile, export, export_folder,
+    export_git_stream, export_tar, import,
 };
 pub use trust::{
     AnchorReport, AnchorState, Bands, CheckedAnchor, GitProject, Project, age_in_words, neutralise,

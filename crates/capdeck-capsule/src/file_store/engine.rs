@@ -25,7 +25,8 @@ use super::{
     recent::{Recent, Stamp},
     recovery,
     remove_entry::Tombstone,
-    scan, schemes_file,
+    scan::{self, ScanProblem},
+    schemes_file,
     signal_log::SignalLog,
 };
 use crate::{
@@ -88,6 +89,8 @@ pub(super) struct State {
     pub(super) folded: FxHashMap<String, EntryUri>,
     pub(super) deleted: BTreeMap<EntryUri, Tombstone>,
     pub(super) schemes: Vec<Scheme>,
+    /// Files that were left out when the capsule was opened.
+    pub(super) problems: Vec<ScanProblem>,
 }
 
 impl State {
@@ -114,10 +117,10 @@ impl Engine {
         if options.mode == Mode::ReadWrite {
             for folder in layout.folders() {
                 // Nothing is written through a link that somebody put there, and a file in the way is named.
-                layout.check_way(&folder.join("x"))?;
+                layout.check_folder(&folder)?;
                 let what = || format!("make the capsule's folder `{}`", layout.shown(&folder));
                 disk::make_private_folder(&folder).map_err(StoreError::io(what()))?;
-                layout.check_way(&folder.join("x"))?;
+                layout.check_folder(&folder)?;
             }
             disk.sweep().map_err(StoreError::io("remove unfinished files"))?;
         }
@@ -143,11 +146,12 @@ impl Engine {
             layout,
             options,
         };
-        let scanned = scan::scan(&engine)?;
+        let scanned = scan::scan(&engine);
         for problem in &scanned.problems {
             tracing::warn!(path = problem.path, what = problem.what, "left out of the capsule");
         }
         let mut state = engine.state.write();
+        state.problems = scanned.problems;
         for (uri, tombstone) in scanned.deleted {
             state.folded.insert(uri.folded(), uri.clone());
             state.deleted.insert(uri, tombstone);
@@ -291,18 +295,18 @@ impl Engine {
     }
 
     fn check_files(&self, files: &EntryFiles) -> Result<(), StoreError> {
-        self.check_way(&files.body)?;
-        files.meta.as_ref().map_or(Ok(()), |sidecar| self.check_way(sidecar))
+        self.check_file(&files.body)?;
+        files.meta.as_ref().map_or(Ok(()), |sidecar| self.check_file(sidecar))
     }
 
-    /// Refuses a way that leads through a link, or to anything but an ordinary file or nothing.
-    pub(super) fn check_way(&self, path: &Path) -> Result<(), StoreError> {
-        self.layout.check_way(path)
+    /// See [`Layout::check_file`].
+    pub(super) fn check_file(&self, path: &Path) -> Result<(), StoreError> {
+        self.layout.check_file(path)
     }
 
     /// Makes the folder of a file.
-    pub(super) fn make_way(&self, path: &Path) -> Result<(), StoreError> {
-        self.check_way(path)?;
+    pub(super) fn make_folder_of(&self, path: &Path) -> Result<(), StoreError> {
+        self.check_file(path)?;
         let Some(folder) = path.parent().filter(|folder| !folder.exists()) else { return Ok(()) };
         disk::make_private_folder(folder)
             .map_err(StoreError::io(format!("make the folder `{}`", self.layout.shown(folder))))

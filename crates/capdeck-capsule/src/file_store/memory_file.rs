@@ -89,7 +89,7 @@ impl Engine {
 
     fn load_memory(&self, owner: &Owner) -> Result<Memory, StoreError> {
         let path = self.layout.memory(owner);
-        self.check_way(&path)?;
+        self.check_file(&path)?;
         let failed = || StoreError::io("read the memory");
         match fs::read(path) {
             Ok(text) => serde_json::from_slice(&text).map_err(io::Error::other).map_err(failed()),

@@ -55,7 +55,7 @@ fn make_again(layout: &Layout, disk: &Disk, records: &[Record<'_>]) -> Result<us
                 found: "the journal names no such file",
             });
         };
-        layout.check_way(&path)?;
+        layout.check_file(&path)?;
         // Somebody changed it by hand since; unless it is what the journal put there, by a clock that went back later.
         let is_newer =
             |changed: SystemTime| Timestamp::try_from(changed).is_ok_and(|then| then > at);

@@ -98,7 +98,7 @@ impl Engine {
         let failed = || StoreError::io(format!("remove all of `{uri}`"));
         let current = self.layout.current(uri, scheme);
         let history = self.layout.history_folder(uri);
-        self.check_way(&history.join("x"))?;
+        self.layout.check_folder(&history)?;
         let (versions, bytes) = version_files(&history).map_err(failed())?;
         let files = [Some(current.body), current.meta].into_iter().flatten().chain(versions);
         let steps = files.chain([self.layout.tombstone(uri)]).map(Step::Remove).collect();
@@ -122,7 +122,7 @@ impl Engine {
 
     fn stage_tombstone(&self, tombstone: &Tombstone, job: &mut Job) -> Result<Staged, StoreError> {
         let to = self.layout.tombstone(&tombstone.uri);
-        self.make_way(&to)?;
+        self.make_folder_of(&to)?;
         let text = serde_json::to_vec_pretty(tombstone).map_err(io::Error::other);
         let staged = text.and_then(|bytes| Ok((self.disk.stage(&bytes)?, bytes)));
         let (staged, bytes) =

@@ -62,7 +62,7 @@ impl Engine {
 
     fn acknowledged(&self, author: &Author) -> Result<Option<String>, StoreError> {
         let path = self.layout.cursor(&author.owner());
-        self.check_way(&path)?;
+        self.check_file(&path)?;
         match fs::read_to_string(path) {
             Ok(text) => Ok(Some(text.trim().to_owned()).filter(|id| signal_id::is_id(id))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

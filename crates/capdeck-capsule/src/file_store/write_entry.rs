@@ -290,7 +290,7 @@ impl Engine {
             }
             Some(BlobSource::Pointer { id, mime }) => {
                 let path = self.layout.blob(&id);
-                self.check_way(&path)?;
+                self.check_file(&path)?;
                 let length = fs::metadata(&path)
                     .map_err(|_| StoreError::invalid("blob", format!("there is no blob `{id}`")))?
                     .len();
@@ -313,7 +313,7 @@ impl Engine {
         let mut job = Job::default();
         let mut staged: Vec<Staged> = Vec::new();
         let mut place = |bytes: Vec<u8>, to: PathBuf, job: &mut Job| -> Result<(), StoreError> {
-            self.make_way(&to)?;
+            self.make_folder_of(&to)?;
             let file = self.disk.stage(&bytes).map_err(failed())?;
             job.steps.push(Step::Place { from: file.path.clone(), to, bytes });
             staged.push(file);
@@ -322,7 +322,7 @@ impl Engine {
         let mut used = meta.bytes;
         if let (Some(bytes), Some(reference)) = (blob, &meta.blob) {
             let path = self.layout.blob(&reference.sha256);
-            self.check_way(&path)?;
+            self.check_file(&path)?;
             if !path.exists() {
                 used += bytes.len() as u64;
                 place(bytes, path, &mut job)?;
@@ -374,10 +374,10 @@ impl Engine {
     ) -> Result<(), StoreError> {
         let (from, to) =
             (self.layout.current(uri, scheme), self.layout.version(uri, version, scheme.format));
-        self.make_way(&to.body)?;
+        self.make_folder_of(&to.body)?;
         let sidecars = from.meta.zip(to.meta).filter(|(from, _)| from.exists());
         for (from, to) in [Some((from.body, to.body)), sidecars].into_iter().flatten() {
-            self.check_way(&from)?;
+            self.check_file(&from)?;
             let bytes = fs::read(&from).map_err(StoreError::io(format!("keep `{uri}`")))?;
             steps.push(Step::Link { from, to, bytes });
         }
