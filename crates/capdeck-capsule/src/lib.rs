@@ -15,6 +15,7 @@ mod entry;
 mod error;
 mod file_store;
 mod filtered_store;
+mod machine;
 mod merge;
 mod options;
 mod page;
@@ -37,8 +38,8 @@ mod verify;
 mod write;
 
 pub use audit::{
-    AuditLine, AuditMetadata, AuditOutcome, AuditProblem, AuditQuery, AuditReport, query_audit,
-    tail_audit, verify_audit,
+    AuditLine, AuditMetadata, AuditOutcome, AuditProblem, AuditQuery, AuditReport, PrunedLines,
+    query_audit, tail_audit, verify_audit,
 };
 pub use author::{Author, Owner};
 pub use capsules::Capsules;

@@ -45,6 +45,12 @@ impl FileStore {
     pub async fn verify(&self) -> Result<VerifyReport, StoreError> {
         self.run(|engine| Ok(verify(engine))).await
     }
+
+    /// What was left out when the capsule was opened. No file is read for it.
+    pub fn left_out(&self) -> Vec<VerifyProblem> {
+        let left_out = self.engine().left_out().into_iter();
+        left_out.map(|(place, what)| VerifyProblem { place, what }).collect()
+    }
 }
 
 /// What cannot be read is a problem of the report, and everything else is checked nevertheless.

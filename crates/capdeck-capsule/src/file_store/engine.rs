@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use tokio::sync::broadcast;
 
 use super::{
-    commit::{Committer, Job, Outcome},
+    commit::{Committer, Job, Outcome, Step, Targets},
     disk::{self, Disk},
     frontmatter,
     journal::Journal,
@@ -30,7 +30,8 @@ use super::{
     signal_log::SignalLog,
 };
 use crate::{
-    Change, Entry, EntryMeta, EntryUri, Mode, Scheme, StoreError, StoreOptions,
+    AuditLine, Change, Entry, EntryMeta, EntryUri, Mode, Scheme, StoreError, StoreOptions,
+    audit::AuditLog,
     digest::sha256_hex,
     patch,
     scheme::{self, Format},
@@ -50,6 +51,8 @@ pub(crate) struct Engine {
     pub(super) options: StoreOptions,
     pub(super) state: RwLock<State>,
     committer: Committer,
+    /// None where the capsule is only read.
+    pub(super) audit: Option<Arc<AuditLog>>,
     pub(super) signals: SignalLog,
     pub(super) index: LiveIndex,
     pub(super) changes: broadcast::Sender<Change>,
@@ -124,10 +127,16 @@ impl Engine {
             }
             disk.sweep().map_err(StoreError::io("remove unfinished files"))?;
         }
-        let journal = Journal::new(root, layout.journal());
-        if options.mode == Mode::ReadWrite {
-            recovery::recover(&layout, &journal, &disk)?;
-        }
+        let journal = Journal::new(root, layout.journal(), options.durability);
+        let audit = match options.mode {
+            Mode::ReadOnly => None,
+            Mode::ReadWrite => {
+                let audit = AuditLog::open(layout.logs(), "", &options)
+                    .map_err(StoreError::io("open the audit"))?;
+                recovery::recover(&layout, &journal, &disk, &audit)?;
+                Some(Arc::new(audit))
+            }
+        };
         let schemes = schemes_file::load(&layout, &options.schemes)?;
         let signals = SignalLog::open(&layout, options.clock.clone())
             .map_err(StoreError::io("read the signals"))?;
@@ -136,6 +145,7 @@ impl Engine {
             signals,
             state: RwLock::new(State { schemes, ..State::default() }),
             committer: Committer::new(journal),
+            audit,
             index: LiveIndex::default(),
             changes: broadcast::Sender::new(CHANGES_KEPT),
             recent: Recent::default(),
@@ -314,12 +324,35 @@ impl Engine {
 
     /// Does a job of a writer: see [`Committer`].
     pub(super) fn commit(&self, job: Job) -> Outcome {
-        self.committer.commit(job, &self.layout, &self.disk, &self.signals)
+        let targets = Targets {
+            layout: &self.layout,
+            disk: &self.disk,
+            signals: &self.signals,
+            audit: self.audit.as_deref(),
+        };
+        self.committer.commit(job, targets)
+    }
+
+    /// Replaces a whole file that is no entry, with the line of that change.
+    pub(super) fn replace_file(
+        &self,
+        to: PathBuf,
+        bytes: Vec<u8>,
+        line: Option<AuditLine>,
+        what: &'static str,
+    ) -> Result<(), StoreError> {
+        self.make_folder_of(&to)?;
+        let staged = self.disk.stage(&bytes).map_err(StoreError::io(what))?;
+        let steps = vec![Step::Place { from: staged.path.clone(), to, bytes }];
+        let committed = self.commit(Job { steps, line, ..Job::default() });
+        let committed = committed.map_err(StoreError::io(what))?;
+        staged.placed();
+        self.require_line(committed.unrecorded)
     }
 
     /// Waits until the disk has everything.
     pub(crate) fn finish(&self) -> io::Result<()> {
-        self.committer.finish()
+        self.committer.finish(self.audit.as_deref())
     }
 }
 

@@ -140,6 +140,10 @@ impl Layout {
         self.root.join("signals")
     }
 
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.root.join("logs")
+    }
+
     pub(crate) fn schemes(&self) -> PathBuf {
         self.root.join("schemes.json")
     }

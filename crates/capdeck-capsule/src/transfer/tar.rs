@@ -13,7 +13,7 @@ use super::{
     export::{all_entries, read_whole},
     manifest::{self, BLOBS, MANIFEST, file_name},
 };
-use crate::{Blob, CapsuleSession, ExportReport, Store as _, StoreError};
+use crate::{Blob, CapsuleSession, ExportReport, StoreError};
 
 pub(super) const BLOCK: usize = 512;
 
