@@ -1,6 +1,6 @@
 //! Writes to a capsule from several tasks at once until it is killed, and says what was confirmed.
 //!
-//! `capsule_writer FOLDER SEED`: after `ready` each line on stdout is a write that was acknowledged, printed after the
+//! `capsule_writer FOLDER SEED strict|lenient`: after `ready` each line on stdout is a write that was acknowledged, printed after the
 //! fact: `write <uri> <version> <body>`, `delete <uri> <version>`, `memory <key> <value>`. The crash test reads them.
 #![expect(
     clippy::unwrap_used,
@@ -11,26 +11,31 @@
 use std::io::Write as _;
 
 use capdeck_capsule::{
-    Access, Author, CapsuleSession, CapsuleUpdate, Capsules, Durability, EntryUri, StoreError,
-    StoreOptions, Write,
+    Access, AuditMode, Author, CapsuleSession, CapsuleUpdate, Capsules, Durability, EntryUri,
+    StoreError, StoreOptions, Write,
 };
 
 const TASKS: u64 = 6;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, folder, seed] = arguments.as_slice() else {
-        panic!("usage: capsule_writer FOLDER SEED")
+    let [_, folder, seed, audit] = arguments.as_slice() else {
+        panic!("usage: capsule_writer FOLDER SEED strict|lenient")
     };
     let seed: u64 = seed.parse().unwrap();
-    tokio::runtime::Runtime::new().unwrap().block_on(run(folder, seed));
+    let audit = match audit.as_str() {
+        "strict" => AuditMode::Strict,
+        "lenient" => AuditMode::Lenient,
+        other => panic!("no audit mode: {other}"),
+    };
+    tokio::runtime::Runtime::new().unwrap().block_on(run(folder, seed, audit));
 }
 
-async fn run(folder: &str, seed: u64) {
+async fn run(folder: &str, seed: u64, audit: AuditMode) {
     // With the journal and without: what a kill of the process leaves does not depend on what reached the disk, and
     // without waiting for it there are many more steps to be killed in.
     let durability = if seed.is_multiple_of(2) { Durability::Synced } else { Durability::Cached };
-    let options = StoreOptions { durability, ..StoreOptions::default() };
+    let options = StoreOptions { durability, audit, ..StoreOptions::default() };
     let capsules = Capsules::open(folder.as_ref(), options).await.unwrap();
     if capsules.find("crash").is_err() {
         let new = CapsuleUpdate { name: Some("crash".to_owned()), ..CapsuleUpdate::default() };

@@ -1,5 +1,6 @@
 //! The data folder: all capsules, who may open them, and the lock that keeps a second process out.
 
+mod health;
 mod identity;
 mod removal;
 mod shares;
@@ -227,6 +228,7 @@ impl Capsules {
     ) -> Result<CapsuleSession, RegistryError> {
         let info = self.find(id)?;
         let OpenCapsule { store, audit } = self.opened(&info.id).await?;
+        let store = store.recorded_as(author.clone(), access.role);
         let store = FilteredStore::new(Arc::new(store), access);
         Ok(CapsuleSession::new(info, store, audit, author, self.inner.options.clock.clone()))
     }
@@ -238,7 +240,7 @@ impl Capsules {
 
     /// Writes down what was decided about access, in the data folder's own audit.
     pub async fn note_access(&self, event: AccessEvent) -> Result<(), RegistryError> {
-        if self.inner.lock.lock().is_none() {
+        if self.inner.options.mode == Mode::ReadWrite && self.inner.lock.lock().is_none() {
             return Err(StoreError::Closed.into());
         }
         let (inner, author) = (Arc::clone(&self.inner), Arc::clone(&self.author));
@@ -325,15 +327,8 @@ fn open_capsule(
     options: StoreOptions,
     lock: Option<Arc<File>>,
 ) -> Result<OpenCapsule, RegistryError> {
-    let (mode, audit, clock) = (options.mode, options.audit, options.clock.clone());
     let store = FileStore::open(root, options, lock)?;
-    let audit = match mode {
-        Mode::ReadOnly => None,
-        Mode::ReadWrite => {
-            let log = AuditLog::open(root.join("logs"), "", audit, clock);
-            Some(Arc::new(log.map_err(RegistryError::io("open the audit"))?))
-        }
-    };
+    let audit = store.audit();
     Ok(OpenCapsule { store, audit })
 }
 

@@ -89,12 +89,21 @@ impl DayFile {
         }
     }
 
+    /// Waits until the disk has what was added to the day's file.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.open.as_ref().map_or(Ok(()), |open| open.file.sync_data())
+    }
+
     /// The file of a moment's day.
     fn opened(&mut self, now: Timestamp) -> io::Result<&mut Open> {
         let day = self.last.map_or(day(now), |last| last.max(day(now)));
         match self.open.take() {
             Some(open) if open.day == day => Ok(self.open.insert(open)),
-            _ => {
+            before => {
+                if let Some(before) = before {
+                    // Nothing syncs it later. What fails here costs no more than a power cut would.
+                    before.file.sync_data().ok();
+                }
                 let started = self.start(day)?;
                 Ok(self.open.insert(started))
             }

@@ -14,6 +14,7 @@ mod live_index;
 mod memory_file;
 mod quota;
 mod recent;
+mod recorder;
 mod recovery;
 mod redo;
 mod remove_entry;
@@ -37,12 +38,14 @@ use tokio::sync::{Semaphore, oneshot};
 pub use disk::Durability;
 pub(crate) use disk::{Disk, make_private_folder};
 pub(crate) use engine::{Engine, Fit};
+pub(crate) use recorder::Recorder;
 pub(crate) use signal_log::Line as SignalLine;
 
 use crate::{
     Author, Blob, BlobId, Changes, Collected, Deleted, Entry, EntryMeta, EntryUri, Indexing,
-    ListRequest, MemoryItem, NewSignal, Owner, Page, PollRequest, Scheme, SchemeCount, Scope,
+    ListRequest, MemoryItem, NewSignal, Owner, Page, PollRequest, Role, Scheme, SchemeCount, Scope,
     SearchPage, SearchRequest, Signal, SignalPage, Store, StoreError, StoreOptions, Write, Written,
+    audit::AuditLog,
 };
 
 /// Threads that may wait for one capsule's disk at the same time.
@@ -53,6 +56,8 @@ const MOST_AT_ONCE: usize = 64;
 pub struct FileStore {
     engine: Arc<Engine>,
     running: Arc<Semaphore>,
+    /// Who is named in the audit for what is changed through this clone. Without one, whoever changes something records it.
+    recorder: Option<Arc<Recorder>>,
 }
 
 impl FileStore {
@@ -69,7 +74,22 @@ impl FileStore {
         if indexing == Indexing::WhenOpened {
             engine.prepare_index();
         }
-        Ok(Self { engine, running: Arc::new(Semaphore::new(MOST_AT_ONCE)) })
+        Ok(Self { engine, running: Arc::new(Semaphore::new(MOST_AT_ONCE)), recorder: None })
+    }
+
+    /// The same capsule, with the lines of changes written together with the changes.
+    pub(crate) fn recorded_as(&self, author: Author, role: Role) -> Self {
+        let recorder = Some(Arc::new(Recorder { author: Arc::new(author), role }));
+        Self { recorder, ..self.clone() }
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The capsule's audit; none where it is only read.
+    pub(crate) fn audit(&self) -> Option<Arc<AuditLog>> {
+        self.engine.audit.clone()
     }
 
     /// Waits for everything under way, takes nothing more, and lets go of the lock.
@@ -144,7 +164,8 @@ impl Store for FileStore {
 
     async fn write(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
         let author = author.clone();
-        self.run(move |engine| engine.write(write, &author)).await
+        let recorder = self.recorder.clone();
+        self.run(move |engine| engine.write(write, &author, recorder.as_deref())).await
     }
 
     async fn rehearse(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
@@ -160,7 +181,11 @@ impl Store for FileStore {
         author: &Author,
     ) -> Result<Written, StoreError> {
         let (uri, author) = (uri.clone(), author.clone());
-        self.run(move |engine| engine.restore(&uri, version, if_version, &author)).await
+        let recorder = self.recorder.clone();
+        let restore = move |engine: &Engine| {
+            engine.restore(&uri, version, if_version, &author, recorder.as_deref())
+        };
+        self.run(restore).await
     }
 
     async fn delete(
@@ -170,7 +195,8 @@ impl Store for FileStore {
         author: &Author,
     ) -> Result<Deleted, StoreError> {
         let (uri, author) = (uri.clone(), author.clone());
-        self.run(move |engine| engine.delete(&uri, if_version, &author)).await
+        let recorder = self.recorder.clone();
+        self.run(move |engine| engine.delete(&uri, if_version, &author, recorder.as_deref())).await
     }
 
     async fn deleted(&self, scope: &Scope) -> Result<Vec<Deleted>, StoreError> {
@@ -179,7 +205,8 @@ impl Store for FileStore {
 
     async fn purge(&self, uri: &EntryUri, author: &Author) -> Result<(), StoreError> {
         let (uri, author) = (uri.clone(), author.clone());
-        self.run(move |engine| engine.purge(&uri, &author)).await
+        let recorder = self.recorder.clone();
+        self.run(move |engine| engine.purge(&uri, &author, recorder.as_deref())).await
     }
 
     async fn history(&self, uri: &EntryUri) -> Result<Vec<EntryMeta>, StoreError> {
@@ -205,17 +232,20 @@ impl Store for FileStore {
     }
 
     async fn add_scheme(&self, scheme: Scheme) -> Result<(), StoreError> {
-        self.run(move |engine| engine.add_scheme(scheme)).await
+        let recorder = self.recorder.clone();
+        self.run(move |engine| engine.add_scheme(scheme, recorder.as_deref())).await
     }
 
     async fn remove_scheme(&self, name: &str) -> Result<(), StoreError> {
         let name = name.to_owned();
-        self.run(move |engine| engine.remove_scheme(&name)).await
+        let recorder = self.recorder.clone();
+        self.run(move |engine| engine.remove_scheme(&name, recorder.as_deref())).await
     }
 
     async fn send_signal(&self, signal: NewSignal, author: &Author) -> Result<Signal, StoreError> {
         let author = author.clone();
-        self.run(move |engine| engine.send_signal(signal, &author)).await
+        let recorder = self.recorder.clone();
+        self.run(move |engine| engine.send_signal(signal, &author, recorder.as_deref())).await
     }
 
     async fn poll_signals(
@@ -239,12 +269,14 @@ impl Store for FileStore {
 
     async fn memory_set(&self, owner: &Owner, key: &str, value: &str) -> Result<(), StoreError> {
         let (owner, key, value) = (owner.clone(), key.to_owned(), value.to_owned());
-        self.run(move |engine| engine.memory_set(&owner, &key, &value)).await
+        let recorder = self.recorder.clone();
+        self.run(move |engine| engine.memory_set(&owner, &key, &value, recorder.as_deref())).await
     }
 
     async fn memory_delete(&self, owner: &Owner, key: &str) -> Result<(), StoreError> {
         let (owner, key) = (owner.clone(), key.to_owned());
-        self.run(move |engine| engine.memory_delete(&owner, &key)).await
+        let recorder = self.recorder.clone();
+        self.run(move |engine| engine.memory_delete(&owner, &key, recorder.as_deref())).await
     }
 
     async fn memory_list(&self, owner: &Owner) -> Result<Vec<MemoryItem>, StoreError> {

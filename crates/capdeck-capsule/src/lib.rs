@@ -15,6 +15,7 @@ mod entry;
 mod error;
 mod file_store;
 mod filtered_store;
+mod machine;
 mod merge;
 mod options;
 mod page;
@@ -37,8 +38,8 @@ mod verify;
 mod write;
 
 pub use audit::{
-    AuditLine, AuditMetadata, AuditOutcome, AuditProblem, AuditQuery, AuditReport, query_audit,
-    tail_audit, verify_audit,
+    AuditLine, AuditMetadata, AuditOutcome, AuditProblem, AuditQuery, AuditReport, PrunedLines,
+    query_audit, tail_audit, verify_audit,
 };
 pub use author::{Author, Owner};
 pub use capsules::Capsules;
@@ -64,8 +65,8 @@ pub use signal::{MOST_POLLED, NewSignal, PollRequest, Signal, SignalPage};
 pub use store::{Blob, Collected, Deleted, MemoryItem, SchemeCount, Store};
 pub use transfer::{
     Existing, ExportForm, ExportReport, ImportForm, ImportMode, ImportOutcome, ImportReport,
-    ImportRequest, ImportedFile, SkippedFile, export, export_folder, export_git_stream, export_tar,
-    import,
+    ImportRequest, ImportedFile, SkippedEntry, SkippedFile, export, export_folder,
+    export_git_stream, export_tar, import,
 };
 pub use trust::{
     AnchorReport, AnchorState, Bands, CheckedAnchor, GitProject, Project, age_in_words, neutralise,

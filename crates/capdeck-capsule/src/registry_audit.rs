@@ -3,10 +3,11 @@
 
 use std::{path::Path, sync::Arc};
 
+use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AuditMode, Author, Mode, RegistryError, StoreError, StoreOptions,
+    AuditMode, Author, Mode, PrunedLines, RegistryError, StoreError, StoreOptions,
     audit::{AuditLog, AuditOutcome, AuditRecord},
     file_store::make_private_folder,
 };
@@ -54,8 +55,7 @@ impl RegistryAudit {
         }
         let failed = || RegistryError::io("open the registry's audit");
         make_private_folder(folder).map_err(failed())?;
-        let clock = options.clock.clone();
-        let log = AuditLog::open(folder.to_owned(), REGISTRY_LOG, options.audit, clock);
+        let log = AuditLog::open(folder.to_owned(), REGISTRY_LOG, options);
         Ok(Self(Some(log.map_err(failed())?)))
     }
 
@@ -63,6 +63,14 @@ impl RegistryAudit {
     pub(crate) fn close(&self) {
         if let Some(log) = &self.0 {
             log.close();
+        }
+    }
+
+    /// Removes the files of days before one.
+    pub(crate) fn prune(&self, before: Date) -> Result<PrunedLines, RegistryError> {
+        match &self.0 {
+            Some(log) => log.prune(before).map_err(RegistryError::io("prune the audit")),
+            None => Err(RegistryError::ReadOnly),
         }
     }
 

@@ -7,6 +7,7 @@ mod writing;
 
 use std::{future::poll_fn, sync::Arc, task::Poll};
 
+use jiff::civil::Date;
 use serde::Serialize;
 
 pub use prompts::{Prompt, PromptArgument};
@@ -14,8 +15,8 @@ pub use skills::Skill;
 
 use crate::{
     Access, AnchorReport, AuditMode, Author, Bands, Blob, CapsuleInfo, Changes, Clock, Entry,
-    EntryMeta, EntryUri, FilteredStore, ListRequest, Order, Page, Project, Scheme, SchemeCount,
-    Scope, SearchPage, SearchRequest, Store as _, StoreError,
+    EntryMeta, EntryUri, FilteredStore, ListRequest, Order, Page, Project, PrunedLines, Role,
+    Scheme, SchemeCount, Scope, SearchPage, SearchRequest, Store as _, StoreError,
     audit::{AuditLog, AuditOutcome, AuditRecord},
     neutralise, unified_diff,
 };
@@ -56,6 +57,15 @@ pub struct Overview {
 pub(crate) struct Noted {
     version: Option<u64>,
     bytes: Option<u64>,
+    /// The store wrote the line together with the change.
+    is_recorded: bool,
+}
+
+impl Noted {
+    /// About a change whose line the store writes.
+    fn recorded() -> Self {
+        Self { is_recorded: true, ..Self::default() }
+    }
 }
 
 impl CapsuleSession {
@@ -102,6 +112,7 @@ impl CapsuleSession {
         self.audited("read", Some(uri), work, |read| Noted {
             version: Some(read.entry.meta.version),
             bytes: Some(read.entry.meta.bytes),
+            ..Noted::default()
         })
         .await
     }
@@ -174,6 +185,7 @@ impl CapsuleSession {
         self.audited("blob.read", Some(uri), work, move |blob| Noted {
             bytes: Some(blob.reference.bytes),
             version,
+            ..Noted::default()
         })
         .await
     }
@@ -184,6 +196,20 @@ impl CapsuleSession {
             Noted::default()
         })
         .await
+    }
+
+    /// Removes the files of days before one from the capsule's audit, for its owner.
+    pub async fn prune_audit(&self, before: Date) -> Result<PrunedLines, StoreError> {
+        let (audit, role) = (self.audit.clone(), self.access().role);
+        let work = async move {
+            if role < Role::Owner {
+                let (needed, action) = (Role::Owner, "prune the audit");
+                return Err(StoreError::ForbiddenRole { role, needed, action });
+            }
+            let audit = audit.ok_or(StoreError::ReadOnly)?;
+            blocking(move || audit.prune(before)).await?.map_err(StoreError::io("prune the audit"))
+        };
+        self.audited("audit.prune", None, work, |_| Noted::default()).await
     }
 
     /// Changes that this caller may see, from now on. Not a call, so not in the audit.
@@ -248,9 +274,14 @@ impl CapsuleSession {
             session.settle()?;
             match work.await {
                 Ok(done) => {
-                    session.write_line(session.record(action, uri, Ok(()), note(&done)))?;
+                    let noted = note(&done);
+                    if !noted.is_recorded {
+                        session.write_line(session.record(action, uri, Ok(()), noted))?;
+                    }
                     Ok(done)
                 }
+                // Its line is owed already.
+                Err(error @ StoreError::AuditFailed { .. }) => Err(error),
                 Err(error) => {
                     let record = session.record(action, uri, Err(&error), Noted::default());
                     // Nothing was done, which is what the caller must hear; the line is owed.

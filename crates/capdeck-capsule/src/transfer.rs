@@ -12,7 +12,7 @@ mod manifest;
 mod tar;
 mod tar_index;
 
-pub use export::{ExportForm, ExportReport, export, export_folder};
+pub use export::{ExportForm, ExportReport, SkippedEntry, export, export_folder};
 pub use git_stream::export_git_stream;
 pub use import::{
     Existing, ImportForm, ImportMode, ImportOutcome, ImportReport, ImportRequest, ImportedFile,

@@ -43,31 +43,45 @@ impl VerifyReport {
 impl FileStore {
     /// Reads every file of the capsule and checks it.
     pub async fn verify(&self) -> Result<VerifyReport, StoreError> {
-        self.run(verify).await
+        self.run(|engine| Ok(verify(engine))).await
+    }
+
+    /// What was left out when the capsule was opened. No file is read for it.
+    pub fn left_out(&self) -> Vec<VerifyProblem> {
+        let left_out = self.engine().left_out().into_iter();
+        left_out.map(|(place, what)| VerifyProblem { place, what }).collect()
     }
 }
 
-fn verify(engine: &Engine) -> Result<VerifyReport, StoreError> {
+/// What cannot be read is a problem of the report, and everything else is checked nevertheless.
+fn verify(engine: &Engine) -> VerifyReport {
     let mut check = Check { engine, report: VerifyReport::default(), blobs: BTreeSet::new() };
-    for (path, what) in engine.scan_problems()? {
-        check.report.problems.push(VerifyProblem { place: path, what });
+    for (path, what) in engine.scan_problems() {
+        check.problem(path, what);
     }
     for uri in engine.uris() {
-        check.entry(&uri)?;
+        check.entry(&uri);
     }
     for (uri, version) in engine.deleted_versions() {
-        let past = check.past(&uri, version + 1)?;
+        let past = check.past(&uri, version + 1);
         check.gapless(&uri, &past, version);
     }
-    for place in engine.undeclared_folders().map_err(StoreError::io("read the entries"))? {
-        let what = "its scheme is not declared, so nothing of it is read".to_owned();
-        check.report.remarks.push(VerifyProblem { place, what });
+    match engine.undeclared_folders() {
+        Ok(places) => {
+            for place in places {
+                let what = "its scheme is not declared, so nothing of it is read".to_owned();
+                check.report.remarks.push(VerifyProblem { place, what });
+            }
+        }
+        Err(error) => check.unreadable("entries", &error),
     }
-    check.blobs()?;
-    check.signals()?;
-    let failed = StoreError::io("read the audit");
-    check.report.audit = verify_audit(&engine.root().join("logs"), "").map_err(failed)?;
-    Ok(check.report)
+    check.blobs();
+    check.signals();
+    match verify_audit(&engine.root().join("logs"), "") {
+        Ok(audit) => check.report.audit = audit,
+        Err(error) => check.unreadable("logs", &error),
+    }
+    check.report
 }
 
 struct Check<'a> {
@@ -82,7 +96,11 @@ impl Check<'_> {
         self.report.problems.push(VerifyProblem { place: place.to_string(), what: what.into() });
     }
 
-    fn entry(&mut self, uri: &EntryUri) -> Result<(), StoreError> {
+    fn unreadable(&mut self, place: impl ToString, error: &io::Error) {
+        self.problem(place, format!("it cannot be read: {error}"));
+    }
+
+    fn entry(&mut self, uri: &EntryUri) {
         self.report.entries += 1;
         let read = self.engine.read_for_check(uri, None);
         let version = match read {
@@ -96,23 +114,29 @@ impl Check<'_> {
             }
             Ok(None) => {
                 self.problem(uri, "its file is missing");
-                return Ok(());
+                return;
             }
             Err(error) => {
                 self.problem(uri, error.to_string());
-                return Ok(());
+                return;
             }
         };
         self.report.versions += 1;
-        let past = self.past(uri, version)?;
-        self.gapless(uri, &past, version - 1);
-        Ok(())
+        let past = self.past(uri, version);
+        self.gapless(uri, &past, version.saturating_sub(1));
     }
 
     /// Checks the kept versions before one.
-    fn past(&mut self, uri: &EntryUri, before: u64) -> Result<Vec<u64>, StoreError> {
+    fn past(&mut self, uri: &EntryUri, before: u64) -> Vec<u64> {
         let mut found = Vec::new();
-        for version in self.engine.versions_in_history(uri)? {
+        let versions = match self.engine.versions_in_history(uri) {
+            Ok(versions) => versions,
+            Err(error) => {
+                self.problem(uri, error.to_string());
+                return found;
+            }
+        };
+        for version in versions {
             if version >= before {
                 continue;
             }
@@ -137,7 +161,7 @@ impl Check<'_> {
                 Err(error) => self.problem(uri, format!("version {version}: {error}")),
             }
         }
-        Ok(found)
+        found
     }
 
     fn gapless(&mut self, uri: &EntryUri, past: &[u64], last: u64) {
@@ -150,10 +174,13 @@ impl Check<'_> {
         }
     }
 
-    fn blobs(&mut self) -> Result<(), StoreError> {
-        let failed = || StoreError::io("read the blobs");
+    fn blobs(&mut self) {
         let folder = self.engine.root().join("blobs");
-        for entry in entries(&folder).map_err(failed())? {
+        let found = entries(&folder).unwrap_or_else(|error| {
+            self.unreadable("blobs", &error);
+            Vec::new()
+        });
+        for entry in found {
             let name = entry.file_name().to_string_lossy().into_owned();
             self.report.blobs += 1;
             let Ok(id) = BlobId::parse(&name) else {
@@ -161,17 +188,20 @@ impl Check<'_> {
                 continue;
             };
             self.blobs.remove(&id);
-            if sha256_hex(&fs::read(entry.path()).map_err(failed())?) != name {
-                self.problem(format!("blobs/{name}"), "its content is not what its name says");
+            match fs::read(entry.path()) {
+                Ok(bytes) if sha256_hex(&bytes) == name => {}
+                Ok(_) => {
+                    self.problem(format!("blobs/{name}"), "its content is not what its name says");
+                }
+                Err(error) => self.unreadable(format!("blobs/{name}"), &error),
             }
         }
         for missing in std::mem::take(&mut self.blobs) {
             self.problem(missing, "an entry points to this blob, and it is missing");
         }
-        Ok(())
     }
 
-    fn signals(&mut self) -> Result<(), StoreError> {
+    fn signals(&mut self) {
         let mut before: Option<SignalLine> = None;
         let mut problems = Vec::new();
         let mut count = 0;
@@ -184,12 +214,13 @@ impl Check<'_> {
             }
             before = Some(line);
         });
-        read.map_err(StoreError::io("read the signals"))?;
+        if let Err(error) = read {
+            self.unreadable("signals", &error);
+        }
         self.report.signals = count;
         for what in problems {
             self.problem("signals", what);
         }
-        Ok(())
     }
 }
 

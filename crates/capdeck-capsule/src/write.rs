@@ -41,6 +41,25 @@ pub enum Content {
     Patch(Vec<PatchStep>),
 }
 
+impl Content {
+    /// What the audit calls a write of this.
+    pub(crate) fn action(&self) -> &'static str {
+        match self {
+            Self::Create(_) => "write.create",
+            Self::Replace(_) => "write.replace",
+            Self::Patch(_) => "write.patch",
+        }
+    }
+
+    /// Bytes of a whole body.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        match self {
+            Self::Create(body) | Self::Replace(body) => Some(body.len() as u64),
+            Self::Patch(_) => None,
+        }
+    }
+}
+
 /// One change to a body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]

@@ -1,10 +1,14 @@
 use std::{
     fs,
+    path::{Path, PathBuf},
     sync::Arc,
     sync::atomic::{AtomicI64, Ordering},
 };
 
+use jiff::Timestamp;
+
 use super::*;
+use crate::{Author, EntryUri, Prefix, Role, day_file};
 
 fn record(action: &'static str) -> AuditRecord {
     AuditRecord {
@@ -17,13 +21,38 @@ fn record(action: &'static str) -> AuditRecord {
     }
 }
 
-fn log(folder: &std::path::Path, clock: Clock) -> AuditLog {
-    AuditLog::open(folder.to_owned(), "", AuditMode::Lenient, clock).unwrap()
+/// The folder of a log, which has its head beside it.
+struct Folder {
+    top: tempfile::TempDir,
+    logs: PathBuf,
+}
+
+impl Folder {
+    fn new() -> Self {
+        let top = tempfile::tempdir().unwrap();
+        let logs = top.path().join("logs");
+        fs::create_dir(&logs).unwrap();
+        Self { top, logs }
+    }
+
+    fn path(&self) -> &Path {
+        &self.logs
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let report = verify_audit(&self.logs, "").unwrap();
+        report.problems.into_iter().map(|problem| problem.what).collect()
+    }
+}
+
+fn log(folder: &Path, clock: Clock) -> AuditLog {
+    let options = StoreOptions { clock, ..StoreOptions::default() };
+    AuditLog::open(folder.to_owned(), "", &options).unwrap()
 }
 
 #[test]
 fn the_chain_goes_on_after_a_restart_and_over_days() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let seconds = Arc::new(AtomicI64::new(1_800_000_000));
     let clock = {
         let seconds = Arc::clone(&seconds);
@@ -44,7 +73,7 @@ fn the_chain_goes_on_after_a_restart_and_over_days() {
 
 #[test]
 fn every_change_to_the_trail_shows() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let log = log(folder.path(), Clock::default());
     for action in ["read", "write.create", "search", "delete"] {
         log.append(record(action)).unwrap();
@@ -62,13 +91,16 @@ fn every_change_to_the_trail_shows() {
     assert!(broken(format!("{}\n{}\n{}\n{}\n", lines[0], lines[2], lines[1], lines[3])));
     assert!(broken(format!("{good}{}\n", lines[3])));
     assert!(broken(format!("{good}garbage\n")));
-    // Older lines may be taken away with their file; what is left must hang together.
-    assert!(!broken(format!("{}\n{}\n", lines[2], lines[3])));
+    // Cut at either end.
+    assert!(broken(format!("{}\n{}\n", lines[2], lines[3])));
+    assert!(broken(format!("{}\n{}\n", lines[0], lines[1])));
+    assert!(broken(String::new()));
+    assert!(!broken(good.clone()));
 }
 
 #[test]
 fn lines_are_found_by_what_they_say() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let log = log(folder.path(), Clock::default());
     for action in ["read", "write.create", "write.patch", "writer"] {
         log.append(record(action)).unwrap();
@@ -90,9 +122,8 @@ fn lines_are_found_by_what_they_say() {
 
 #[test]
 fn a_line_that_cannot_be_written_is_written_later() {
-    let folder = tempfile::tempdir().unwrap();
-    let logs = folder.path().join("logs");
-    fs::create_dir(&logs).unwrap();
+    let folder = Folder::new();
+    let logs = folder.logs.clone();
     let log = log(&logs, Clock::default());
     fs::remove_dir(&logs).unwrap();
     assert!(log.append(record("read")).is_err());
@@ -105,4 +136,155 @@ fn a_line_that_cannot_be_written_is_written_later() {
     assert!(verify_audit(&logs, "").unwrap().problems.is_empty());
 }
 
-use crate::Prefix;
+/// Three days with two lines each.
+fn three_days(folder: &Folder, action: &'static str) -> Vec<PathBuf> {
+    for day in ["2026-04-20", "2026-04-21", "2026-04-22"] {
+        let now: Timestamp = format!("{day}T10:00:00Z").parse().unwrap();
+        let log = log(folder.path(), Clock::from_fn(move || now));
+        log.append(record(action)).unwrap();
+        log.append(record("search")).unwrap();
+    }
+    day_file::days(folder.path(), "").unwrap().into_iter().map(|(_, path)| path).collect()
+}
+
+#[test]
+fn a_log_that_was_cut_emptied_or_removed_is_named() {
+    let cut = |keep: fn(&str) -> String| {
+        move |path: &PathBuf| fs::write(path, keep(&fs::read_to_string(path).unwrap())).unwrap()
+    };
+    let first_line = cut(|text| format!("{}\n", text.lines().next().unwrap()));
+    let last_line = cut(|text| format!("{}\n", text.lines().last().unwrap()));
+    let nothing = cut(|_| String::new());
+    let gone = |path: &PathBuf| fs::remove_file(path).unwrap();
+    type Damage<'a> = &'a dyn Fn(&[PathBuf]);
+    let cases: [(Damage<'_>, &str); 7] = [
+        (&|days| first_line(&days[2]), "the log was cut at its end: lines 6 to 6 are missing"),
+        (&|days| gone(&days[2]), "the log was cut at its end: lines 5 to 6 are missing"),
+        (&|days| last_line(&days[0]), "the log was cut at its beginning: lines 1 to 1 are missing"),
+        (&|days| gone(&days[0]), "the log was cut at its beginning: lines 1 to 2 are missing"),
+        (&|days| gone(&days[1]), "its number is 5, expected 3: lines are missing or were added"),
+        (
+            &|days| days.iter().for_each(&nothing),
+            "the log was emptied or removed: lines 1 to 6 are missing",
+        ),
+        (
+            &|days| days.iter().for_each(gone),
+            "the log was emptied or removed: lines 1 to 6 are missing",
+        ),
+    ];
+    for (damage, expected) in cases {
+        let folder = Folder::new();
+        let days = three_days(&folder, "read");
+        assert_eq!(folder.problems(), Vec::<String>::new());
+        damage(&days);
+        assert_eq!(folder.problems(), [expected]);
+        // The next process does not hide it by going on.
+        log(folder.path(), Clock::default()).append(record("read")).unwrap();
+        assert!(!folder.problems().is_empty(), "{expected}");
+        let again = log(folder.path(), Clock::default());
+        again.append(record("read")).unwrap();
+        assert!(!folder.problems().is_empty(), "{expected}");
+    }
+}
+
+#[test]
+fn another_log_in_its_place_is_named() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    three_days(&folder, "read");
+    three_days(&other, "list");
+    for (_, path) in day_file::days(other.path(), "").unwrap() {
+        fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+    }
+    assert_eq!(folder.problems(), ["line 6 of the log is not the one that was written"]);
+    // Going on with it does not hide it.
+    log(folder.path(), Clock::default()).append(record("read")).unwrap();
+    assert!(!folder.problems().is_empty());
+}
+
+#[test]
+fn a_process_that_ends_before_it_wrote_the_head_raises_no_alarm() {
+    let folder = Folder::new();
+    let head = folder.top.path().join("audit-head.json");
+    three_days(&folder, "read");
+    let before = fs::read(&head).unwrap();
+    for action in ["read", "search", "delete"] {
+        log(folder.path(), Clock::default()).append(record(action)).unwrap();
+        let newest = fs::read(&head).unwrap();
+        fs::write(&head, &before).unwrap();
+        assert_eq!(folder.problems(), Vec::<String>::new(), "{action}");
+        log(folder.path(), Clock::default()).append(record("read")).unwrap();
+        assert_eq!(folder.problems(), Vec::<String>::new(), "{action}");
+        assert_ne!(newest, before);
+    }
+    // A log from before there were heads.
+    fs::remove_file(&head).unwrap();
+    log(folder.path(), Clock::default()).append(record("read")).unwrap();
+    assert_eq!(folder.problems(), Vec::<String>::new());
+    assert!(head.exists());
+}
+
+#[test]
+fn a_machine_that_went_down_may_lose_lines_that_were_not_synced() {
+    let folder = Folder::new();
+    let days = three_days(&folder, "read");
+    let head = folder.top.path().join("audit-head.json");
+    let text = fs::read_to_string(&days[2]).unwrap();
+    fs::write(&days[2], format!("{}\n", text.lines().next().unwrap())).unwrap();
+    let boot = crate::machine::boot_id().unwrap_or_default();
+    let said = fs::read_to_string(&head).unwrap();
+    let other_boot = said.replace(&boot, &"0".repeat(boot.len()));
+    fs::write(&head, &other_boot).unwrap();
+    drop(log(folder.path(), Clock::default()));
+    assert_eq!(folder.problems(), Vec::<String>::new());
+    let last = tail_audit(folder.path(), "", 1).unwrap().remove(0);
+    assert_eq!(
+        (last.action.as_str(), last.subject.as_deref(), last.seq),
+        ("audit.lost", Some("1 lines"), 6)
+    );
+    // What the disk had for sure was cut by hand.
+    let newest = day_file::days(folder.path(), "").unwrap().pop().unwrap().1;
+    fs::remove_file(newest).unwrap();
+    fs::write(&head, other_boot.replace("\"synced\":0", "\"synced\":6")).unwrap();
+    drop(log(folder.path(), Clock::default()));
+    assert_eq!(folder.problems(), ["the log was cut at its end: lines 6 to 6 are missing"]);
+}
+
+#[test]
+fn pruned_days_are_not_missed() {
+    let folder = Folder::new();
+    three_days(&folder, "read");
+    let chain = log(folder.path(), Clock::default());
+    let pruned = chain.prune("2026-04-22".parse().unwrap()).unwrap();
+    assert_eq!(pruned, PrunedLines { files: 2, lines: 4 });
+    assert_eq!(folder.problems(), Vec::<String>::new());
+    // The newest file stays, whatever its day.
+    assert_eq!(chain.prune("2030-01-01".parse().unwrap()).unwrap(), PrunedLines::default());
+    chain.append(record("read")).unwrap();
+    drop(chain);
+    log(folder.path(), Clock::default()).append(record("read")).unwrap();
+    assert_eq!(folder.problems(), Vec::<String>::new());
+    assert_eq!(verify_audit(folder.path(), "").unwrap().first_seq, Some(5));
+}
+
+#[test]
+fn lines_of_changes_are_recovered_once() {
+    let folder = Folder::new();
+    let change = |id: &str, seq| AuditLine {
+        change_id: Some(id.to_owned()),
+        seq,
+        ..record("write.create").into_line(Timestamp::UNIX_EPOCH)
+    };
+    let chain = log(folder.path(), Clock::default());
+    chain.append(record("read")).unwrap();
+    let disk = Disk::new(folder.top.path().join("tmp"), Durability::Cached);
+    chain.append_changes(vec![change("one", 1), change("two", 1)], &disk).unwrap();
+    assert_eq!(chain.recover(vec![change("two", 1), change("three", 2)]).unwrap(), 1);
+    assert_eq!(chain.recover(vec![change("two", 1), change("three", 2)]).unwrap(), 0);
+    let lines = tail_audit(folder.path(), "", 9).unwrap();
+    let ids: Vec<_> = lines.iter().map(|line| line.change_id.as_deref()).collect();
+    assert_eq!(ids, [None, Some("one"), Some("two"), Some("three")]);
+    let recovered: Vec<bool> = lines.iter().map(|line| line.recovered_at.is_some()).collect();
+    assert_eq!(recovered, [false, false, false, true]);
+    assert_eq!(lines[3].ts, Timestamp::UNIX_EPOCH);
+    assert_eq!(folder.problems(), Vec::<String>::new());
+}

@@ -8,19 +8,23 @@ use std::{
 
 use serde::Serialize;
 
-use super::{AuditLine, NOTHING, unsealed};
+use super::{
+    AuditLine, NO_HASH,
+    head::{HeadRecord, head_path, read_head},
+    line::unsealed,
+};
 use crate::{day_file, digest::sha256_hex};
 
 /// What a check of an audit trail found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct AuditReport {
     pub lines: u64,
-    /// The number of the first line: more than 1 when older files were taken away.
+    /// The number of the first line: more than 1 when older lines were pruned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_seq: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_seq: Option<u64>,
-    /// The hash of the last line. Kept elsewhere, it shows later that nothing was cut off the end.
+    /// The hash of the last line. Kept on another machine, it shows later that nothing was cut off the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     pub problems: Vec<AuditProblem>,
@@ -31,14 +35,17 @@ pub struct AuditReport {
 pub struct AuditProblem {
     /// The file's name.
     pub file: String,
-    /// Counted from 1.
+    /// Counted from 1; 0 when it is about the file as a whole.
     pub line: usize,
     pub what: String,
 }
 
-/// Checks every line of a trail. Blocks.
+/// Checks every line of a trail, and that it begins and ends where its head says. Blocks.
 pub fn verify_audit(folder: &Path, prefix: &str) -> io::Result<AuditReport> {
+    // Before the lines: lines that are written meanwhile come after it.
+    let head = read_head(folder, prefix);
     let mut report = AuditReport::default();
+    let mut at_head: Option<String> = None;
     let mut before: Option<(u64, String)> = None;
     for (_, path) in day_file::days(folder, prefix)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -58,9 +65,9 @@ pub fn verify_audit(folder: &Path, prefix: &str) -> io::Result<AuditReport> {
             }
             let (seq, prev) = match &before {
                 Some((seq, hash)) => (seq + 1, hash.as_str()),
-                // Older files may have been taken away; the very first line has nothing before it.
+                // Older lines may have been pruned; the very first line has nothing before it.
                 None if parsed.seq > 1 => (parsed.seq, parsed.prev.as_str()),
-                None => (1, NOTHING),
+                None => (1, NO_HASH),
             };
             if parsed.seq != seq {
                 found(format!(
@@ -74,8 +81,45 @@ pub fn verify_audit(folder: &Path, prefix: &str) -> io::Result<AuditReport> {
             report.last_seq = Some(parsed.seq);
             report.head = Some(hash.to_owned());
             report.lines += 1;
+            if let Ok(Some(head)) = &head
+                && head.seq == parsed.seq
+            {
+                at_head = Some(hash.to_owned());
+            }
             before = Some((parsed.seq, hash.to_owned()));
         }
     }
+    let found = match head {
+        Ok(Some(head)) => against_head(&report, &head, at_head.as_deref()),
+        Ok(None) => Vec::new(),
+        Err(error) => vec![format!("it cannot be read: {error}")],
+    };
+    let file = head_path(folder, prefix);
+    let file = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let problem = |what| AuditProblem { file: file.clone(), line: 0, what };
+    report.problems.extend(found.into_iter().map(problem));
     Ok(report)
+}
+
+/// Where a log is not what its head says.
+fn against_head(report: &AuditReport, head: &HeadRecord, at_head: Option<&str>) -> Vec<String> {
+    let HeadRecord { first, seq, hash, .. } = head;
+    let (Some(found_first), Some(found_last)) = (report.first_seq, report.last_seq) else {
+        let missing = (seq + 1).saturating_sub(*first);
+        let what = format!("the log was emptied or removed: lines {first} to {seq} are missing");
+        return Vec::from_iter((missing > 0).then_some(what));
+    };
+    let mut found = Vec::new();
+    if found_first > *first {
+        let last = found_first - 1;
+        found
+            .push(format!("the log was cut at its beginning: lines {first} to {last} are missing"));
+    }
+    if found_last < *seq {
+        let start = found_last + 1;
+        found.push(format!("the log was cut at its end: lines {start} to {seq} are missing"));
+    } else if *seq >= found_first && at_head != Some(hash.as_str()) {
+        found.push(format!("line {seq} of the log is not the one that was written"));
+    }
+    found
 }

@@ -25,7 +25,7 @@ impl Engine {
         let not_found = || StoreError::invalid("blob", format!("`{uri}` has no blob"));
         let reference = entry.meta.blob.ok_or_else(not_found)?;
         let path = self.layout.blob(&reference.sha256);
-        self.check_way(&path)?;
+        self.check_file(&path)?;
         let damaged =
             |reason: &str| StoreError::Damaged { uri: uri.clone(), reason: reason.to_owned() };
         let bytes = match fs::read(&path) {

@@ -30,9 +30,14 @@ impl Engine {
     }
 
     /// Files in the capsule that are no entries: their place and what is wrong.
-    pub(crate) fn scan_problems(&self) -> Result<Vec<(String, String)>, StoreError> {
-        let problems = scan::look(self)?;
-        Ok(problems.into_iter().map(|problem| (problem.path, problem.what)).collect())
+    pub(crate) fn scan_problems(&self) -> Vec<(String, String)> {
+        scan::look(self).into_iter().map(|problem| (problem.path, problem.what)).collect()
+    }
+
+    /// The files that were left out when the capsule was opened, the same way. No file is read for it.
+    pub(crate) fn left_out(&self) -> Vec<(String, String)> {
+        let state = self.state.read();
+        state.problems.iter().map(|one| (one.path.clone(), one.what.clone())).collect()
     }
 
     /// Folders of entries whose scheme is not declared, below the capsule's folder. Nothing of them is read.
@@ -41,7 +46,12 @@ impl Engine {
         let declared: Vec<_> =
             schemes.iter().map(|scheme| self.layout.scheme_folder(scheme)).collect();
         let mut found = Vec::new();
-        for entry in fs::read_dir(self.layout.custom_entries())? {
+        let entries = match fs::read_dir(self.layout.custom_entries()) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
             let entry = entry?;
             if entry.file_type()?.is_dir() && !declared.contains(&entry.path()) {
                 found.push(self.layout.shown(&entry.path()));

@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use tokio::sync::broadcast;
 
 use super::{
-    commit::{Committer, Job, Outcome},
+    commit::{Committer, Job, Outcome, Step, Targets},
     disk::{self, Disk},
     frontmatter,
     journal::Journal,
@@ -25,11 +25,13 @@ use super::{
     recent::{Recent, Stamp},
     recovery,
     remove_entry::Tombstone,
-    scan, schemes_file,
+    scan::{self, ScanProblem},
+    schemes_file,
     signal_log::SignalLog,
 };
 use crate::{
-    Change, Entry, EntryMeta, EntryUri, Mode, Scheme, StoreError, StoreOptions,
+    AuditLine, Change, Entry, EntryMeta, EntryUri, Mode, Scheme, StoreError, StoreOptions,
+    audit::AuditLog,
     digest::sha256_hex,
     patch,
     scheme::{self, Format},
@@ -49,6 +51,8 @@ pub(crate) struct Engine {
     pub(super) options: StoreOptions,
     pub(super) state: RwLock<State>,
     committer: Committer,
+    /// None where the capsule is only read.
+    pub(super) audit: Option<Arc<AuditLog>>,
     pub(super) signals: SignalLog,
     pub(super) index: LiveIndex,
     pub(super) changes: broadcast::Sender<Change>,
@@ -88,6 +92,8 @@ pub(super) struct State {
     pub(super) folded: FxHashMap<String, EntryUri>,
     pub(super) deleted: BTreeMap<EntryUri, Tombstone>,
     pub(super) schemes: Vec<Scheme>,
+    /// Files that were left out when the capsule was opened.
+    pub(super) problems: Vec<ScanProblem>,
 }
 
 impl State {
@@ -114,17 +120,23 @@ impl Engine {
         if options.mode == Mode::ReadWrite {
             for folder in layout.folders() {
                 // Nothing is written through a link that somebody put there, and a file in the way is named.
-                layout.check_way(&folder.join("x"))?;
+                layout.check_folder(&folder)?;
                 let what = || format!("make the capsule's folder `{}`", layout.shown(&folder));
                 disk::make_private_folder(&folder).map_err(StoreError::io(what()))?;
-                layout.check_way(&folder.join("x"))?;
+                layout.check_folder(&folder)?;
             }
             disk.sweep().map_err(StoreError::io("remove unfinished files"))?;
         }
-        let journal = Journal::new(root, layout.journal());
-        if options.mode == Mode::ReadWrite {
-            recovery::recover(&layout, &journal, &disk)?;
-        }
+        let journal = Journal::new(root, layout.journal(), options.durability);
+        let audit = match options.mode {
+            Mode::ReadOnly => None,
+            Mode::ReadWrite => {
+                let audit = AuditLog::open(layout.logs(), "", &options)
+                    .map_err(StoreError::io("open the audit"))?;
+                recovery::recover(&layout, &journal, &disk, &audit)?;
+                Some(Arc::new(audit))
+            }
+        };
         let schemes = schemes_file::load(&layout, &options.schemes)?;
         let signals = SignalLog::open(&layout, options.clock.clone())
             .map_err(StoreError::io("read the signals"))?;
@@ -133,6 +145,7 @@ impl Engine {
             signals,
             state: RwLock::new(State { schemes, ..State::default() }),
             committer: Committer::new(journal),
+            audit,
             index: LiveIndex::default(),
             changes: broadcast::Sender::new(CHANGES_KEPT),
             recent: Recent::default(),
@@ -143,11 +156,12 @@ impl Engine {
             layout,
             options,
         };
-        let scanned = scan::scan(&engine)?;
+        let scanned = scan::scan(&engine);
         for problem in &scanned.problems {
             tracing::warn!(path = problem.path, what = problem.what, "left out of the capsule");
         }
         let mut state = engine.state.write();
+        state.problems = scanned.problems;
         for (uri, tombstone) in scanned.deleted {
             state.folded.insert(uri.folded(), uri.clone());
             state.deleted.insert(uri, tombstone);
@@ -291,18 +305,18 @@ impl Engine {
     }
 
     fn check_files(&self, files: &EntryFiles) -> Result<(), StoreError> {
-        self.check_way(&files.body)?;
-        files.meta.as_ref().map_or(Ok(()), |sidecar| self.check_way(sidecar))
+        self.check_file(&files.body)?;
+        files.meta.as_ref().map_or(Ok(()), |sidecar| self.check_file(sidecar))
     }
 
-    /// Refuses a way that leads through a link, or to anything but an ordinary file or nothing.
-    pub(super) fn check_way(&self, path: &Path) -> Result<(), StoreError> {
-        self.layout.check_way(path)
+    /// See [`Layout::check_file`].
+    pub(super) fn check_file(&self, path: &Path) -> Result<(), StoreError> {
+        self.layout.check_file(path)
     }
 
     /// Makes the folder of a file.
-    pub(super) fn make_way(&self, path: &Path) -> Result<(), StoreError> {
-        self.check_way(path)?;
+    pub(super) fn make_folder_of(&self, path: &Path) -> Result<(), StoreError> {
+        self.check_file(path)?;
         let Some(folder) = path.parent().filter(|folder| !folder.exists()) else { return Ok(()) };
         disk::make_private_folder(folder)
             .map_err(StoreError::io(format!("make the folder `{}`", self.layout.shown(folder))))
@@ -310,12 +324,35 @@ impl Engine {
 
     /// Does a job of a writer: see [`Committer`].
     pub(super) fn commit(&self, job: Job) -> Outcome {
-        self.committer.commit(job, &self.layout, &self.disk, &self.signals)
+        let targets = Targets {
+            layout: &self.layout,
+            disk: &self.disk,
+            signals: &self.signals,
+            audit: self.audit.as_deref(),
+        };
+        self.committer.commit(job, targets)
+    }
+
+    /// Replaces a whole file that is no entry, with the line of that change.
+    pub(super) fn replace_file(
+        &self,
+        to: PathBuf,
+        bytes: Vec<u8>,
+        line: Option<AuditLine>,
+        what: &'static str,
+    ) -> Result<(), StoreError> {
+        self.make_folder_of(&to)?;
+        let staged = self.disk.stage(&bytes).map_err(StoreError::io(what))?;
+        let steps = vec![Step::Place { from: staged.path.clone(), to, bytes }];
+        let committed = self.commit(Job { steps, line, ..Job::default() });
+        let committed = committed.map_err(StoreError::io(what))?;
+        staged.placed();
+        self.require_line(committed.unrecorded)
     }
 
     /// Waits until the disk has everything.
     pub(crate) fn finish(&self) -> io::Result<()> {
-        self.committer.finish()
+        self.committer.finish(self.audit.as_deref())
     }
 }
 

@@ -32,7 +32,7 @@ impl Engine {
         scheme: &Scheme,
     ) -> Result<Vec<u64>, StoreError> {
         let folder = self.layout.history_folder(uri);
-        self.check_way(&folder.join("x"))?;
+        self.layout.check_folder(&folder)?;
         let failed = || StoreError::io(format!("read the history of `{uri}`"));
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,

@@ -1,8 +1,9 @@
 //! What the disk may not have yet, in one file that it has: `journal/<number>.log`.
 //!
-//! A write is put into the journal, which is synced once for all writers that wait, and then to its place without
-//! waiting for the disk. The files at their places are what counts; the journal is read only when the machine itself
-//! went down, to make again what was lost then. Once it has grown, everything is synced and it starts anew.
+//! A write is put into the journal with its signal and its audit line. The journal is synced once for all writers that
+//! wait, and then everything goes to its place without waiting for the disk. The files at their places are what counts; the
+//! journal is read when a process did not end as it should, to finish its last batch, and when the machine itself went
+//! down, to make again what was lost then: see `recovery`. Once it has grown, everything is synced and the next one begins.
 
 use std::{
     collections::BTreeSet,
@@ -21,6 +22,7 @@ use super::{
     disk::{Disk, Durability},
     redo::{self, Redo},
 };
+use crate::{AuditLine, machine::boot_id};
 
 /// Bytes from which on a journal is closed and the next one begun.
 const LARGE: u64 = 8 * 1024 * 1024;
@@ -51,6 +53,7 @@ pub(super) struct Journal {
     /// The capsule's.
     root: PathBuf,
     folder: PathBuf,
+    durability: Durability,
     next: AtomicU64,
     /// Begun by the first write.
     current: Mutex<Option<Segment>>,
@@ -70,10 +73,11 @@ struct Segment {
 }
 
 impl Journal {
-    pub(super) fn new(root: &Path, folder: PathBuf) -> Self {
+    pub(super) fn new(root: &Path, folder: PathBuf, durability: Durability) -> Self {
         Self {
             root: root.to_owned(),
             folder,
+            durability,
             next: AtomicU64::new(1),
             current: Mutex::default(),
             settling: Mutex::default(),
@@ -81,11 +85,13 @@ impl Journal {
     }
 
     /// Adds changes; returns when they last. One writer at a time.
-    pub(super) fn append(&self, changes: &[Redo<'_>], disk: &Disk) -> io::Result<()> {
-        if disk.durability() == Durability::Cached {
-            return Ok(());
-        }
-        let mut record = redo::encode(Timestamp::now(), changes)?;
+    pub(super) fn append<'a>(
+        &self,
+        changes: &[Redo<'_>],
+        lines: impl Iterator<Item = &'a AuditLine>,
+        disk: &Disk,
+    ) -> io::Result<()> {
+        let mut record = redo::encode(Timestamp::now(), changes, lines)?;
         let length = record.len() as u64;
         let mut current = self.current.lock();
         let segment = match &mut *current {
@@ -93,7 +99,7 @@ impl Journal {
             none => none.insert(self.begin(disk)?),
         };
         let end = segment.length + length;
-        if end > segment.whole {
+        if end > segment.whole && self.durability == Durability::Synced {
             record.resize(record.len() + ROOM, 0);
         }
         let added = segment
@@ -122,8 +128,9 @@ impl Journal {
         let mut current = self.current.lock();
         if let Some(full) = current.take_if(|segment| segment.length >= LARGE) {
             let (root, folder) = (self.root.clone(), self.folder.clone());
+            let durability = self.durability;
             *settling = Some(thread::spawn(move || {
-                let settled = settle(&root, &folder, &full.places, &[full.path]);
+                let settled = settle(&root, &folder, durability, &full.places, &[full.path]);
                 if let Err(error) = settled {
                     tracing::error!(%error, "the disk did not confirm what was written; the journal is kept");
                 }
@@ -137,7 +144,9 @@ impl Journal {
         // It has told what went wrong, if anything did.
         earlier.map(JoinHandle::join);
         match self.current.lock().take() {
-            Some(last) => settle(&self.root, &self.folder, &last.places, &[last.path]),
+            Some(last) => {
+                settle(&self.root, &self.folder, self.durability, &last.places, &[last.path])
+            }
             None => Ok(()),
         }
     }
@@ -165,7 +174,7 @@ impl Journal {
         let records = left.iter().flat_map(Left::records);
         let places = records.flat_map(|record| record.changes).map(|redo| redo.path).collect();
         let paths: Vec<PathBuf> = left.iter().map(|left| left.path.clone()).collect();
-        settle(&self.root, &self.folder, &places, &paths)
+        settle(&self.root, &self.folder, self.durability, &places, &paths)
     }
 
     fn begin(&self, disk: &Disk) -> io::Result<Segment> {
@@ -211,19 +220,17 @@ impl Left {
     }
 }
 
-/// A name for this run of the machine, where the system gives one.
-fn boot_id() -> Option<String> {
-    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(id.trim().to_owned()).filter(|id| !id.is_empty())
-}
-
 /// Syncs what journals speak of, then removes them.
 fn settle(
     root: &Path,
     folder: &Path,
+    durability: Durability,
     places: &BTreeSet<String>,
     journals: &[PathBuf],
 ) -> io::Result<()> {
+    if durability == Durability::Cached {
+        return journals.iter().try_for_each(fs::remove_file);
+    }
     if places.len() <= FEW {
         sync_places(root, places)?;
     } else {

@@ -27,6 +27,13 @@ pub(crate) struct EntryFiles {
     pub(crate) meta: Option<PathBuf>,
 }
 
+/// What a path has to lead to, where it leads to something.
+#[derive(Debug, Clone, Copy)]
+enum PathKind {
+    File,
+    Folder,
+}
+
 impl EntryFiles {
     fn at(folder: &Path, stem: &str, format: Format) -> Self {
         let extension = format.extension();
@@ -133,12 +140,25 @@ impl Layout {
         self.root.join("signals")
     }
 
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.root.join("logs")
+    }
+
     pub(crate) fn schemes(&self) -> PathBuf {
         self.root.join("schemes.json")
     }
 
-    /// Refuses a way that leads through a link, or to anything but an ordinary file or nothing.
-    pub(crate) fn check_way(&self, path: &Path) -> Result<(), StoreError> {
+    /// Refuses a path that leads through a link, or to anything but an ordinary file or nothing.
+    pub(crate) fn check_file(&self, path: &Path) -> Result<(), StoreError> {
+        self.check_path(path, PathKind::File)
+    }
+
+    /// Refuses a path that leads through a link, or to anything but a folder or nothing.
+    pub(crate) fn check_folder(&self, path: &Path) -> Result<(), StoreError> {
+        self.check_path(path, PathKind::Folder)
+    }
+
+    fn check_path(&self, path: &Path, kind: PathKind) -> Result<(), StoreError> {
         let Ok(below) = path.strip_prefix(&self.root) else {
             let path = path.display().to_string();
             return Err(StoreError::UnsafePath { path, found: "it is outside" });
@@ -154,17 +174,17 @@ impl Layout {
                     return Err(StoreError::io(format!("look at `{}`", self.shown(&at)))(error));
                 }
             };
-            let is_last = place + 1 == last;
-            let is_fit = if is_last { known.is_file() } else { known.is_dir() };
-            if !is_fit {
-                let found = match is_last {
-                    _ if known.is_symlink() => "a link, which is not followed",
-                    false if known.is_file() => "a file where a folder should be",
-                    true if known.is_dir() => "a folder where a file should be",
-                    _ => "neither a file nor a folder",
-                };
-                return Err(StoreError::UnsafePath { path: self.shown(&at), found });
-            }
+            // Everything above the last part is a folder.
+            let expected = if place + 1 == last { kind } else { PathKind::Folder };
+            let found = match expected {
+                PathKind::File if known.is_file() => continue,
+                PathKind::Folder if known.is_dir() => continue,
+                _ if known.is_symlink() => "a link, which is not followed",
+                PathKind::Folder if known.is_file() => "a file where a folder should be",
+                PathKind::File if known.is_dir() => "a folder where a file should be",
+                _ => "neither a file nor a folder",
+            };
+            return Err(StoreError::UnsafePath { path: self.shown(&at), found });
         }
         Ok(())
     }

@@ -2,8 +2,11 @@
 
 use std::{collections::BTreeMap, fs, io};
 
-use super::engine::Engine;
-use crate::{MemoryItem, Owner, StoreError};
+use super::{
+    engine::Engine,
+    recorder::{ChangeNote, Recorder},
+};
+use crate::{AuditLine, MemoryItem, Owner, StoreError};
 
 const LONGEST_KEY: usize = 128;
 
@@ -22,6 +25,7 @@ impl Engine {
         owner: &Owner,
         key: &str,
         value: &str,
+        recorder: Option<&Recorder>,
     ) -> Result<(), StoreError> {
         self.writable()?;
         check_key(key)?;
@@ -47,17 +51,24 @@ impl Engine {
             self.check_room()?;
         }
         memory.insert(key.to_owned(), value.to_owned());
-        self.save_memory(owner, &memory)
+        let note = ChangeNote { action: "memory.set", bytes: Some(bytes), ..ChangeNote::default() };
+        self.save_memory(owner, &memory, self.line_of(recorder, note)?)
     }
 
-    pub(crate) fn memory_delete(&self, owner: &Owner, key: &str) -> Result<(), StoreError> {
+    pub(crate) fn memory_delete(
+        &self,
+        owner: &Owner,
+        key: &str,
+        recorder: Option<&Recorder>,
+    ) -> Result<(), StoreError> {
         self.writable()?;
         check_key(key)?;
         let path = self.layout.memory(owner);
         let _memory = self.stripe(&path.to_string_lossy()).lock();
         let mut memory = self.load_memory(owner)?;
         memory.remove(key).ok_or_else(|| StoreError::NoSuchKey { key: key.to_owned() })?;
-        self.save_memory(owner, &memory)
+        let note = ChangeNote { action: "memory.delete", ..ChangeNote::default() };
+        self.save_memory(owner, &memory, self.line_of(recorder, note)?)
     }
 
     pub(crate) fn memory_list(&self, owner: &Owner) -> Result<Vec<MemoryItem>, StoreError> {
@@ -89,7 +100,7 @@ impl Engine {
 
     fn load_memory(&self, owner: &Owner) -> Result<Memory, StoreError> {
         let path = self.layout.memory(owner);
-        self.check_way(&path)?;
+        self.check_file(&path)?;
         let failed = || StoreError::io("read the memory");
         match fs::read(path) {
             Ok(text) => serde_json::from_slice(&text).map_err(io::Error::other).map_err(failed()),
@@ -98,10 +109,20 @@ impl Engine {
         }
     }
 
-    fn save_memory(&self, owner: &Owner, memory: &Memory) -> Result<(), StoreError> {
+    fn save_memory(
+        &self,
+        owner: &Owner,
+        memory: &Memory,
+        line: Option<AuditLine>,
+    ) -> Result<(), StoreError> {
+        const WHAT: &str = "save the memory";
         let text = serde_json::to_vec_pretty(memory).map_err(io::Error::other);
-        text.and_then(|text| self.disk.replace(&self.layout.memory(owner), &text))
-            .map_err(StoreError::io("save the memory"))
+        self.replace_file(
+            self.layout.memory(owner),
+            text.map_err(StoreError::io(WHAT))?,
+            line,
+            WHAT,
+        )
     }
 
     /// Names of clients are free to choose, so their number must end somewhere.

@@ -128,32 +128,34 @@ pub(super) fn perform(engine: &Engine, operation: &Operation) -> Result<(), Stor
     let author = Author::client("model");
     match operation {
         Operation::Create(number, text) => engine
-            .write(Write::create(uri(*number), body(&uri(*number), *text)), &author)
+            .write(Write::create(uri(*number), body(&uri(*number), *text)), &author, None)
             .map(|_| ()),
         Operation::Replace(number, text, expected) => {
             let write = Write::replace(uri(*number), body(&uri(*number), *text));
-            engine.write(Write { if_version: *expected, ..write }, &author).map(|_| ())
+            engine.write(Write { if_version: *expected, ..write }, &author, None).map(|_| ())
         }
         Operation::Append(number, text) => {
             let step = PatchStep::Append { text: format!("more {text}") };
-            engine.write(Write::patch(uri(*number), vec![step]), &author).map(|_| ())
+            engine.write(Write::patch(uri(*number), vec![step]), &author, None).map(|_| ())
         }
         Operation::Attach(number, blob) => {
             let source = BlobSource::Bytes { bytes: bytes(*blob), mime: "text/plain".to_owned() };
             let write = Write::replace(uri(*number), body(&uri(*number), *blob));
-            engine.write(Write { blob: Some(source), ..write }, &author).map(|_| ())
+            engine.write(Write { blob: Some(source), ..write }, &author, None).map(|_| ())
         }
         Operation::Detach(number) => {
             let write = Write::replace(uri(*number), body(&uri(*number), 0));
-            engine.write(Write { blob: Some(BlobSource::Remove), ..write }, &author).map(|_| ())
+            engine
+                .write(Write { blob: Some(BlobSource::Remove), ..write }, &author, None)
+                .map(|_| ())
         }
-        Operation::Delete(number) => engine.delete(&uri(*number), None, &author).map(|_| ()),
+        Operation::Delete(number) => engine.delete(&uri(*number), None, &author, None).map(|_| ()),
         Operation::Restore(number, version) => {
-            engine.restore(&uri(*number), *version, None, &author).map(|_| ())
+            engine.restore(&uri(*number), *version, None, &author, None).map(|_| ())
         }
-        Operation::Purge(number) => engine.purge(&uri(*number), &author),
+        Operation::Purge(number) => engine.purge(&uri(*number), &author, None),
         Operation::Remember(value) => {
-            engine.memory_set(&Owner::Client("model".to_owned()), "key", &value.to_string())
+            engine.memory_set(&Owner::Client("model".to_owned()), "key", &value.to_string(), None)
         }
         Operation::Collect => engine.collect_blobs().map(|_| ()),
     }

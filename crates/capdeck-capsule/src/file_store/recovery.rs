@@ -1,4 +1,4 @@
-//! Makes again what a machine lost that went down: see `journal`.
+//! Finishes what a process that was killed began, and makes again what a machine lost that went down: see `journal`.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use super::{
     layout::Layout,
     redo::{Change, Record},
 };
-use crate::StoreError;
+use crate::{AuditLine, StoreError, audit::AuditLog};
 
 /// What a file is to be in the end.
 enum Last<'a> {
@@ -30,17 +30,38 @@ enum Last<'a> {
 }
 
 /// Deals with the journals that an earlier process left.
-pub(super) fn recover(layout: &Layout, journal: &Journal, disk: &Disk) -> Result<(), StoreError> {
+///
+/// A process that was killed has brought all its batches to their places but the last one, which is finished here: a change
+/// is made with its signal and its audit line, or not at all. A machine that went down may have lost anything that was not
+/// synced, so everything is gone through.
+pub(super) fn recover(
+    layout: &Layout,
+    journal: &Journal,
+    disk: &Disk,
+    audit: &AuditLog,
+) -> Result<(), StoreError> {
     let failed = || StoreError::io("go through the journal of what was written last");
     let left = journal.left().map_err(failed())?;
     if left.is_empty() {
         return Ok(());
     }
-    // While the machine kept running nothing is lost, and what a killed process did not finish was not confirmed.
-    if left.iter().any(Left::is_of_another_boot) {
-        let records: Vec<Record<'_>> = left.iter().flat_map(Left::records).collect();
-        let remade = make_again(layout, disk, &records)?;
-        tracing::info!(files = remade, "what the machine lost when it went down was written again");
+    let mut records: Vec<Record<'_>> = left.iter().flat_map(Left::records).collect();
+    let lines: Vec<AuditLine> =
+        records.iter_mut().flat_map(|record| std::mem::take(&mut record.lines)).collect();
+    let has_machine_gone_down = left.iter().any(Left::is_of_another_boot);
+    let start = if has_machine_gone_down { 0 } else { records.len().saturating_sub(1) };
+    let remade = make_again(layout, disk, records.get(start..).unwrap_or_default())?;
+    if remade > 0 {
+        tracing::info!(files = remade, "changes that were cut off were finished from the journal");
+    }
+    match audit.recover(lines) {
+        Ok(0) => {}
+        Ok(lines) => tracing::info!(lines, "missing audit lines were written from the journal"),
+        Err(error) => {
+            // The capsule can be used; the lines are owed, and the journal has them until they are written.
+            tracing::error!(%error, "missing audit lines could not be written; the journal is kept");
+            return Ok(());
+        }
     }
     journal.forget(&left).map_err(failed())
 }
@@ -55,7 +76,7 @@ fn make_again(layout: &Layout, disk: &Disk, records: &[Record<'_>]) -> Result<us
                 found: "the journal names no such file",
             });
         };
-        layout.check_way(&path)?;
+        layout.check_file(&path)?;
         // Somebody changed it by hand since; unless it is what the journal put there, by a clock that went back later.
         let is_newer =
             |changed: SystemTime| Timestamp::try_from(changed).is_ok_and(|then| then > at);

@@ -8,7 +8,7 @@ use std::io;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::digest::sha256_hex;
+use crate::{AuditLine, digest::sha256_hex};
 
 /// A change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub(super) enum Change<'a> {
 pub(super) struct Record<'a> {
     pub(super) at: Timestamp,
     pub(super) changes: Vec<Redo<'a>>,
+    /// The audit lines of these changes, without their place in the chain.
+    pub(super) lines: Vec<AuditLine>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -46,11 +48,23 @@ enum ChangeLine {
     Put { path: String, bytes: usize },
     Append { path: String, start: u64, bytes: usize },
     Remove { path: String },
+    Audit { bytes: usize },
 }
 
 /// A record as bytes.
-pub(super) fn encode(at: Timestamp, changes: &[Redo<'_>]) -> io::Result<Vec<u8>> {
+pub(super) fn encode<'a>(
+    at: Timestamp,
+    changes: &[Redo<'_>],
+    lines: impl Iterator<Item = &'a AuditLine>,
+) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
+    let mut add = |line: &ChangeLine, bytes: &[u8]| -> io::Result<()> {
+        serde_json::to_writer(&mut content, line).map_err(io::Error::other)?;
+        content.push(b'\n');
+        content.extend_from_slice(bytes);
+        content.push(b'\n');
+        Ok(())
+    };
     for Redo { path, change } in changes {
         let path = path.clone();
         let (line, bytes): (_, &[u8]) = match change {
@@ -60,10 +74,11 @@ pub(super) fn encode(at: Timestamp, changes: &[Redo<'_>]) -> io::Result<Vec<u8>>
             }
             Change::Remove => (ChangeLine::Remove { path }, &[]),
         };
-        serde_json::to_writer(&mut content, &line).map_err(io::Error::other)?;
-        content.push(b'\n');
-        content.extend_from_slice(bytes);
-        content.push(b'\n');
+        add(&line, bytes)?;
+    }
+    for line in lines {
+        let bytes = serde_json::to_vec(line).map_err(io::Error::other)?;
+        add(&ChangeLine::Audit { bytes: bytes.len() }, &bytes)?;
     }
     let line = RecordLine { at, bytes: content.len(), sha256: sha256_hex(&content) };
     let mut record = serde_json::to_vec(&line).map_err(io::Error::other)?;
@@ -88,11 +103,13 @@ fn decode_one(bytes: &[u8]) -> Option<(Record<'_>, &[u8])> {
     if sha256_hex(content) != line.sha256 {
         return None;
     }
-    let mut changes = Vec::new();
+    let (mut changes, mut lines) = (Vec::new(), Vec::new());
     while !content.is_empty() {
         let (line, after) = next_line::<ChangeLine>(content)?;
         let length = match &line {
-            ChangeLine::Put { bytes, .. } | ChangeLine::Append { bytes, .. } => *bytes,
+            ChangeLine::Put { bytes, .. }
+            | ChangeLine::Append { bytes, .. }
+            | ChangeLine::Audit { bytes } => *bytes,
             ChangeLine::Remove { .. } => 0,
         };
         let (bytes, after) = after.split_at_checked(length)?;
@@ -101,10 +118,14 @@ fn decode_one(bytes: &[u8]) -> Option<(Record<'_>, &[u8])> {
             ChangeLine::Put { path, .. } => (path, Change::Put(bytes)),
             ChangeLine::Append { path, start, .. } => (path, Change::Append { start, bytes }),
             ChangeLine::Remove { path } => (path, Change::Remove),
+            ChangeLine::Audit { .. } => {
+                lines.push(serde_json::from_slice(bytes).ok()?);
+                continue;
+            }
         };
         changes.push(Redo { path, change });
     }
-    Some((Record { at: line.at, changes }, rest))
+    Some((Record { at: line.at, changes, lines }, rest))
 }
 
 fn next_line<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<(T, &'a [u8])> {
@@ -116,6 +137,7 @@ fn next_line<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<(T, &'a [u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audit::AuditRecord;
 
     #[test]
     fn records_come_back_up_to_the_first_torn_one() {
@@ -126,11 +148,14 @@ mod tests {
         ];
         let two = [redo("b", Change::Remove), redo("c", Change::Put(b""))];
         let now = Timestamp::from_second(1_800_000_000).unwrap();
-        let first = encode(now, &one).unwrap();
+        let line = AuditRecord { action: "write".into(), ..AuditRecord::default() }.into_line(now);
+        let first = encode(now, &one, [&line].into_iter()).unwrap();
         let mut bytes = first.clone();
-        bytes.extend(encode(now, &two).unwrap());
-        let expected =
-            [Record { at: now, changes: one.into() }, Record { at: now, changes: two.into() }];
+        bytes.extend(encode(now, &two, [].into_iter()).unwrap());
+        let expected = [
+            Record { at: now, changes: one.into(), lines: vec![line] },
+            Record { at: now, changes: two.into(), lines: Vec::new() },
+        ];
         assert_eq!(decode(&bytes), expected);
         for end in first.len()..bytes.len() {
             assert_eq!(decode(bytes.get(..end).unwrap()), expected[..1], "cut at {end}");

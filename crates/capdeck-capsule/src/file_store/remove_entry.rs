@@ -12,6 +12,7 @@ use super::{
     commit::{Job, Step},
     disk::Staged,
     engine::Engine,
+    recorder::{ChangeNote, Recorder},
     write_entry::change_signal,
 };
 use crate::{Author, ChangeKind, Deleted, EntryUri, Scheme, Scope, StoreError};
@@ -35,6 +36,7 @@ impl Engine {
         uri: &EntryUri,
         if_version: Option<u64>,
         author: &Author,
+        recorder: Option<&Recorder>,
     ) -> Result<Deleted, StoreError> {
         self.writable()?;
         let scheme = self.scheme(uri)?;
@@ -51,13 +53,17 @@ impl Engine {
         let files = self.layout.current(uri, &scheme);
         job.steps.extend([Some(files.body), files.meta].into_iter().flatten().map(Step::Remove));
         job.signals.push(change_signal(ChangeKind::Deleted, uri, meta.version, author));
-        self.remove(job, staged, uri, &scheme)?;
+        let version = Some(meta.version);
+        let note = ChangeNote { action: "delete", uri: Some(uri), version, bytes: None };
+        job.line = self.line_of(recorder, note)?;
+        let unrecorded = self.remove(job, staged, uri, &scheme)?;
         let mut state = self.state.write();
         state.deleted.insert(uri.clone(), tombstone.clone());
         state.remove(uri);
         drop(state);
         self.forget(uri);
         self.tell(ChangeKind::Deleted, uri, meta.version);
+        self.require_line(unrecorded)?;
         Ok(tombstone.into())
     }
 
@@ -67,7 +73,12 @@ impl Engine {
         seen.cloned().map(Deleted::from).collect()
     }
 
-    pub(crate) fn purge(&self, uri: &EntryUri, author: &Author) -> Result<(), StoreError> {
+    pub(crate) fn purge(
+        &self,
+        uri: &EntryUri,
+        author: &Author,
+        recorder: Option<&Recorder>,
+    ) -> Result<(), StoreError> {
         self.writable()?;
         let scheme = self.scheme(uri)?;
         let _entry = self.stripe(&uri.folded()).lock();
@@ -80,7 +91,9 @@ impl Engine {
         let mut job = Job::default();
         let staged = self.stage_tombstone(&tombstone, &mut job)?;
         job.signals.push(change_signal(ChangeKind::Purged, uri, version, author));
-        self.remove(job, staged, uri, &scheme)?;
+        let note = ChangeNote { action: "purge", uri: Some(uri), ..ChangeNote::default() };
+        job.line = self.line_of(recorder, note)?;
+        let unrecorded = self.remove(job, staged, uri, &scheme)?;
         let mut state = self.state.write();
         state.deleted.remove(uri);
         state.remove(uri);
@@ -90,7 +103,7 @@ impl Engine {
         self.finish_purge(uri, &scheme)?;
         // What lay in the history is off the account by now.
         self.sub_used(current.map_or(0, |meta| meta.bytes));
-        Ok(())
+        self.require_line(unrecorded)
     }
 
     /// Removes all files of a purged entry, its tombstone last.
@@ -98,7 +111,7 @@ impl Engine {
         let failed = || StoreError::io(format!("remove all of `{uri}`"));
         let current = self.layout.current(uri, scheme);
         let history = self.layout.history_folder(uri);
-        self.check_way(&history.join("x"))?;
+        self.layout.check_folder(&history)?;
         let (versions, bytes) = version_files(&history).map_err(failed())?;
         let files = [Some(current.body), current.meta].into_iter().flatten().chain(versions);
         let steps = files.chain([self.layout.tombstone(uri)]).map(Step::Remove).collect();
@@ -122,7 +135,7 @@ impl Engine {
 
     fn stage_tombstone(&self, tombstone: &Tombstone, job: &mut Job) -> Result<Staged, StoreError> {
         let to = self.layout.tombstone(&tombstone.uri);
-        self.make_way(&to)?;
+        self.make_folder_of(&to)?;
         let text = serde_json::to_vec_pretty(tombstone).map_err(io::Error::other);
         let staged = text.and_then(|bytes| Ok((self.disk.stage(&bytes)?, bytes)));
         let (staged, bytes) =
@@ -131,17 +144,18 @@ impl Engine {
         Ok(staged)
     }
 
+    /// Does a removal. Gives why its line is not written yet, if it is not.
     fn remove(
         &self,
         job: Job,
         tombstone: Staged,
         uri: &EntryUri,
         scheme: &Scheme,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<io::Error>, StoreError> {
         match self.commit(job) {
-            Ok(_) => {
+            Ok(committed) => {
                 tombstone.placed();
-                Ok(())
+                Ok(committed.unrecorded)
             }
             Err(error) => {
                 drop(tombstone);

@@ -41,21 +41,22 @@ pub(super) struct ScanProblem {
     pub(super) what: String,
 }
 
-pub(super) fn scan(engine: &Engine) -> Result<Scanned, StoreError> {
+/// What cannot be read is reported, and costs only itself.
+pub(super) fn scan(engine: &Engine) -> Scanned {
     let mut scanned = Scanned::default();
     let schemes = engine.schemes();
-    finish_removals(engine, &schemes, &mut scanned)?;
+    finish_removals(engine, &schemes, &mut scanned);
     let mut found: Vec<(EntryUri, &Scheme)> = Vec::new();
     for scheme in &schemes {
         let folder = engine.layout.scheme_folder(scheme);
-        for path in files_below(engine, &folder, &mut scanned.problems)? {
+        for path in files_below(engine, &folder, &mut scanned.problems) {
             let Ok(below) = path.strip_prefix(&folder) else { continue };
             match layout::uri_of(scheme, below) {
                 Some(Ok(uri)) => found.push((uri, scheme)),
                 Some(Err(error)) => {
                     scanned.problems.push(problem(engine, &path, error.to_string()));
                 }
-                None => check_other_file(engine, scheme, &path, &mut scanned.problems)?,
+                None => check_other_file(engine, scheme, &path, &mut scanned.problems),
             }
         }
     }
@@ -88,15 +89,16 @@ pub(super) fn scan(engine: &Engine) -> Result<Scanned, StoreError> {
             Err(problem) => scanned.problems.push(problem),
         }
     }
-    Ok(scanned)
+    scanned
 }
 
 /// Looks for files that are no entries, beside writers at work. Nothing is changed.
-pub(super) fn look(engine: &Engine) -> Result<Vec<ScanProblem>, StoreError> {
+pub(super) fn look(engine: &Engine) -> Vec<ScanProblem> {
     let mut problems = Vec::new();
-    for scheme in &engine.schemes() {
+    let schemes = engine.schemes();
+    for scheme in &schemes {
         let folder = engine.layout.scheme_folder(scheme);
-        for path in files_below(engine, &folder, &mut problems)? {
+        for path in files_below(engine, &folder, &mut problems) {
             let Ok(below) = path.strip_prefix(&folder) else { continue };
             match layout::uri_of(scheme, below) {
                 Some(Ok(uri)) => problems.extend(unknown_entry(engine, &uri, scheme)),
@@ -106,9 +108,16 @@ pub(super) fn look(engine: &Engine) -> Result<Vec<ScanProblem>, StoreError> {
             }
         }
     }
-    files_below(engine, &engine.layout.trash_folder(), &mut problems)?;
-    files_below(engine, &engine.layout.root().join("history"), &mut problems)?;
-    Ok(problems)
+    for path in files_below(engine, &engine.layout.trash_folder(), &mut problems) {
+        // Restored or purged between the two looks.
+        if let Err(what) = read_tombstone(engine, &schemes, &path)
+            && path.exists()
+        {
+            problems.push(problem(engine, &path, what));
+        }
+    }
+    files_below(engine, &engine.layout.root().join("history"), &mut problems);
+    problems
 }
 
 /// What is wrong with a body that the store does not know.
@@ -147,7 +156,7 @@ impl Engine {
         }
         let files = self.layout.current(uri, scheme);
         let Some(sidecar) = &files.meta else { return };
-        if self.check_way(sidecar).is_err() || self.check_way(&files.body).is_err() {
+        if self.check_file(sidecar).is_err() || self.check_file(&files.body).is_err() {
             return;
         }
         let result = if files.body.exists() {
@@ -180,36 +189,57 @@ impl Engine {
 }
 
 /// Reads tombstones; finishes purges and drops the tombstones of entries that are there.
-fn finish_removals(
-    engine: &Engine,
-    schemes: &[Scheme],
-    scanned: &mut Scanned,
-) -> Result<(), StoreError> {
+fn finish_removals(engine: &Engine, schemes: &[Scheme], scanned: &mut Scanned) {
     let folder = engine.layout.trash_folder();
-    for path in files_below(engine, &folder, &mut scanned.problems)? {
-        let text = fs::read(&path).map_err(StoreError::io("read the trash"))?;
-        let Ok(tombstone) = serde_json::from_slice::<Tombstone>(&text) else {
-            scanned.problems.push(problem(engine, &path, "it is no tombstone"));
-            continue;
-        };
-        let uri = tombstone.uri.clone();
-        let scheme = schemes.iter().find(|scheme| scheme.name == uri.scheme());
-        let Some(scheme) = scheme.filter(|_| engine.layout.tombstone(&uri) == path) else {
-            scanned.problems.push(problem(engine, &path, "it belongs to no entry of the capsule"));
-            continue;
-        };
-        let can_write = engine.options.mode == Mode::ReadWrite;
-        if tombstone.is_purged && can_write {
-            engine.finish_purge(&uri, scheme)?;
-        } else if engine.layout.current(&uri, scheme).body.exists() {
-            if can_write {
-                engine.disk.remove(&path).map_err(StoreError::io("undo a half-done deletion"))?;
-            }
-        } else if !tombstone.is_purged {
-            scanned.deleted.push((uri, tombstone));
+    for path in files_below(engine, &folder, &mut scanned.problems) {
+        match finish_removal(engine, schemes, &path) {
+            Ok(deleted) => scanned.deleted.extend(deleted),
+            Err(what) => scanned.problems.push(problem(engine, &path, what)),
         }
     }
-    Ok(())
+}
+
+/// The entry that a tombstone is about, if it is deleted, or what is wrong with the tombstone.
+fn finish_removal(
+    engine: &Engine,
+    schemes: &[Scheme],
+    path: &Path,
+) -> Result<Option<(EntryUri, Tombstone)>, String> {
+    let (tombstone, scheme) = read_tombstone(engine, schemes, path)?;
+    let uri = tombstone.uri.clone();
+    let can_write = engine.options.mode == Mode::ReadWrite;
+    if tombstone.is_purged {
+        if can_write {
+            let purged = engine.finish_purge(&uri, scheme);
+            purged.map_err(|error| format!("the purge cannot be finished: {error}"))?;
+        }
+        return Ok(None);
+    }
+    if engine.layout.current(&uri, scheme).body.exists() {
+        if can_write {
+            let removed = engine.disk.remove(path);
+            removed.map_err(|error| format!("a half-done deletion cannot be undone: {error}"))?;
+        }
+        return Ok(None);
+    }
+    Ok(Some((uri, tombstone)))
+}
+
+/// A tombstone and the scheme of its entry, or what is wrong with it.
+fn read_tombstone<'a>(
+    engine: &Engine,
+    schemes: &'a [Scheme],
+    path: &Path,
+) -> Result<(Tombstone, &'a Scheme), String> {
+    let text = fs::read(path).map_err(|error| format!("it cannot be read: {error}"))?;
+    let Ok(tombstone) = serde_json::from_slice::<Tombstone>(&text) else {
+        return Err("it is no tombstone".to_owned());
+    };
+    let scheme = schemes.iter().find(|scheme| scheme.name == tombstone.uri.scheme());
+    match scheme.filter(|_| engine.layout.tombstone(&tombstone.uri) == path) {
+        Some(scheme) => Ok((tombstone, scheme)),
+        None => Err("it belongs to no entry of the capsule".to_owned()),
+    }
 }
 
 /// A file in a scheme's folder that is no body: a sidecar whose body is missing goes, anything else is reported.
@@ -218,66 +248,62 @@ fn check_other_file(
     scheme: &Scheme,
     path: &Path,
     problems: &mut Vec<ScanProblem>,
-) -> Result<(), StoreError> {
+) {
     if !is_sidecar(scheme, path) {
         problems.push(problem(engine, path, NO_ENTRY));
-        return Ok(());
+        return;
     }
     let name = path.to_string_lossy();
     let body = name.strip_suffix(".meta.json").map(|stem| PathBuf::from(format!("{stem}.json")));
     if body.is_some_and(|body| body.exists()) || engine.options.mode == Mode::ReadOnly {
-        return Ok(());
+        return;
     }
-    engine.disk.remove(path).map_err(StoreError::io("undo a half-done write"))
+    if let Err(error) = engine.disk.remove(path) {
+        problems.push(problem(engine, path, format!("it has no body and cannot go: {error}")));
+    }
 }
 
 fn is_sidecar(scheme: &Scheme, path: &Path) -> bool {
     scheme.format == Format::Json && path.to_string_lossy().ends_with(".meta.json")
 }
 
-/// All ordinary files below a folder. Links and other things are reported and not followed.
-fn files_below(
-    engine: &Engine,
-    folder: &Path,
-    problems: &mut Vec<ScanProblem>,
-) -> Result<Vec<PathBuf>, StoreError> {
+/// All ordinary files below a folder. Links, other things and folders that cannot be read are reported and passed over.
+fn files_below(engine: &Engine, folder: &Path, problems: &mut Vec<ScanProblem>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        let failed = || {
-            let folder = engine.layout.shown(&folder);
-            StoreError::io(format!("read the capsule's folder `{folder}`"))
-        };
+        let unreadable = |error: &io::Error| problem(engine, &folder, cannot_be_read(error));
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                let path = engine.layout.shown(&folder);
-                return Err(StoreError::UnsafePath {
-                    path,
-                    found: "a file where a folder should be",
-                });
+            Err(error) => {
+                problems.push(unreadable(&error));
+                continue;
             }
-            Err(error) => return Err(failed()(error)),
         };
         for entry in entries {
-            let entry = entry.map_err(failed())?;
-            let kind = entry.file_type().map_err(failed())?;
-            if kind.is_dir() {
-                folders.push(entry.path());
-            } else if kind.is_file() {
-                found.push(entry.path());
-            } else {
-                problems.push(problem(
+            let known = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)));
+            match known {
+                Ok((path, kind)) if kind.is_dir() => folders.push(path),
+                Ok((path, kind)) if kind.is_file() => found.push(path),
+                Ok((path, _)) => problems.push(problem(
                     engine,
-                    &entry.path(),
+                    &path,
                     "it is a link or no ordinary file, and is not followed",
-                ));
+                )),
+                Err(error) => problems.push(unreadable(&error)),
             }
         }
     }
     found.sort();
-    Ok(found)
+    found
+}
+
+fn cannot_be_read(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotADirectory => "a file where a folder should be".to_owned(),
+        _ => format!("it cannot be read: {error}"),
+    }
 }
 
 fn problem(engine: &Engine, path: &Path, what: impl Into<String>) -> ScanProblem {

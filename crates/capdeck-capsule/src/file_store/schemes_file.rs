@@ -2,8 +2,15 @@
 
 use std::{fs, io};
 
-use super::{engine::Engine, layout::Layout};
-use crate::{Scheme, StoreError, scheme::Origin};
+use super::{
+    engine::Engine,
+    layout::Layout,
+    recorder::{ChangeNote, Recorder},
+};
+use crate::{AuditLine, Scheme, StoreError, scheme::Origin};
+
+/// The lock of the file. No entry has such a name.
+const SCHEMES_STRIPE: &str = "schemes.json";
 
 /// All schemes of a capsule: the built-in ones, those of the registry, its own.
 pub(super) fn load(layout: &Layout, registry: &[Scheme]) -> Result<Vec<Scheme>, StoreError> {
@@ -33,20 +40,29 @@ impl Engine {
         self.state.read().schemes.clone()
     }
 
-    pub(crate) fn add_scheme(&self, scheme: Scheme) -> Result<(), StoreError> {
+    pub(crate) fn add_scheme(
+        &self,
+        scheme: Scheme,
+        recorder: Option<&Recorder>,
+    ) -> Result<(), StoreError> {
         self.writable()?;
         let scheme = Scheme { origin: Origin::Capsule, ..scheme };
-        let mut state = self.state.write();
-        scheme.check(&state.schemes)?;
-        let schemes: Vec<Scheme> = state.schemes.iter().cloned().chain([scheme]).collect();
-        self.save_schemes(&schemes)?;
-        state.schemes = schemes;
-        Ok(())
+        let _schemes = self.stripe(SCHEMES_STRIPE).lock();
+        let known = self.schemes();
+        scheme.check(&known)?;
+        let schemes: Vec<Scheme> = known.into_iter().chain([scheme]).collect();
+        let note = ChangeNote { action: "scheme.add", ..ChangeNote::default() };
+        self.save_schemes(schemes, self.line_of(recorder, note)?)
     }
 
-    pub(crate) fn remove_scheme(&self, name: &str) -> Result<(), StoreError> {
+    pub(crate) fn remove_scheme(
+        &self,
+        name: &str,
+        recorder: Option<&Recorder>,
+    ) -> Result<(), StoreError> {
         self.writable()?;
-        let mut state = self.state.write();
+        let _schemes = self.stripe(SCHEMES_STRIPE).lock();
+        let state = self.state.read();
         let scheme = crate::scheme::find(&state.schemes, name)?;
         if scheme.origin != Origin::Capsule {
             return Err(StoreError::invalid(
@@ -62,16 +78,25 @@ impl Engine {
         }
         let schemes: Vec<Scheme> =
             state.schemes.iter().filter(|scheme| scheme.name != name).cloned().collect();
-        self.save_schemes(&schemes)?;
-        state.schemes = schemes;
-        Ok(())
+        drop(state);
+        let note = ChangeNote { action: "scheme.remove", ..ChangeNote::default() };
+        self.save_schemes(schemes, self.line_of(recorder, note)?)
     }
 
-    fn save_schemes(&self, schemes: &[Scheme]) -> Result<(), StoreError> {
+    fn save_schemes(
+        &self,
+        schemes: Vec<Scheme>,
+        line: Option<AuditLine>,
+    ) -> Result<(), StoreError> {
+        const WHAT: &str = "save the capsule's schemes";
         let own: Vec<&Scheme> =
             schemes.iter().filter(|scheme| scheme.origin == Origin::Capsule).collect();
         let text = serde_json::to_vec_pretty(&own).map_err(io::Error::other);
-        text.and_then(|text| self.disk.replace(&self.layout.schemes(), &text))
-            .map_err(StoreError::io("save the capsule's schemes"))
+        let text = text.map_err(StoreError::io(WHAT))?;
+        let saved = self.replace_file(self.layout.schemes(), text, line, WHAT);
+        if saved.as_ref().is_ok() || matches!(saved, Err(StoreError::AuditFailed { .. })) {
+            self.state.write().schemes = schemes;
+        }
+        saved
     }
 }

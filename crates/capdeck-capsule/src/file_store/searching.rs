@@ -94,7 +94,7 @@ impl Engine {
     fn body_to_index(&self, meta: &EntryMeta) -> Option<String> {
         let scheme = self.scheme(&meta.uri).ok()?;
         let path = self.layout.current(&meta.uri, &scheme).body;
-        self.check_way(&path).ok()?;
+        self.check_file(&path).ok()?;
         let mut text = fs::read_to_string(path).ok()?;
         if scheme.format != Format::Json {
             let start = text.len() - frontmatter::body(&text).len();

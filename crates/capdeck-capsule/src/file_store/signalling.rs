@@ -2,7 +2,11 @@
 
 use std::{fs, io};
 
-use super::{commit::Job, engine::Engine};
+use super::{
+    commit::Job,
+    engine::Engine,
+    recorder::{ChangeNote, Recorder},
+};
 use crate::{Author, NewSignal, PollRequest, Signal, SignalPage, StoreError, signal_id};
 
 impl Engine {
@@ -10,6 +14,7 @@ impl Engine {
         &self,
         signal: NewSignal,
         author: &Author,
+        recorder: Option<&Recorder>,
     ) -> Result<Signal, StoreError> {
         self.writable()?;
         signal.check()?;
@@ -26,11 +31,15 @@ impl Engine {
             to,
             data,
         };
-        let job = Job { signals: vec![signal], ..Job::default() };
-        let sent = self
-            .commit(job)
-            .and_then(|mut sent| sent.pop().ok_or_else(|| io::Error::other("it was not appended")));
-        sent.map_err(StoreError::io("send the signal"))
+        let uri = signal.uri.clone();
+        let note = ChangeNote { action: "signal.send", uri: uri.as_ref(), ..ChangeNote::default() };
+        let line = self.line_of(recorder, note)?;
+        let job = Job { signals: vec![signal], line, ..Job::default() };
+        let failed = || StoreError::io("send the signal");
+        let mut committed = self.commit(job).map_err(failed())?;
+        let sent = committed.signals.pop().ok_or_else(|| io::Error::other("it was not appended"));
+        self.require_line(committed.unrecorded)?;
+        sent.map_err(failed())
     }
 
     pub(crate) fn poll_signals(
@@ -62,7 +71,7 @@ impl Engine {
 
     fn acknowledged(&self, author: &Author) -> Result<Option<String>, StoreError> {
         let path = self.layout.cursor(&author.owner());
-        self.check_way(&path)?;
+        self.check_file(&path)?;
         match fs::read_to_string(path) {
             Ok(text) => Ok(Some(text.trim().to_owned()).filter(|id| signal_id::is_id(id))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

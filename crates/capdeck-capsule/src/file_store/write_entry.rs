@@ -9,6 +9,7 @@ use super::{
     disk::Staged,
     engine::{self, Engine},
     frontmatter,
+    recorder::{ChangeNote, Recorder},
 };
 use crate::{
     Author, BlobId, BlobRef, BlobSource, Change, ChangeKind, Conflict, Content, EntryMeta,
@@ -36,7 +37,12 @@ struct Draft {
 }
 
 impl Engine {
-    pub(crate) fn write(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
+    pub(crate) fn write(
+        &self,
+        write: Write,
+        author: &Author,
+        recorder: Option<&Recorder>,
+    ) -> Result<Written, StoreError> {
         self.writable()?;
         check_fields(&write)?;
         let uri = write.uri.clone();
@@ -51,8 +57,10 @@ impl Engine {
             return Ok(done);
         }
         let body = self.new_body(&write, &scheme, current.as_deref())?;
+        let (action, bytes) = (write.content.action(), write.content.bytes());
+        let note = ChangeNote { action, bytes, ..ChangeNote::default() };
         self.draft(write, &scheme, body, current, key, author)
-            .and_then(|draft| self.persist(draft, &scheme, author))
+            .and_then(|draft| self.persist(draft, &scheme, author, recorder, note))
     }
 
     /// What [`Self::write`] would answer now, repeated requests aside.
@@ -75,6 +83,7 @@ impl Engine {
         version: u64,
         if_version: Option<u64>,
         author: &Author,
+        recorder: Option<&Recorder>,
     ) -> Result<Written, StoreError> {
         self.writable()?;
         let scheme = self.scheme(uri)?;
@@ -103,7 +112,8 @@ impl Engine {
             ..Write::replace(uri.clone(), "")
         };
         let draft = self.draft(write, &scheme, old.body, current, None, author)?;
-        self.persist(draft, &scheme, author)
+        let note = ChangeNote { action: "restore", ..ChangeNote::default() };
+        self.persist(draft, &scheme, author, recorder, note)
     }
 
     /// The body after a write, when its conditions hold.
@@ -291,7 +301,7 @@ impl Engine {
             }
             Some(BlobSource::Pointer { id, mime }) => {
                 let path = self.layout.blob(&id);
-                self.check_way(&path)?;
+                self.check_file(&path)?;
                 let length = fs::metadata(&path)
                     .map_err(|_| StoreError::invalid("blob", format!("there is no blob `{id}`")))?
                     .len();
@@ -306,6 +316,8 @@ impl Engine {
         draft: Draft,
         scheme: &Scheme,
         author: &Author,
+        recorder: Option<&Recorder>,
+        note: ChangeNote<'_>,
     ) -> Result<Written, StoreError> {
         let Draft { meta, body, blob, previous } = draft;
         let _blobs = self.blobs_in_use.read();
@@ -314,7 +326,7 @@ impl Engine {
         let mut job = Job::default();
         let mut staged: Vec<Staged> = Vec::new();
         let mut place = |bytes: Vec<u8>, to: PathBuf, job: &mut Job| -> Result<(), StoreError> {
-            self.make_way(&to)?;
+            self.make_folder_of(&to)?;
             let file = self.disk.stage(&bytes).map_err(failed())?;
             job.steps.push(Step::Place { from: file.path.clone(), to, bytes });
             staged.push(file);
@@ -323,7 +335,7 @@ impl Engine {
         let mut used = meta.bytes;
         if let (Some(bytes), Some(reference)) = (blob, &meta.blob) {
             let path = self.layout.blob(&reference.sha256);
-            self.check_way(&path)?;
+            self.check_file(&path)?;
             if !path.exists() {
                 used += bytes.len() as u64;
                 place(bytes, path, &mut job)?;
@@ -351,17 +363,23 @@ impl Engine {
         }
         let kind = if previous.is_some() { ChangeKind::Updated } else { ChangeKind::Created };
         job.signals.push(change_signal(kind, &meta.uri, meta.version, author));
-        if let Err(error) = self.commit(job) {
-            drop(staged);
-            self.heal(&meta.uri, scheme);
-            return Err(failed()(error));
-        }
+        let note = ChangeNote { uri: Some(&meta.uri), version: Some(meta.version), ..note };
+        job.line = self.line_of(recorder, note)?;
+        let committed = match self.commit(job) {
+            Ok(committed) => committed,
+            Err(error) => {
+                drop(staged);
+                self.heal(&meta.uri, scheme);
+                return Err(failed()(error));
+            }
+        };
         staged.into_iter().for_each(Staged::placed);
         self.add_used(used);
         let meta = Arc::new(meta);
         self.state.write().insert(Arc::clone(&meta));
         self.index.put(&meta, body);
         self.tell(kind, &meta.uri, meta.version);
+        self.require_line(committed.unrecorded)?;
         Ok(Written { created: previous.is_none(), ..written(&meta) })
     }
 
@@ -375,10 +393,10 @@ impl Engine {
     ) -> Result<(), StoreError> {
         let (from, to) =
             (self.layout.current(uri, scheme), self.layout.version(uri, version, scheme.format));
-        self.make_way(&to.body)?;
+        self.make_folder_of(&to.body)?;
         let sidecars = from.meta.zip(to.meta).filter(|(from, _)| from.exists());
         for (from, to) in [Some((from.body, to.body)), sidecars].into_iter().flatten() {
-            self.check_way(&from)?;
+            self.check_file(&from)?;
             let bytes = fs::read(&from).map_err(StoreError::io(format!("keep `{uri}`")))?;
             steps.push(Step::Link { from, to, bytes });
         }

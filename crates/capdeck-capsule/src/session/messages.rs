@@ -7,7 +7,7 @@ impl CapsuleSession {
     pub async fn send_signal(&self, signal: NewSignal) -> Result<Signal, StoreError> {
         let (store, author, uri) = (self.store.clone(), (*self.author).clone(), signal.uri.clone());
         let work = async move { store.send_signal(signal, &author).await };
-        self.audited("signal.send", uri.as_ref(), work, |_| Noted::default()).await
+        self.audited("signal.send", uri.as_ref(), work, |_| Noted::recorded()).await
     }
 
     /// Signals for this caller, from its last acknowledged one on.
@@ -33,15 +33,14 @@ impl CapsuleSession {
     pub async fn memory_set(&self, key: &str, value: &str) -> Result<(), StoreError> {
         let (store, owner) = (self.store.clone(), self.author.owner());
         let (key, value) = (key.to_owned(), value.to_owned());
-        let bytes = value.len();
         let work = async move { store.memory_set(&owner, &key, &value).await };
-        self.audited("memory.set", None, work, move |()| noted(bytes)).await
+        self.audited("memory.set", None, work, |()| Noted::recorded()).await
     }
 
     pub async fn memory_delete(&self, key: &str) -> Result<(), StoreError> {
         let (store, owner, key) = (self.store.clone(), self.author.owner(), key.to_owned());
         let work = async move { store.memory_delete(&owner, &key).await };
-        self.audited("memory.delete", None, work, |()| Noted::default()).await
+        self.audited("memory.delete", None, work, |()| Noted::recorded()).await
     }
 
     pub async fn memory_list(&self) -> Result<Vec<MemoryItem>, StoreError> {
@@ -58,5 +57,5 @@ impl CapsuleSession {
 }
 
 fn noted(bytes: usize) -> Noted {
-    Noted { version: None, bytes: Some(bytes as u64) }
+    Noted { bytes: Some(bytes as u64), ..Noted::default() }
 }

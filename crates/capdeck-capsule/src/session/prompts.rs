@@ -79,6 +79,7 @@ impl CapsuleSession {
         self.audited("prompt.get", None, work, |read| Noted {
             version: Some(read.entry.meta.version),
             bytes: Some(read.entry.meta.bytes),
+            ..Noted::default()
         })
         .await
     }

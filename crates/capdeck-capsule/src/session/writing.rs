@@ -18,19 +18,13 @@ impl CapsuleSession {
 
     pub async fn write(&self, write: Write) -> Result<Written, StoreError> {
         let (store, author, uri) = (self.store.clone(), (*self.author).clone(), write.uri.clone());
-        let action = match &write.content {
-            Content::Create(_) => "write.create",
-            Content::Replace(_) => "write.replace",
-            Content::Patch(_) => "write.patch",
-        };
-        let bytes = match &write.content {
-            Content::Create(body) | Content::Replace(body) => Some(body.len() as u64),
-            Content::Patch(_) => None,
-        };
+        let (action, bytes) = (write.content.action(), write.content.bytes());
         let work = async move { store.write(write, &author).await };
         self.audited(action, Some(&uri), work, move |written| Noted {
             version: Some(written.version),
             bytes,
+            // What was done before is not done again.
+            is_recorded: !written.repeated,
         })
         .await
     }
@@ -44,11 +38,7 @@ impl CapsuleSession {
     ) -> Result<Written, StoreError> {
         let (store, author, address) = (self.store.clone(), (*self.author).clone(), uri.clone());
         let work = async move { store.restore(&address, version, if_version, &author).await };
-        self.audited("restore", Some(uri), work, |written| Noted {
-            version: Some(written.version),
-            bytes: None,
-        })
-        .await
+        self.audited("restore", Some(uri), work, |_| Noted::recorded()).await
     }
 
     pub async fn delete(
@@ -58,11 +48,7 @@ impl CapsuleSession {
     ) -> Result<Deleted, StoreError> {
         let (store, author, address) = (self.store.clone(), (*self.author).clone(), uri.clone());
         let work = async move { store.delete(&address, if_version, &author).await };
-        self.audited("delete", Some(uri), work, |deleted| Noted {
-            version: Some(deleted.version),
-            bytes: None,
-        })
-        .await
+        self.audited("delete", Some(uri), work, |_| Noted::recorded()).await
     }
 
     /// What was deleted and can be restored.
@@ -77,7 +63,7 @@ impl CapsuleSession {
     pub async fn purge(&self, uri: &EntryUri) -> Result<(), StoreError> {
         let (store, author, address) = (self.store.clone(), (*self.author).clone(), uri.clone());
         let work = async move { store.purge(&address, &author).await };
-        self.audited("purge", Some(uri), work, |()| Noted::default()).await
+        self.audited("purge", Some(uri), work, |()| Noted::recorded()).await
     }
 
     pub async fn collect_blobs(&self) -> Result<Collected, StoreError> {
@@ -85,7 +71,7 @@ impl CapsuleSession {
         let work = async move { store.collect_blobs().await };
         self.audited("blob.collect", None, work, |done| Noted {
             bytes: Some(done.bytes),
-            version: None,
+            ..Noted::default()
         })
         .await
     }
@@ -93,7 +79,7 @@ impl CapsuleSession {
     pub async fn add_scheme(&self, scheme: Scheme) -> Result<(), StoreError> {
         let store = self.store.clone();
         self.audited("scheme.add", None, async move { store.add_scheme(scheme).await }, |()| {
-            Noted::default()
+            Noted::recorded()
         })
         .await
     }
@@ -101,6 +87,6 @@ impl CapsuleSession {
     pub async fn remove_scheme(&self, name: &str) -> Result<(), StoreError> {
         let (store, name) = (self.store.clone(), name.to_owned());
         let work = async move { store.remove_scheme(&name).await };
-        self.audited("scheme.remove", None, work, |()| Noted::default()).await
+        self.audited("scheme.remove", None, work, |()| Noted::recorded()).await
     }
 }

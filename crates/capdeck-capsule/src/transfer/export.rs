@@ -14,7 +14,10 @@ use super::{
     manifest::{self, BLOBS, MANIFEST, file_name},
     tar::write_tar,
 };
-use crate::{CapsuleSession, EntryMeta, ListRequest, MOST_LISTED, Store as _, StoreError};
+use crate::{
+    Blob, BlobId, BlobRef, CapsuleSession, Entry, EntryMeta, EntryUri, ListRequest, MOST_LISTED,
+    Store as _, StoreError,
+};
 
 /// What an export makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +38,54 @@ pub struct ExportReport {
     pub blobs: usize,
     /// Bytes of bodies and blobs.
     pub bytes: u64,
+    /// Entries that cannot be read. Everything else is in the export.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<SkippedEntry>,
+}
+
+/// An entry that is not in an export.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SkippedEntry {
+    pub uri: EntryUri,
+    pub reason: String,
+}
+
+impl ExportReport {
+    /// What was read of an entry. One that cannot be read is skipped and costs only itself; a store that cannot be
+    /// used any more fails the export.
+    pub(super) fn unless_unreadable<T>(
+        &mut self,
+        uri: &EntryUri,
+        read: Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(StoreError::Closed) => Err(StoreError::Closed),
+            // Deleted since it was listed.
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => {
+                let reason = error.to_string();
+                self.skipped.push(SkippedEntry { uri: uri.clone(), reason });
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// An entry and its blob, if it has one that is not in the export yet.
+pub(super) async fn read_whole(
+    session: &CapsuleSession,
+    uri: &EntryUri,
+    blobs: &mut BTreeSet<BlobId>,
+) -> Result<(Entry, Option<Blob>), StoreError> {
+    let entry = session.store().read(uri, None).await?;
+    let is_new = |blob: &&BlobRef| !blobs.contains(&blob.sha256);
+    let blob = match entry.meta.blob.as_ref().filter(is_new) {
+        Some(_) => Some(session.store().read_blob(uri, None).await?),
+        None => None,
+    };
+    blobs.extend(blob.as_ref().map(|blob| blob.reference.sha256.clone()));
+    Ok((entry, blob))
 }
 
 /// Writes what the session sees to a path where nothing is yet. What fails leaves nothing behind.
@@ -127,23 +178,21 @@ async fn fill_folder(session: &CapsuleSession, folder: &Path) -> Result<ExportRe
     let mut report = ExportReport::default();
     let (mut known, mut blobs) = (Vec::new(), BTreeSet::new());
     for meta in all_entries(session).await? {
-        let entry = session.store().read(&meta.uri, None).await?;
+        let read = read_whole(session, &meta.uri, &mut blobs).await;
+        let Some((entry, blob)) = report.unless_unreadable(&meta.uri, read)? else { continue };
         let path = folder.join(file_name(&entry));
         report.entries += 1;
         report.bytes += entry.meta.bytes;
-        if let Some(blob) = &entry.meta.blob
-            && blobs.insert(blob.sha256.clone())
-        {
-            let bytes = session.store().read_blob(&meta.uri, None).await?.bytes;
+        if let Some(Blob { reference, bytes }) = blob {
             report.blobs += 1;
             report.bytes += bytes.len() as u64;
-            write(folder.join(BLOBS).join(blob.sha256.as_str()), bytes).await?;
+            write(folder.join(BLOBS).join(reference.sha256.as_str()), bytes).await?;
         }
         let body = entry.body;
         known.push(entry.meta);
         write(path, body.into_bytes()).await?;
     }
-    write(folder.join(MANIFEST), manifest::render(session, &known).await?).await?;
+    write(folder.join(MANIFEST), manifest::render(session, &known, &report.skipped).await?).await?;
     Ok(report)
 }
 

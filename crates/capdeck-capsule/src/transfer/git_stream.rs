@@ -19,14 +19,16 @@ pub(super) async fn write_stream(
     session: &CapsuleSession,
     target: &mut (dyn Write + Send),
 ) -> Result<ExportReport, StoreError> {
+    let mut report = ExportReport::default();
     let mut versions = Vec::new();
     for meta in all_entries(session).await? {
-        versions.extend(session.store().history(&meta.uri).await?);
+        let history = session.store().history(&meta.uri).await;
+        versions.extend(report.unless_unreadable(&meta.uri, history)?.unwrap_or_default());
     }
     versions.sort_by_key(|meta| (meta.written_at, meta.uri.clone(), meta.version));
-    let mut report = ExportReport::default();
     for meta in versions {
-        let entry = session.store().read(&meta.uri, Some(meta.version)).await?;
+        let read = session.store().read(&meta.uri, Some(meta.version)).await;
+        let Some(entry) = report.unless_unreadable(&meta.uri, read)? else { continue };
         commit(target, &entry).map_err(StoreError::io("write the stream"))?;
         report.entries += 1;
         report.bytes += meta.bytes;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BlobRef, CapsuleInfo, CapsuleSession, Commit, Entry, EntryMeta, EntryUri, Format, Origin,
-    PromotionReason, RiskClass, Scheme, Store as _, StoreError,
+    PromotionReason, RiskClass, Scheme, SkippedEntry, Store as _, StoreError,
 };
 
 /// The file's name, at the top of an export.
@@ -19,6 +19,9 @@ struct Written<'a> {
     capsule: &'a CapsuleInfo,
     schemes: Vec<Scheme>,
     entries: &'a [EntryMeta],
+    /// What could not be read.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    skipped: &'a [SkippedEntry],
 }
 
 #[derive(Deserialize)]
@@ -57,10 +60,11 @@ pub(super) struct Manifest {
 pub(super) async fn render(
     session: &CapsuleSession,
     entries: &[EntryMeta],
+    skipped: &[SkippedEntry],
 ) -> Result<Vec<u8>, StoreError> {
     let mut schemes = session.store().schemes().await?;
     schemes.retain(|scheme| scheme.origin != Origin::Builtin);
-    let manifest = Written { capsule: session.capsule(), schemes, entries };
+    let manifest = Written { capsule: session.capsule(), schemes, entries, skipped };
     let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::other);
     text.map_err(StoreError::io("describe the export"))
 }

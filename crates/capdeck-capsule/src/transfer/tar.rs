@@ -1,7 +1,8 @@
 //! A capsule as one tar archive.
 //!
 //! The format is simple enough to write here: a header of 512 bytes before each file, padded content, two empty
-//! blocks at the end. Paths are ASCII and at most 240 characters, which the header's two name fields hold.
+//! blocks at the end. Paths are ASCII. One that does not fit the header's two name fields has a header of its own before
+//! it, as POSIX has it.
 
 use std::{
     collections::BTreeSet,
@@ -9,10 +10,10 @@ use std::{
 };
 
 use super::{
-    export::all_entries,
+    export::{all_entries, read_whole},
     manifest::{self, BLOBS, MANIFEST, file_name},
 };
-use crate::{CapsuleSession, ExportReport, Store as _, StoreError};
+use crate::{Blob, CapsuleSession, ExportReport, StoreError};
 
 pub(super) const BLOCK: usize = 512;
 
@@ -33,16 +34,14 @@ pub(super) async fn write_tar(
     let mut report = ExportReport::default();
     let (mut known, mut blobs) = (Vec::new(), BTreeSet::new());
     for meta in all_entries(session).await? {
-        let entry = session.store().read(&meta.uri, None).await?;
+        let read = read_whole(session, &meta.uri, &mut blobs).await;
+        let Some((entry, blob)) = report.unless_unreadable(&meta.uri, read)? else { continue };
         let moment = entry.meta.written_at.as_second();
         add(target, &file_name(&entry), entry.body.as_bytes(), moment).map_err(failed())?;
         report.entries += 1;
         report.bytes += entry.meta.bytes;
-        if let Some(blob) = &entry.meta.blob
-            && blobs.insert(blob.sha256.clone())
-        {
-            let bytes = session.store().read_blob(&meta.uri, None).await?.bytes;
-            let path = format!("{BLOBS}/{}", blob.sha256.as_str());
+        if let Some(Blob { reference, bytes }) = blob {
+            let path = format!("{BLOBS}/{}", reference.sha256.as_str());
             add(target, &path, &bytes, moment).map_err(failed())?;
             report.blobs += 1;
             report.bytes += bytes.len() as u64;
@@ -50,14 +49,43 @@ pub(super) async fn write_tar(
         known.push(entry.meta);
     }
     let moment = known.iter().map(|meta| meta.written_at.as_second()).max().unwrap_or_default();
-    let text = manifest::render(session, &known).await?;
+    let text = manifest::render(session, &known, &report.skipped).await?;
     add(target, MANIFEST, &text, moment).map_err(failed())?;
     target.write_all(&[0; 2 * BLOCK]).and_then(|()| target.flush()).map_err(failed())?;
     Ok(report)
 }
 
 fn add(target: &mut dyn Write, path: &str, content: &[u8], moment: i64) -> io::Result<()> {
-    target.write_all(&header(path, content.len(), moment)?)?;
+    match split(path) {
+        Some(names) => add_member(target, names, b"0", content, moment),
+        None => {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            add_member(target, ("", "paxheader"), b"x", path_attribute(path).as_bytes(), moment)?;
+            // What readers show that do not know extended attributes.
+            add_member(target, ("", name), b"0", content, moment)
+        }
+    }
+}
+
+/// The extended attribute with a member's path: its own length in bytes, `path=`, the path and a line break.
+fn path_attribute(path: &str) -> String {
+    let rest = format!(" path={path}\n");
+    let with_digits = |digits: usize| rest.len() + digits;
+    let mut length = with_digits(1);
+    while with_digits(length.to_string().len()) != length {
+        length = with_digits(length.to_string().len());
+    }
+    format!("{length}{rest}")
+}
+
+fn add_member(
+    target: &mut dyn Write,
+    names: (&str, &str),
+    kind: &[u8],
+    content: &[u8],
+    moment: i64,
+) -> io::Result<()> {
+    target.write_all(&header(names, kind, content.len(), moment))?;
     target.write_all(content)?;
     let rest = content.len() % BLOCK;
     if rest > 0 {
@@ -66,9 +94,7 @@ fn add(target: &mut dyn Write, path: &str, content: &[u8], moment: i64) -> io::R
     Ok(())
 }
 
-fn header(path: &str, length: usize, moment: i64) -> io::Result<[u8; BLOCK]> {
-    let (prefix, name) =
-        split(path).ok_or_else(|| io::Error::other(format!("the path is too long: {path}")))?;
+fn header((prefix, name): (&str, &str), kind: &[u8], length: usize, moment: i64) -> [u8; BLOCK] {
     let mut block = [0_u8; BLOCK];
     let mut put = |start: usize, text: &[u8]| {
         if let Some(place) = block.get_mut(start..start + text.len()) {
@@ -83,14 +109,14 @@ fn header(path: &str, length: usize, moment: i64) -> io::Result<[u8; BLOCK]> {
     put(136, format!("{:011o}\0", moment.clamp(0, 0o77_777_777_777)).as_bytes());
     // The checksum counts its own field as spaces.
     put(148, b"        ");
-    put(156, b"0");
+    put(156, kind);
     put(257, b"ustar\x0000");
     put(345, prefix.as_bytes());
     let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
     if let Some(place) = block.get_mut(148..156) {
         place.copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
     }
-    Ok(block)
+    block
 }
 
 /// A path as the two fields of a header: at most 155 characters of folders and 100 of the rest.

@@ -230,7 +230,7 @@ async fn no_folder_of_a_capsule_may_be_a_link() {
 
 #[tokio::test]
 async fn a_file_in_the_place_of_a_folder_is_named() {
-    for name in ["knowledge/docs", "skills", "history", "journal"] {
+    for name in ["knowledge", "skills", "history", "journal"] {
         let stage = Stage::new().await;
         fill(&stage.owner().await, &[("docs://a", "x"), ("skills://a", "x")]).await;
         let root = stage.root();
@@ -246,6 +246,23 @@ async fn a_file_in_the_place_of_a_folder_is_named() {
         assert_eq!((error.code(), error.to_string()), ("unsafe_path", expected));
         assert_eq!(fs::read_to_string(root.join(name)).unwrap(), "in the way");
     }
+    // One scheme's folder costs that scheme.
+    let stage = Stage::new().await;
+    fill(&stage.owner().await, &[("docs://a", "x"), ("skills://a", "x")]).await;
+    let folder = stage.root().join("knowledge/docs");
+    fs::rename(&folder, stage.root().join("moved")).unwrap();
+    fs::write(&folder, "in the way").unwrap();
+    let stage = stage.restarted().await;
+    assert!(stage.owner().await.read(&uri("skills://a"), None).await.is_ok());
+    let write = Write::replace(uri("docs://b"), "x");
+    assert_eq!(stage.owner().await.write(write).await.unwrap_err().code(), "unsafe_path");
+    let report = stage.capsules.store("team").await.unwrap().verify().await.unwrap();
+    let problem = &report.problems[0];
+    assert_eq!(
+        (problem.place.as_str(), problem.what.as_str()),
+        ("knowledge/docs", "a file where a folder should be")
+    );
+    assert_eq!(fs::read_to_string(&folder).unwrap(), "in the way");
 }
 
 #[tokio::test]

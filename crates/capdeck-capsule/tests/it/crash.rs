@@ -1,4 +1,5 @@
-//! A process that writes is killed at random moments, again and again (conformance list, item 1).
+//! A process that writes is killed at random moments, again and again (conformance list, item 1). What was confirmed is
+//! there, every version has its audit line and its signal, once, and the audit raises no alarm.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -9,7 +10,8 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, Author, CapsuleSession, Capsules, ListRequest, PollRequest, Store as _,
+    Access, AuditOutcome, AuditQuery, Author, CapsuleSession, Capsules, ListRequest, PollRequest,
+    Store as _, query_audit,
 };
 
 use crate::stage::{options, uri};
@@ -36,11 +38,22 @@ struct Confirmed {
     deletes: BTreeMap<String, u64>,
     /// Each key is one writer's, and its numbers grow.
     memory: BTreeMap<String, u64>,
+    memory_count: usize,
     count: usize,
 }
 
 #[test]
 fn spec_26_1_a_killed_writer_leaves_old_or_new_and_loses_nothing_confirmed() {
+    kill_writers("lenient");
+}
+
+/// Where recording is required, a write is confirmed only when its line lasts.
+#[test]
+fn a_killed_writer_leaves_a_line_for_every_write_where_recording_is_required() {
+    kill_writers("strict");
+}
+
+fn kill_writers(audit: &str) {
     #[expect(clippy::disallowed_methods, reason = "tests choose their length by the environment")]
     let wanted = std::env::var("CAPDECK_CRASH_KILLS").ok();
     let kills: u64 = wanted.map_or(KILLS, |number| number.parse().unwrap());
@@ -53,7 +66,11 @@ fn spec_26_1_a_killed_writer_leaves_old_or_new_and_loses_nothing_confirmed() {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            run_and_kill(folder.path(), round, random, &mut confirmed);
+            run_and_kill(folder.path(), round, audit, random, &mut confirmed);
+            if audit == "strict" {
+                // As they are, before the next process could write lines from the journal.
+                confirmed.check_lines(&lines_of(folder.path()));
+            }
             check(folder.path(), &confirmed, Depth::Latest);
         }
         check(folder.path(), &confirmed, Depth::Everything);
@@ -63,8 +80,8 @@ fn spec_26_1_a_killed_writer_leaves_old_or_new_and_loses_nothing_confirmed() {
 }
 
 /// Lets a writer run for a random number of confirmed writes and a little more, then kills it.
-fn run_and_kill(folder: &Path, round: u64, random: u64, confirmed: &mut Confirmed) {
-    let mut writer = start(folder, round);
+fn run_and_kill(folder: &Path, round: u64, audit: &str, random: u64, confirmed: &mut Confirmed) {
+    let mut writer = start(folder, round, audit);
     let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert_eq!(
         lines.next().as_deref(),
@@ -98,7 +115,8 @@ fn a_disk_that_takes_no_more_loses_nothing_confirmed() {
             .arg((8 * (round + 1)).to_string())
             .arg(program())
             .arg(folder.path())
-            .arg(round.to_string());
+            .arg(round.to_string())
+            .arg("lenient");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut writer = command.spawn().unwrap();
         // What it complains of is read beside, so that a long complaint cannot fill the pipe and hold it up.
@@ -115,9 +133,14 @@ fn a_disk_that_takes_no_more_loses_nothing_confirmed() {
     assert!(confirmed.count > 0);
 }
 
-fn start(folder: &Path, seed: u64) -> Child {
+fn start(folder: &Path, seed: u64, audit: &str) -> Child {
     let mut command = Command::new(program());
-    command.arg(folder).arg(seed.to_string()).stdin(Stdio::null()).stdout(Stdio::piped());
+    command
+        .arg(folder)
+        .arg(seed.to_string())
+        .arg(audit)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
     command.spawn().unwrap()
 }
 
@@ -144,11 +167,76 @@ impl Confirmed {
             }
             ["memory", key, value] => {
                 self.memory.insert((*key).to_owned(), value.parse().unwrap());
+                self.memory_count += 1;
             }
             other => panic!("{other:?}"),
         }
         self.count += 1;
     }
+}
+
+/// What the audit says was done: how often each change of each version, and how many memories were set.
+struct Lines {
+    changes: BTreeMap<(String, String, u64), usize>,
+    memories: usize,
+}
+
+/// The lines of the capsule as they are in its files now.
+fn lines_of(folder: &Path) -> Lines {
+    let logs = folder.join("boxes/crash/.capsol/logs");
+    let query = AuditQuery { outcome: Some(AuditOutcome::Ok), ..AuditQuery::default() };
+    let mut lines = Lines { changes: BTreeMap::new(), memories: 0 };
+    for line in query_audit(&logs, "", &query, usize::MAX).unwrap() {
+        match (line.action.as_str(), line.uri, line.version) {
+            (action @ ("write.replace" | "delete"), Some(uri), Some(version)) => {
+                let change = (action.to_owned(), uri.to_string(), version);
+                *lines.changes.entry(change).or_default() += 1;
+            }
+            ("memory.set", None, None) => lines.memories += 1,
+            ("write.replace" | "delete" | "memory.set", uri, version) => {
+                panic!("a line says too little: {} {uri:?} {version:?}", line.action)
+            }
+            _ => {}
+        }
+    }
+    lines
+}
+
+impl Confirmed {
+    /// Every confirmed change has its line.
+    fn check_lines(&self, lines: &Lines) {
+        let line = |action: &str, address: &str, version: u64| {
+            let change = (action.to_owned(), address.to_owned(), version);
+            assert!(lines.changes.contains_key(&change), "no line of {change:?}");
+        };
+        for (address, versions) in &self.writes {
+            versions.keys().for_each(|version| line("write.replace", address, *version));
+        }
+        for (address, version) in &self.deletes {
+            line("delete", address, *version);
+        }
+        assert!(lines.memories >= self.memory_count, "{} lines of memories", lines.memories);
+    }
+}
+
+/// Every version that there is has one line, whether or not it was confirmed, and there is no line of another one.
+async fn check_each_version(session: &CapsuleSession, lines: &Lines) {
+    let mut kept = BTreeMap::new();
+    let listed = ListRequest { limit: 200, ..ListRequest::default() };
+    let current = session.list(listed).await.unwrap().items.into_iter();
+    kept.extend(current.map(|meta| (meta.uri.to_string(), meta.version)));
+    let deleted = session.deleted().await.unwrap().into_iter();
+    kept.extend(deleted.map(|gone| (gone.uri.to_string(), gone.version)));
+    let mut expected: BTreeMap<(String, u64), usize> = BTreeMap::new();
+    for (address, last) in kept {
+        expected.extend((1..=last).map(|version| ((address.clone(), version), 1)));
+    }
+    let of = |wanted: &str| -> BTreeMap<(String, u64), usize> {
+        let changes = lines.changes.iter().filter(|((action, ..), _)| action == wanted);
+        changes.map(|((_, uri, version), count)| ((uri.clone(), *version), *count)).collect()
+    };
+    assert_eq!(of("write.replace"), expected);
+    assert!(of("delete").values().all(|count| *count == 1), "{:?}", of("delete"));
 }
 
 /// Opens the folder as the next process would and compares it with what was confirmed.
@@ -158,9 +246,13 @@ async fn check(folder: &Path, confirmed: &Confirmed, depth: Depth) {
     let author = Author::client("writer");
     let session = capsules.session("crash", author, Access::owner()).await.unwrap();
     let store = capsules.store("crash").await.unwrap();
+    // The audit is part of it: a process that was killed raises no alarm.
     let report = store.verify().await.unwrap();
     assert!(report.is_clean(), "{report:#?}");
     assert_eq!(report.remarks, []);
+    let lines = lines_of(folder);
+    confirmed.check_lines(&lines);
+    check_each_version(&session, &lines).await;
     let root = capsules.root("crash").unwrap();
     assert_eq!(fs::read_dir(root.join("tmp")).unwrap().count(), 0, "a temporary file was left");
     let listed =
@@ -199,17 +291,16 @@ async fn check(folder: &Path, confirmed: &Confirmed, depth: Depth) {
     capsules.close().await;
 }
 
-/// Every confirmed write was told.
+/// Every confirmed write was told, and nothing twice.
 async fn check_signals(session: &CapsuleSession, confirmed: &Confirmed) {
-    let mut told: HashSet<(String, u64)> = HashSet::new();
+    let mut told: HashSet<(String, String, u64)> = HashSet::new();
     let mut request = PollRequest { limit: 100, ..PollRequest::default() };
     loop {
         let page = session.poll_signals(request.clone()).await.unwrap();
-        told.extend(
-            page.signals
-                .into_iter()
-                .filter_map(|signal| Some((signal.uri?.to_string(), signal.version?))),
-        );
+        for signal in page.signals {
+            let change = (signal.kind, signal.uri.unwrap().to_string(), signal.version.unwrap());
+            assert!(told.insert(change.clone()), "{change:?} was told twice");
+        }
         if !page.has_more {
             break;
         }
@@ -217,8 +308,9 @@ async fn check_signals(session: &CapsuleSession, confirmed: &Confirmed) {
     }
     for (address, versions) in &confirmed.writes {
         for version in versions.keys() {
+            let is_told = |kind: &str| told.contains(&(kind.to_owned(), address.clone(), *version));
             assert!(
-                told.contains(&(address.clone(), *version)),
+                is_told("entry.created") || is_told("entry.updated"),
                 "{address} {version} was not told"
             );
         }

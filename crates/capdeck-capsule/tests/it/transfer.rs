@@ -6,7 +6,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use capdeck_capsule::{BlobSource, Role, Write, export_folder, export_git_stream, export_tar};
+use capdeck_capsule::{
+    BlobSource, Existing, ImportForm, ImportMode, ImportRequest, Role, Write, export_folder,
+    export_git_stream, export_tar, import,
+};
 
 use crate::stage::{Stage, access, fill, uri};
 
@@ -48,10 +51,12 @@ async fn tar_can_read_the_archive() {
     let stage = filled().await;
     let owner = stage.owner().await;
     let deep = format!("docs://{}/{}/{}/x", "a".repeat(60), "b".repeat(60), "c".repeat(60));
-    fill(&owner, &[(&deep, "deep")]).await;
+    // No place to cut it so that both parts fit the two name fields of a header.
+    let long = format!("api-data://{}", [64, 64, 64, 5].map(|most| "n".repeat(most)).join("/"));
+    fill(&owner, &[(&deep, "deep"), (&long, "{}")]).await;
     let mut bytes = Vec::new();
     let report = export_tar(&owner, &mut bytes).await.unwrap();
-    assert_eq!((report.entries, bytes.len() % 512), (5, 0));
+    assert_eq!((report.entries, bytes.len() % 512), (6, 0));
     let target = tempfile::tempdir().unwrap();
     fs::write(target.path().join("capsule.tar"), &bytes).unwrap();
     let status = Command::new("tar")
@@ -63,6 +68,19 @@ async fn tar_can_read_the_archive() {
     assert_eq!(fs::read_to_string(target.path().join("docs/team/api.md")).unwrap(), "# API\n");
     let path = format!("{}.md", deep.replace("://", "/"));
     assert_eq!(fs::read_to_string(target.path().join(path)).unwrap(), "deep");
+    let path = format!("{}.json", long.replace("://", "/"));
+    assert_eq!(fs::read_to_string(target.path().join(path)).unwrap(), "{}");
+    // And so can an import.
+    let other = Stage::new().await;
+    let source = target.path().join("capsule.tar");
+    let request = ImportRequest {
+        source,
+        form: ImportForm::Export,
+        existing: Existing::Replace,
+        mode: ImportMode::Write,
+    };
+    let imported = import(&other.owner().await, &request).await.unwrap();
+    assert_eq!((imported.entries.len(), imported.skipped.len()), (6, 0), "{imported:?}");
 }
 
 #[tokio::test]

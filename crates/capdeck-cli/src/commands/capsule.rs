@@ -27,7 +27,7 @@ use clap::Subcommand;
 pub(super) use self::{
     facts::{items, number, text},
     moment::{past, time},
-    verify::each,
+    verify::{each, show_failure},
 };
 
 use crate::{

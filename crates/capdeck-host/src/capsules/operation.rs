@@ -18,7 +18,8 @@ use super::LookAround;
 #[serde(tag = "operation", rename_all = "snake_case")]
 pub enum CapsuleOperation {
     /// All that the caller reaches: `{capsules: [{id, name, description, visibility, created_at, role, uri_prefixes?,
-    /// denied_prefixes?, entries?}]}`. Counting entries opens every capsule.
+    /// denied_prefixes?, entries?, problem?}]}`. Counting entries opens every capsule; one that cannot be opened has a
+    /// `problem` instead.
     ListCapsules {
         #[serde(default)]
         with_counts: bool,

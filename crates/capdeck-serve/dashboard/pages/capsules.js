@@ -30,6 +30,7 @@ function AllCapsules({ query }) {
       ${(/** @type {any[]} */ items) => html`<ul class="plain cards">${items.map((capsule) => html`<li key=${capsule.id}><a class="card-link" href=${to('capsules', capsule.id)}>
         <span class="row spread"><span class="name">${capsule.name}</span><${Badge} value=${capsule.visibility} kind=${capsule.visibility === 'private' ? '' : 'info'} /></span>
         <span class="about">${capsule.description}</span>
+        ${capsule.problem && html`<span class="row"><${Badge} value="cannot be opened" kind="bad" /><span class="soft small">${capsule.problem}</span></span>`}
         <span class="foot">${capsule.entries !== undefined && `${counted(capsule.entries, 'entry', 'entries')} · `}you are ${capsule.role}</span></a></li>`)}</ul>`}
     <//>
     ${creating && html`<${CreateCapsule} onClose=${() => setCreating(false)} />`}`;

@@ -8,6 +8,7 @@ use crate::{
     commands::capsule::{each, items, number, text, time},
     context::Context,
     errors::Failure,
+    plain_text::one_line,
     printer::Style,
     table::{Cell, Table},
 };
@@ -23,6 +24,11 @@ pub(super) fn lines(
     let answers = trails(name, &CapsuleOperation::AuditQuery(filter), of_registry, context)?;
     let mut lines = Vec::new();
     for answer in &answers {
+        let failure = text(answer, "failure");
+        if !failure.is_empty() {
+            let what = format!("{}: {failure}", text(answer, "capsule"));
+            context.printer.note(&one_line(&what));
+        }
         for line in items(answer, "lines") {
             let mut line = line.clone();
             // Lines about capsules as a whole name theirs themselves.

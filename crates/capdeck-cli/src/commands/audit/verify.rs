@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::lines::trails;
 use crate::{
-    commands::capsule::{items, number, text},
+    commands::capsule::{items, number, show_failure, text},
     completion::capsules,
     context::Context,
     errors::{ExitStatus, Failure},
@@ -28,7 +28,9 @@ pub(crate) fn run(args: &VerifyArgs, context: &Context<'_>) -> Result<ExitStatus
     let (of_capsule, of_registry) =
         (CapsuleOperation::AuditVerify, CapsuleOperation::RegistryAuditVerify);
     let reports = trails(args.name.as_deref(), &of_capsule, of_registry, context)?;
-    let is_sound = reports.iter().all(|report| items(report, "problems").is_empty());
+    let is_sound = reports
+        .iter()
+        .all(|report| items(report, "problems").is_empty() && text(report, "failure").is_empty());
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&json!({ "items": reports, "clean": is_sound }));
@@ -39,6 +41,9 @@ pub(crate) fn run(args: &VerifyArgs, context: &Context<'_>) -> Result<ExitStatus
 }
 
 fn show(report: &Value, printer: &Printer) {
+    if show_failure(report, printer) {
+        return;
+    }
     let palette = printer.palette();
     let problems = items(report, "problems");
     let state = if problems.is_empty() {

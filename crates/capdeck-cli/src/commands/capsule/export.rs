@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use capdeck_host::{CapsuleOperation, ExportForm};
 
-use super::facts::{number, text};
+use super::facts::{items, number, text};
 use crate::{
     capsule_desk::ask,
     completion::capsules,
     context::Context,
     errors::{ExitStatus, Failure},
-    plain_text::counted,
+    plain_text::{counted, one_line},
 };
 
 /// Write a capsule to a folder, a tar archive or a git repository
@@ -54,9 +54,11 @@ pub(crate) fn run(args: &ExportArgs, context: &Context<'_>) -> Result<ExitStatus
     let path = absolute(target, context)?;
     let answer = ask(context, Some(name), CapsuleOperation::Export { path, form })?;
     let printer = context.printer;
+    let skipped = items(&answer, "skipped");
+    let status = if skipped.is_empty() { ExitStatus::Done } else { ExitStatus::RequestFailed };
     if printer.wants_json() {
         printer.json(&answer);
-        return Ok(ExitStatus::Done);
+        return Ok(status);
     }
     let count = usize::try_from(number(&answer, "entries")).unwrap_or(usize::MAX);
     let what = match form {
@@ -64,7 +66,11 @@ pub(crate) fn run(args: &ExportArgs, context: &Context<'_>) -> Result<ExitStatus
         ExportForm::Folder | ExportForm::Tar => counted(count, "entry", "entries"),
     };
     printer.note(&format!("wrote {what} to {}", text(&answer, "path")));
-    Ok(ExitStatus::Done)
+    for entry in skipped {
+        let what = format!("left out {}: {}", text(entry, "uri"), text(entry, "reason"));
+        printer.note(&one_line(&what));
+    }
+    Ok(status)
 }
 
 /// The path as the process that has the capsules must see it.

@@ -9,6 +9,7 @@ use crate::{
     completion::{capsules, entry_prefixes},
     context::Context,
     errors::{ExitStatus, Failure},
+    plain_text::one_line,
     printer::Style,
     table::{Cell, Table},
 };
@@ -87,14 +88,22 @@ fn list_capsules(context: &Context<'_>) -> Result<ExitStatus, Failure> {
     }
     let mut table = Table::new(["ID", "NAME", "ENTRIES", "VISIBILITY", "DESCRIPTION"]);
     for capsule in capsules {
+        let entries = match text(capsule, "problem") {
+            "" => Cell::plain(number(capsule, "entries").to_string()),
+            _ => Cell::styled(Style::Bad, "unreadable"),
+        };
         table.row([
             Cell::styled(Style::Strong, text(capsule, "id")),
             Cell::plain(text(capsule, "name")),
-            Cell::plain(number(capsule, "entries").to_string()),
+            entries,
             Cell::plain(text(capsule, "visibility")),
             Cell::plain(text(capsule, "description")),
         ]);
     }
     table.print(printer);
+    for capsule in capsules.iter().filter(|capsule| !text(capsule, "problem").is_empty()) {
+        let what = format!("{}: {}", text(capsule, "id"), text(capsule, "problem"));
+        printer.note(&one_line(&what));
+    }
     Ok(ExitStatus::Done)
 }

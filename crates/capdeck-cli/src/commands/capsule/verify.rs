@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::facts::{items, number, text};
 use crate::{
-    capsule_desk::with_desk,
+    capsule_desk::{told, with_desk},
     completion::capsules,
     context::Context,
     errors::{ExitStatus, Failure},
@@ -38,7 +38,8 @@ pub(crate) fn run(args: &VerifyArgs, context: &Context<'_>) -> Result<ExitStatus
     Ok(if all_clean { ExitStatus::Done } else { ExitStatus::RequestFailed })
 }
 
-/// Asks the same of one capsule, or of each there is.
+/// Asks the same of one capsule, or of each there is. Of all, one that cannot answer costs only its own answer, which is
+/// `{capsule, failure}` then.
 pub(in crate::commands) fn each(
     name: Option<&str>,
     operation: &CapsuleOperation,
@@ -54,8 +55,12 @@ pub(in crate::commands) fn each(
             }
         };
         let mut answers = Vec::new();
-        for name in names {
-            answers.push(desk.ask(Some(&name), operation.clone()).await?);
+        for id in names {
+            answers.push(match desk.try_ask(Some(&id), operation.clone()).await {
+                Ok(answer) => answer,
+                Err(failure) if name.is_some() => return Err(told(failure, name)),
+                Err(failure) => json!({ "capsule": id, "failure": failure.message }),
+            });
         }
         Ok(answers)
     })
@@ -65,7 +70,21 @@ fn is_clean(report: &Value) -> bool {
     report.get("clean").and_then(Value::as_bool).unwrap_or_default()
 }
 
+/// Shows that a capsule gave no answer, if it gave none.
+pub(in crate::commands) fn show_failure(answer: &Value, printer: &Printer) -> bool {
+    let failure = text(answer, "failure");
+    if failure.is_empty() {
+        return false;
+    }
+    let state = printer.palette().paint(Style::Bad, "cannot be checked");
+    printer.data(&format!("{}: {state}: {}", text(answer, "capsule"), one_line(failure)));
+    true
+}
+
 fn show(report: &Value, printer: &Printer) {
+    if show_failure(report, printer) {
+        return;
+    }
     let palette = printer.palette();
     let audit = report.get("audit").cloned().unwrap_or_default();
     let state = if is_clean(report) {

@@ -1,16 +1,17 @@
 //! Capsules as a whole: which there are, and making, changing and deleting them.
 
-use capdeck_capsule::{CapsuleUpdate, Store as _, Visibility};
+use capdeck_capsule::{Access, CapsuleUpdate, Store as _, Visibility};
 use serde_json::{Map, Value, json};
 
-use super::{Answer, LocalDesk};
-use crate::capsules::CapsuleCaller;
+use super::{Admitted, Answer, LocalDesk, Way};
+use crate::capsules::{CapsuleCaller, CapsuleFailure};
 
 impl LocalDesk {
     /// Every capsule that the caller reaches, with what it may do there.
     pub(super) async fn list_capsules(&self, caller: &CapsuleCaller, with_counts: bool) -> Answer {
         let mut listed = Vec::new();
-        for (info, access) in self.admit(caller).reached {
+        let Admitted { reached, way, .. } = self.admit(caller);
+        for (info, access) in reached {
             let mut fields = Map::new();
             for part in [json!(info), json!(access)] {
                 if let Value::Object(part) = part {
@@ -18,13 +19,24 @@ impl LocalDesk {
                 }
             }
             if with_counts {
-                let counts = self.capsules.store(&info.id).await?.counts(&access.scope).await?;
-                let entries: usize = counts.iter().map(|scheme| scheme.entries).sum();
-                fields.insert("entries".to_owned(), entries.into());
+                // One that cannot be opened costs only its own count.
+                let (key, value) = match self.count_entries(&info.id, &access).await {
+                    Ok(entries) => ("entries", entries.into()),
+                    Err(failure) => {
+                        tracing::warn!(capsule = info.id, %failure, "a capsule cannot be opened");
+                        ("problem", problem_for(way, failure).into())
+                    }
+                };
+                fields.insert(key.to_owned(), value);
             }
             listed.push(fields);
         }
         Ok(json!({ "capsules": listed }))
+    }
+
+    async fn count_entries(&self, id: &str, access: &Access) -> Result<usize, CapsuleFailure> {
+        let counts = self.capsules.store(id).await?.counts(&access.scope).await?;
+        Ok(counts.iter().map(|scheme| scheme.entries).sum())
     }
 
     pub(super) async fn create_capsule(
@@ -97,5 +109,13 @@ impl LocalDesk {
         let found = all.iter().filter(|info| info.visibility == Visibility::Discoverable);
         let shown = found.map(|info| json!({ "name": info.name, "description": info.description }));
         json!({ "capsules": shown.collect::<Vec<_>>() })
+    }
+}
+
+/// Why a capsule cannot be opened. The reason may name what a guest does not reach, so only the machine's owner gets it.
+fn problem_for(way: Way, failure: CapsuleFailure) -> String {
+    match way {
+        Way::Machine => failure.message,
+        Way::Share | Way::Grant => "it cannot be opened now".to_owned(),
     }
 }

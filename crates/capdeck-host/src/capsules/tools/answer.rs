@@ -83,6 +83,9 @@ pub(super) fn capsule_line(capsule: &Value) -> String {
     if let Some(entries) = capsule["entries"].as_u64() {
         line.push_str(&format!(", {entries} entries"));
     }
+    if let Some(problem) = capsule["problem"].as_str() {
+        line.push_str(&format!(", cannot be used: {}", one_line(problem)));
+    }
     let description = member(capsule, "description");
     if !description.is_empty() {
         line.push_str(&format!(": {description}"));

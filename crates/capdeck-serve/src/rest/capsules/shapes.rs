@@ -32,6 +32,9 @@ pub(in crate::rest) struct Capsule {
     /// How many entries you reach, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::rest) entries: Option<u64>,
+    /// Why its entries cannot be counted: the capsule cannot be opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::rest) problem: Option<String>,
     /// The path of its MCP endpoint on this host.
     #[serde(default)]
     pub(in crate::rest) mcp_path: String,

@@ -1,0 +1,152 @@
+//! One line of an audit, and how it is sealed with its hash.
+
+use std::{borrow::Cow, sync::Arc};
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Author, EntryUri, Role};
+
+/// One call as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditLine {
+    pub ts: Timestamp,
+    /// What the client calls itself.
+    pub agent: String,
+    pub action: String,
+    /// The capsule that was made, changed or taken away, in the registry's own trail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capsule: Option<String>,
+    /// The request, grant, credential, client or operator, in the registry's own trail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// The share, in the registry's own trail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uri: Option<EntryUri>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    pub outcome: AuditOutcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// Bytes read or written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    #[serde(default)]
+    pub metadata: AuditMetadata,
+    /// Names a change of the capsule, so that its line is written once, whatever happens in between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_id: Option<String>,
+    /// When the line was written from the journal: the process that made the change ended before it wrote the line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovered_at: Option<Timestamp>,
+    pub seq: u64,
+    /// The hash of the line before.
+    pub prev: String,
+    /// The hash of this line without this field.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub h: String,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AuditOutcome {
+    Ok,
+    Denied,
+    Error,
+}
+
+/// Where a call came from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditMetadata {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_version: Option<String>,
+}
+
+/// A call to be recorded.
+#[derive(Debug, Clone)]
+pub(crate) struct AuditRecord {
+    pub(crate) author: Arc<Author>,
+    pub(crate) action: Cow<'static, str>,
+    pub(crate) capsule: Option<String>,
+    pub(crate) subject: Option<String>,
+    pub(crate) share: Option<String>,
+    pub(crate) role: Option<Role>,
+    pub(crate) uri: Option<EntryUri>,
+    pub(crate) version: Option<u64>,
+    pub(crate) bytes: Option<u64>,
+    pub(crate) outcome: AuditOutcome,
+    pub(crate) error_code: Option<Cow<'static, str>>,
+    pub(crate) change_id: Option<String>,
+}
+
+impl Default for AuditRecord {
+    fn default() -> Self {
+        Self {
+            author: Arc::new(Author::client("")),
+            action: Cow::Borrowed(""),
+            capsule: None,
+            subject: None,
+            share: None,
+            role: None,
+            uri: None,
+            version: None,
+            bytes: None,
+            outcome: AuditOutcome::Ok,
+            error_code: None,
+            change_id: None,
+        }
+    }
+}
+
+impl AuditRecord {
+    /// Its line, without a place in the chain yet.
+    pub(crate) fn into_line(self, now: Timestamp) -> AuditLine {
+        AuditLine {
+            ts: now,
+            agent: self.author.client.clone(),
+            action: self.action.into_owned(),
+            capsule: self.capsule,
+            subject: self.subject,
+            share: self.share,
+            uri: self.uri,
+            version: self.version,
+            outcome: self.outcome,
+            error_code: self.error_code.map(Cow::into_owned),
+            role: self.role,
+            bytes: self.bytes,
+            metadata: AuditMetadata {
+                connection_id: self.author.connection.clone(),
+                principal_id: self.author.principal.clone(),
+                client_version: self.author.client_version.clone(),
+            },
+            change_id: self.change_id,
+            recovered_at: None,
+            seq: 0,
+            prev: String::new(),
+            h: String::new(),
+        }
+    }
+}
+
+/// A line with its own hash added, as it is in the file.
+pub(super) fn sealed(text: &str, hash: &str) -> String {
+    let open = text.strip_suffix('}').unwrap_or(text);
+    format!("{open},\"h\":\"{hash}\"}}\n")
+}
+
+/// A line of a file without its hash, and the hash.
+pub(super) fn unsealed(line: &str) -> Option<(String, &str)> {
+    const FIELD: &str = ",\"h\":\"";
+    let (open, hash) = line.rsplit_once(FIELD)?;
+    Some((format!("{open}}}"), hash.strip_suffix("\"}")?))
+}
