@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ops::Bound,
     sync::{Arc, OnceLock},
 };
 
@@ -44,6 +45,17 @@ impl Catalog {
     /// All capabilities in force, usable or not, sorted by id.
     pub fn capabilities(&self) -> impl ExactSizeIterator<Item = &Arc<Capability>> {
         self.capabilities.values()
+    }
+
+    /// The capabilities in force that belong to a set. Their ids begin with the set's.
+    pub(crate) fn members_of(&self, set: &CapabilityId) -> impl Iterator<Item = &Arc<Capability>> {
+        let prefix = format!("{set}__");
+        let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
+        let range = self.capabilities.range::<str, _>(from);
+        range
+            .take_while(move |(id, _)| id.as_str().starts_with(&prefix))
+            .map(|(_, capability)| capability)
+            .filter(|capability| capability.definition.member_of.as_ref() == Some(set))
     }
 
     /// Untrusted project capabilities that would replace another one and do not while untrusted.

@@ -80,9 +80,10 @@ impl Parts {
         if self.skills.iter().all(|skill| skill.tools.is_empty()) {
             return;
         }
-        let is_required = |(id, tool): &(&CapabilityId, &Tool)| {
-            self.skills.iter().any(|skill| skill.tools.has(&[id.as_str()], &tool.id))
-        };
+        let mut required = Selection::default();
+        self.skills.iter().for_each(|skill| required.extend(skill.tools.clone()));
+        let is_required =
+            |(id, tool): &(&CapabilityId, &Tool)| required.has(&[id.as_str()], &tool.id);
         let declared = file.tools.iter().filter_map(|tool| Some((file.capability_of(tool)?, tool)));
         let unused = declared.filter(|declared| !is_required(declared));
         self.shelved = unused.map(|(id, tool)| Pick::tool(id.as_str(), &tool.id)).collect();

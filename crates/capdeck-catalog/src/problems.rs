@@ -1,7 +1,5 @@
 //! What of a capability could not be imported, with the parts of its members.
 
-use std::sync::Arc;
-
 use capdeck_definition::BackendKind;
 
 use crate::{Capability, Catalog, ImportProblem};
@@ -11,11 +9,12 @@ use crate::{Capability, Catalog, ImportProblem};
 pub fn import_problems(catalog: &Catalog, capability: &Capability) -> Vec<ImportProblem> {
     let own = capability.discovery.iter().flat_map(|known| known.problems.iter().cloned());
     let mut all: Vec<ImportProblem> = own.collect();
+    // Only a set has members.
+    if capability.definition.backend.kind() != BackendKind::Caplets {
+        return all;
+    }
     let prefix = format!("{}__", capability.definition.id);
-    let is_member = |one: &&Arc<Capability>| {
-        one.definition.member_of.as_ref() == Some(&capability.definition.id)
-    };
-    for member in catalog.capabilities().filter(is_member) {
+    for member in catalog.members_of(&capability.definition.id) {
         let id = member.definition.id.as_str();
         let name = id.strip_prefix(&prefix).unwrap_or(id);
         // A set inside a set tells of its own members.
@@ -27,9 +26,7 @@ pub fn import_problems(catalog: &Catalog, capability: &Capability) -> Vec<Import
     }
     let broken = catalog.quarantined().iter().filter_map(|entry| {
         let place = entry.id.strip_prefix(&prefix)?.to_owned();
-        let is_own = capability.definition.backend.kind() == BackendKind::Caplets;
-        (is_own && !place.contains("__"))
-            .then(|| ImportProblem { place, reason: entry.reason.clone() })
+        (!place.contains("__")).then(|| ImportProblem { place, reason: entry.reason.clone() })
     });
     all.extend(broken);
     all

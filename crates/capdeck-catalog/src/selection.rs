@@ -1,10 +1,27 @@
 //! A choice of tools, written down before anybody knows which tools there are.
 
-use capdeck_definition::{Glob, capa::same_tool_name};
+use std::collections::{HashMap, HashSet};
+
+use capdeck_definition::{Glob, capa::plain_tool_name};
 
 /// Capabilities and tools by name. What it chooses is told against a catalog.
+///
+/// Names without a pattern are looked up: a capability file may choose thousands of tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Selection(Vec<Pick>);
+pub struct Selection {
+    named: HashMap<String, ToolSelection>,
+    patterns: Vec<(Glob, ToolSelection)>,
+}
+
+/// What is chosen of one capability.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct ToolSelection {
+    whole: bool,
+    names: HashSet<String>,
+    /// Names with `_` for what some clients cannot send.
+    plain_names: HashSet<String>,
+    patterns: Vec<Glob>,
+}
 
 /// One line of a choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,21 +43,24 @@ pub enum PickedTool {
 impl Selection {
     /// The whole of one capability.
     pub fn whole(id: &str) -> Self {
-        Self(vec![Pick { capability: Glob::new(id), tool: None }])
+        std::iter::once(Pick { capability: Glob::new(id), tool: None }).collect()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.named.is_empty() && self.patterns.is_empty()
     }
 
     /// Chooses what the other one chooses, too.
     pub fn extend(&mut self, other: Self) {
-        self.0.extend(other.0);
+        for (capability, tools) in other.named {
+            self.named.entry(capability).or_default().extend(tools);
+        }
+        self.patterns.extend(other.patterns);
     }
 
     /// True when all of a capability is chosen. `ids` are its own and those of the sets around it.
     pub fn has_all_of(&self, ids: &[&str]) -> bool {
-        self.about(ids).any(|pick| pick.tool.is_none())
+        self.about(ids).any(|tools| tools.whole)
     }
 
     /// True when some of a capability may be chosen.
@@ -50,17 +70,63 @@ impl Selection {
 
     /// True when this tool of a capability is chosen.
     pub fn has(&self, ids: &[&str], tool: &str) -> bool {
-        self.about(ids).any(|pick| pick.tool.as_ref().is_none_or(|name| name.is(tool)))
+        self.about(ids).any(|tools| tools.has(tool))
     }
 
-    fn about<'a>(&'a self, ids: &'a [&'a str]) -> impl Iterator<Item = &'a Pick> {
-        self.0.iter().filter(|pick| ids.iter().any(|id| pick.capability.matches(id)))
+    fn about<'a>(&'a self, ids: &'a [&'a str]) -> impl Iterator<Item = &'a ToolSelection> {
+        let named = ids.iter().filter_map(|id| self.named.get(*id));
+        let fits = |pattern: &Glob| ids.iter().any(|id| pattern.matches(id));
+        let patterns = self.patterns.iter().filter(move |(pattern, _)| fits(pattern));
+        named.chain(patterns.map(|(_, tools)| tools))
+    }
+
+    fn add(&mut self, pick: Pick) {
+        let tools = ToolSelection::of(pick.tool);
+        if pick.capability.is_plain() {
+            let id = pick.capability.as_str().to_owned();
+            self.named.entry(id).or_default().extend(tools);
+        } else {
+            self.patterns.push((pick.capability, tools));
+        }
+    }
+}
+
+impl ToolSelection {
+    fn of(tool: Option<PickedTool>) -> Self {
+        let mut tools = Self::default();
+        match tool {
+            None => tools.whole = true,
+            Some(PickedTool::Spoken(name)) => {
+                drop(tools.plain_names.insert(plain_tool_name(&name)))
+            }
+            Some(PickedTool::Pattern(pattern)) if pattern.is_plain() => {
+                tools.names.insert(pattern.as_str().to_owned());
+            }
+            Some(PickedTool::Pattern(pattern)) => tools.patterns.push(pattern),
+        }
+        tools
+    }
+
+    fn extend(&mut self, other: Self) {
+        self.whole |= other.whole;
+        self.names.extend(other.names);
+        self.plain_names.extend(other.plain_names);
+        self.patterns.extend(other.patterns);
+    }
+
+    fn has(&self, tool: &str) -> bool {
+        self.whole
+            || self.names.contains(tool)
+            || (!self.plain_names.is_empty() && self.plain_names.contains(&plain_tool_name(tool)))
+            || self.patterns.iter().any(|pattern| pattern.matches(tool))
     }
 }
 
 impl FromIterator<Pick> for Selection {
     fn from_iter<I: IntoIterator<Item = Pick>>(picks: I) -> Self {
-        Self(picks.into_iter().collect())
+        let mut selection = Self::default();
+        picks.into_iter().for_each(|pick| selection.add(pick));
+        selection
     }
 }
 
@@ -83,15 +149,6 @@ impl Pick {
     pub fn spoken(capability: &str, tool: &str) -> Self {
         let tool = PickedTool::Spoken(tool.to_owned());
         Self { capability: Glob::new(capability), tool: Some(tool) }
-    }
-}
-
-impl PickedTool {
-    fn is(&self, tool: &str) -> bool {
-        match self {
-            Self::Pattern(pattern) => pattern.matches(tool),
-            Self::Spoken(name) => same_tool_name(name, tool),
-        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The entries of a file's maps that a schema violation rules out, so that the rest of the file can be used.
 
+use std::collections::{HashMap, HashSet};
+
 use indexmap::IndexMap;
 
 use crate::{
@@ -29,8 +31,12 @@ impl BrokenEntries {
 
     /// Takes the broken entries out of the document.
     pub(crate) fn remove_from(&self, root: &mut Node) {
+        let mut ids: HashMap<&str, HashSet<&str>> = HashMap::new();
         for (map, id) in self.0.keys() {
-            root.remove(&[map, id]);
+            ids.entry(map).or_default().insert(id);
+        }
+        for (map, ids) in ids {
+            root.remove_entries(map, &ids);
         }
     }
 

@@ -10,6 +10,7 @@ mod define;
 mod event;
 mod hook;
 mod ids;
+mod index;
 mod options;
 mod plugin;
 mod plugin_servers;
@@ -50,8 +51,9 @@ pub use text_source::TextSource;
 pub use tool::{
     ArgumentKind, CommandArgument, CommandSpec, CommandTool, Formatter, McpTool, Tool, ToolKind,
 };
-pub use tool_name::{find_tool, plain_tool_name, same_tool_name, without_at};
+pub use tool_name::{plain_tool_name, without_at};
 
+use self::index::FileIndex;
 use crate::{Diagnostic, diagnostic::Findings, draft::Origin, parsed::Parsed};
 
 /// The names a capability file may have. Both in one folder are an error.
@@ -84,23 +86,13 @@ pub struct CapabilityFile {
     pub plugins: Vec<Plugin>,
     /// The capabilities that servers and commands became.
     pub ids: CapabilityIds,
+    index: FileIndex,
 }
 
 impl CapabilityFile {
     /// The project: the folder the file is in.
     pub fn project_dir(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
-    }
-
-    /// The tool that `requires` of a skill, a sub-agent or a caller means.
-    pub fn tool(&self, reference: &str) -> Option<&Tool> {
-        find_tool(&self.tools, Tool::qualified_name, |tool| &tool.id, reference)
-    }
-
-    /// The server with this id, with or without a leading `@`.
-    pub fn server(&self, reference: &str) -> Option<&Server> {
-        let id = without_at(reference);
-        self.servers.iter().find(|server| server.id == id)
     }
 }
 

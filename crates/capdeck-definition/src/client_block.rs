@@ -87,7 +87,7 @@ pub(crate) fn adopt(root: &mut Node, findings: &mut Findings, broken: &mut Broke
     let Some(servers) = keys.iter_mut().find(|entry| entry.key == "mcpServers") else { return };
     let Content::Map(servers) = &mut servers.value.content else { return };
     let mut taken: HashSet<String> = servers.iter().map(|entry| entry.key.clone()).collect();
-    for server in servers {
+    for server in servers.iter_mut() {
         let full = ["name", "description"].iter().any(|key| server.value.get(key).is_some());
         if full || !server.value.is_map() {
             continue;
@@ -175,7 +175,7 @@ fn rewrite(server: &mut Entry, name: &str, findings: &mut Findings) {
     let shown: String = name.chars().take(80).collect();
     entries.insert(0, text_entry("name", &shown, place));
     entries.insert(1, text_entry("description", &described, place));
-    *written = entries;
+    *written = entries.into();
 }
 
 fn transport(entry: Entry, findings: &mut Findings) -> Option<Entry> {
@@ -220,7 +220,7 @@ fn auth(entry: Entry) -> Option<Entry> {
             Entry { key: "headers".to_owned(), place: entry.place, value: entry.value },
         ],
     };
-    let value = Node { content: Content::Map(fields), place };
+    let value = Node { content: Content::Map(fields.into()), place };
     Some(Entry { key: "auth".to_owned(), place: entry.place, value })
 }
 

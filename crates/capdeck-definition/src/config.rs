@@ -8,7 +8,7 @@ use crate::{
     broken_entries::BrokenEntries,
     client_block,
     diagnostic::{Diagnostic, Findings, Place},
-    document::{Content, Node, Step, json, yaml},
+    document::{Content, Entries, Node, Step, json, yaml},
     draft::{Draft, Origin, Shared},
     parsed::{Parsed, Placed},
     rules::{self, Declaration, DeclaredIn, SharedAuth},
@@ -94,7 +94,9 @@ fn parse_text(text: &str, file_name: &str, findings: &mut Findings) -> Option<No
     match root.content {
         Content::Map(_) => Some(root),
         // An empty YAML file, or one with only comments, configures nothing.
-        Content::Null if !is_json => Some(Node { content: Content::Map(Vec::new()), ..root }),
+        Content::Null if !is_json => {
+            Some(Node { content: Content::Map(Entries::default()), ..root })
+        }
         Content::Null
         | Content::Bool(_)
         | Content::Number(_)

@@ -1,14 +1,21 @@
 //! A YAML or JSON text as a tree that remembers where everything stands.
 
+mod entries;
 pub(crate) mod json;
 pub(crate) mod yaml;
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Number, Value};
 
-use crate::diagnostic::Place;
+pub(crate) use entries::Entries;
+
+use crate::diagnostic::{Diagnostic, Place};
 
 /// Nesting beyond this is refused: no honest definition needs it and recursion must end.
 pub(crate) const MAX_DEPTH: usize = 64;
+/// Values and keys beyond this are refused: memory and the time to check them must end too.
+pub(crate) const MAX_NODES: usize = 200_000;
 
 /// One value and its place.
 #[derive(Debug, Clone)]
@@ -25,7 +32,7 @@ pub(crate) enum Content {
     Number(Number),
     Text(String),
     List(Vec<Node>),
-    Map(Vec<Entry>),
+    Map(Entries),
 }
 
 /// One key of a mapping with its value.
@@ -57,7 +64,14 @@ impl Node {
     }
 
     pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
-        self.entries().iter().find(|entry| entry.key == key)
+        match &self.content {
+            Content::Map(entries) => entries.find(key),
+            Content::Null
+            | Content::Bool(_)
+            | Content::Number(_)
+            | Content::Text(_)
+            | Content::List(_) => None,
+        }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Node> {
@@ -84,6 +98,15 @@ impl Node {
     /// Where `key` is written, or where this node starts.
     pub(crate) fn key_place(&self, key: &str) -> Place {
         self.entry(key).map_or(self.place, |entry| entry.place)
+    }
+
+    /// Takes entries out of the mapping under `key`, if they are there.
+    pub(crate) fn remove_entries(&mut self, key: &str, ids: &HashSet<&str>) {
+        let Content::Map(entries) = &mut self.content else { return };
+        let map = entries.iter_mut().find(|entry| entry.key == key);
+        if let Some(Content::Map(inner)) = map.map(|entry| &mut entry.value.content) {
+            inner.retain(|entry| !ids.contains(entry.key.as_str()));
+        }
     }
 
     /// Takes out what a path of keys leads to, if it is there.
@@ -143,6 +166,15 @@ impl Node {
             ),
         }
     }
+}
+
+/// The refusal of a document with more values than are read.
+fn too_many_nodes() -> Diagnostic {
+    Diagnostic::error(
+        "document-too-complex",
+        format!("the file holds more than {MAX_NODES} keys and values, and none of it is used"),
+    )
+    .with_fix("split it into several files")
 }
 
 impl Content {

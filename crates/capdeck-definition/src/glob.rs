@@ -19,6 +19,11 @@ impl Glob {
         &self.0
     }
 
+    /// Whether it stands for its own text only.
+    pub fn is_plain(&self) -> bool {
+        !self.0.contains(['*', '?'])
+    }
+
     /// Whether the whole name fits. Takes time in proportion to both lengths at worst, whatever the pattern.
     pub fn matches(&self, name: &str) -> bool {
         let pattern: Vec<char> = self.0.chars().collect();

@@ -1,5 +1,11 @@
 //! The nearest known name to a mistyped one.
 
+/// How many candidates are compared. A file with thousands of names and thousands of typing errors gets its messages all the
+/// same, some without a suggestion.
+pub(crate) const MAX_CANDIDATES: usize = 256;
+/// How far a name may be from the one that is meant.
+const MAX_DISTANCE: usize = 3;
+
 /// The candidate most like `written`, if one is close enough to be meant.
 pub(crate) fn nearest<'a>(
     written: &str,
@@ -11,11 +17,16 @@ pub(crate) fn nearest<'a>(
     }
     let normal = |text: &str| text.replace(['_', '-'], "").to_ascii_lowercase();
     let wanted = normal(written);
+    let length = wanted.chars().count();
     candidates
         .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&wanted, &normal(candidate)), candidate))
+        .take(MAX_CANDIDATES)
+        .map(|candidate| (normal(candidate), candidate))
+        // Texts are at least as far apart as their lengths.
+        .filter(|(normal, _)| normal.chars().count().abs_diff(length) <= MAX_DISTANCE)
+        .map(|(normal, candidate)| (strsim::damerau_levenshtein(&wanted, &normal), candidate))
         .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, candidate)| *distance <= (candidate.len() / 3).clamp(1, 3))
+        .filter(|(distance, candidate)| *distance <= (candidate.len() / 3).clamp(1, MAX_DISTANCE))
         .map(|(_, candidate)| candidate)
 }
 

@@ -1,8 +1,13 @@
 //! Which definition of each id is in force.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    path::Path,
+    sync::Arc,
+};
 
-use capdeck_definition::{CapabilityId, Deck, Definition, Layer, Quarantined, Source};
+use capdeck_definition::{CapabilityId, Deck, Definition, Layer, Source};
+use indexmap::IndexMap;
 
 use super::Trust;
 use crate::Catalog;
@@ -48,10 +53,10 @@ pub(super) fn merge(deck: &Deck, trust: &Trust, previous: Option<&Catalog>) -> M
     // A set is decided before its members, which have longer ids.
     let mut ids: Vec<CapabilityId> = layers.keys().cloned().collect();
     ids.sort_by_key(|id| id.as_str().len());
+    let hidden_below = hidden_below(deck, trust);
     for id in ids {
         let entries = layers.remove(&id).unwrap_or_default();
-        let hidden_below = hidden_below(deck, trust, &id);
-        merged.decide(entries, hidden_below.as_ref());
+        merged.decide(entries, hidden_below.get(id.as_str()).copied());
     }
     merged
 }
@@ -91,17 +96,23 @@ impl Merged {
     }
 }
 
-/// The highest quarantined entry of an id that is allowed to have an effect. Members of sets replace
+/// The highest quarantined entry of each id that is allowed to have an effect. Members of sets replace
 /// nothing outside their set, so broken ones hide nothing either.
-fn hidden_below(deck: &Deck, trust: &Trust, id: &CapabilityId) -> Option<Source> {
-    let counts = |entry: &&Quarantined| {
+fn hidden_below<'a>(deck: &'a Deck, trust: &Trust) -> HashMap<&'a str, &'a Source> {
+    let mut highest: HashMap<&str, &Source> = HashMap::new();
+    for entry in &deck.quarantined {
         let layer = entry.source.layer;
         let in_set = matches!(layer, Layer::SetConfig | Layer::SetFile);
         let trusted = *trust == Trust::Trusted || !layer.needs_trust();
-        entry.id == id.as_str() && trusted && !in_set
-    };
-    let sources = deck.quarantined.iter().filter(counts).map(|entry| &entry.source);
-    sources.max_by_key(|source| source.layer).cloned()
+        if !trusted || in_set {
+            continue;
+        }
+        let known = highest.entry(entry.id.as_str()).or_insert(&entry.source);
+        if known.layer <= layer {
+            *known = &entry.source;
+        }
+    }
+    highest
 }
 
 /// The deck's definitions plus the last good forms of quarantined ones, in precedence order.
@@ -112,50 +123,104 @@ fn with_last_good(
     let mut all: Vec<(Arc<Definition>, Option<String>)> =
         deck.definitions.iter().map(|definition| (Arc::clone(definition), None)).collect();
     let Some(previous) = previous else { return all };
-    let known: Vec<&Arc<Definition>> =
-        previous.capabilities().map(|capability| &capability.definition).collect();
-    let mut kept: Vec<(&Arc<Definition>, &str)> = Vec::new();
-    for quarantined in &deck.quarantined {
-        let lost = known.iter().filter(|definition| covers(quarantined, definition));
-        kept.extend(lost.map(|definition| (*definition, quarantined.reason.as_str())));
+    if deck.quarantined.is_empty() {
+        return all;
     }
-    // A set that is kept keeps its members: nobody could load them without it.
+    let mut known: HashMap<(Layer, &Path), Vec<&Arc<Definition>>> = HashMap::new();
+    let mut members: HashMap<&CapabilityId, Vec<&Arc<Definition>>> = HashMap::new();
+    for definition in previous.capabilities().map(|capability| &capability.definition) {
+        known.entry(file_of(&definition.source)).or_default().push(definition);
+        if let Some(set) = &definition.member_of {
+            members.entry(set).or_default().push(definition);
+        }
+    }
+    let mut kept: Vec<(&Arc<Definition>, &str)> = Vec::new();
+    for (file, broken) in broken_by_file(deck) {
+        let of_file = known.get(&file).into_iter().flatten();
+        kept.extend(of_file.filter_map(|known| Some((*known, broken.reason_for(known)?))));
+    }
+    // A set that is kept keeps its members: nothing else can load them.
     let mut at = 0;
     while let Some((set, reason)) = kept.get(at).copied() {
-        let members =
-            known.iter().filter(|definition| definition.member_of.as_ref() == Some(&set.id));
+        let members = members.get(&set.id).into_iter().flatten();
         kept.extend(members.map(|definition| (*definition, reason)));
         at += 1;
     }
+    let mut present: HashSet<(&CapabilityId, Layer, &Path)> = HashSet::new();
+    for definition in &deck.definitions {
+        let (layer, path) = file_of(&definition.source);
+        present.insert((&definition.id, layer, path));
+    }
+    // Where the first entry of a higher layer is.
+    let mut places: HashMap<Layer, usize> = HashMap::new();
+    let mut inserted = Vec::new();
     for (definition, reason) in kept {
-        let same =
-            |other: &Definition| other.id == definition.id && other.source == definition.source;
-        if all.iter().any(|(other, _)| same(other)) {
+        let (layer, path) = file_of(&definition.source);
+        if !present.insert((&definition.id, layer, path)) {
             continue;
         }
-        let place = match &definition.member_of {
-            Some(_) => all.len(),
-            None => all
-                .iter()
-                .position(|(other, _)| {
-                    other.member_of.is_none() && other.source.layer > definition.source.layer
-                })
-                .unwrap_or(all.len()),
+        let is_higher = |(other, _): &(Arc<Definition>, Option<String>)| {
+            other.member_of.is_none() && other.source.layer > layer
         };
-        all.insert(place, (Arc::clone(definition), Some(reason.to_owned())));
+        let place = match &definition.member_of {
+            // After its set, wherever that goes.
+            Some(_) => (all.len(), true, None),
+            None => {
+                let place = places
+                    .entry(layer)
+                    .or_insert_with(|| all.iter().position(is_higher).unwrap_or(all.len()));
+                (*place, false, Some(layer))
+            }
+        };
+        inserted.push((place, (Arc::clone(definition), Some(reason.to_owned()))));
     }
-    all
+    // Entries with the same place keep their order.
+    inserted.sort_by_key(|(place, _)| *place);
+    let mut inserted = inserted.into_iter().peekable();
+    let mut merged = Vec::with_capacity(all.len());
+    for (position, entry) in all.drain(..).enumerate() {
+        while let Some((_, kept)) = inserted.next_if(|((place, ..), _)| *place <= position) {
+            merged.push(kept);
+        }
+        merged.push(entry);
+    }
+    merged.extend(inserted.map(|(_, kept)| kept));
+    merged
 }
 
-/// True when the quarantined entry is this definition, its plural file, or the whole file it is in.
-fn covers(quarantined: &Quarantined, definition: &Definition) -> bool {
-    let is = |id: &CapabilityId| id.as_str() == quarantined.id;
-    // A config file that cannot be read at all is quarantined under its file name, inside a set
-    // after the set's id.
-    let whole_file = quarantined.id.rsplit("__").next();
-    let file = quarantined.source.path.file_name();
-    quarantined.source == definition.source
-        && (is(&definition.id)
-            || definition.parent.as_ref().is_some_and(is)
-            || file.is_some_and(|file| whole_file.is_some_and(|name| file == name)))
+/// The quarantined entries of one file, with the reason of each.
+#[derive(Default)]
+struct BrokenFile<'a> {
+    /// Why the whole file cannot be read.
+    whole: Option<&'a str>,
+    by_id: HashMap<&'a str, &'a str>,
+}
+
+fn file_of(source: &Source) -> (Layer, &Path) {
+    (source.layer, &source.path)
+}
+
+fn broken_by_file(deck: &Deck) -> IndexMap<(Layer, &Path), BrokenFile<'_>> {
+    let mut files: IndexMap<(Layer, &Path), BrokenFile<'_>> = IndexMap::new();
+    for quarantined in &deck.quarantined {
+        let broken = files.entry(file_of(&quarantined.source)).or_default();
+        // A config file that cannot be read at all is quarantined under its file name, inside a set
+        // after the set's id.
+        let name = quarantined.id.rsplit("__").next();
+        let file = quarantined.source.path.file_name();
+        let reason = quarantined.reason.as_str();
+        if file.is_some_and(|file| name.is_some_and(|name| file == name)) {
+            broken.whole.get_or_insert(reason);
+        }
+        broken.by_id.entry(quarantined.id.as_str()).or_insert(reason);
+    }
+    files
+}
+
+impl<'a> BrokenFile<'a> {
+    /// Why a definition of the file is lost: it is quarantined itself, or its plural file, or the whole file is.
+    fn reason_for(&self, definition: &Definition) -> Option<&'a str> {
+        let parent = definition.parent.as_ref().and_then(|id| self.by_id.get(id.as_str()));
+        self.by_id.get(definition.id.as_str()).or(parent).copied().or(self.whole)
+    }
 }

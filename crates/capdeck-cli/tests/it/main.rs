@@ -30,6 +30,7 @@ mod guardian;
 mod init;
 mod install;
 mod list;
+mod many_servers;
 mod openapi;
 mod option_values;
 mod packages;

@@ -1,12 +1,12 @@
 //! The definitions that a capability file stands for: one per server, and one per group of commands.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use super::{
-    ArgumentKind, CapabilityFile, CommandSpec, CommandTool, Endpoint, Server, ToolExposure,
+    ArgumentKind, CapabilityFile, CommandSpec, CommandTool, Endpoint, Server, Tool, ToolExposure,
     ToolKind, Value as Given, command_line, read::Reading,
 };
 use crate::{
@@ -18,6 +18,13 @@ use crate::{
     shape::{Presentation, ProjectBinding},
 };
 
+/// A command of a group, and where its entry is.
+struct GroupCommand<'a> {
+    tool: &'a Tool,
+    command: &'a CommandTool,
+    place: Place,
+}
+
 /// The definitions of a file, with their places.
 pub(super) fn define(reading: &Reading, origin: &Origin<'_>) -> Vec<Placed> {
     let file = &reading.file;
@@ -28,8 +35,16 @@ pub(super) fn define(reading: &Reading, origin: &Origin<'_>) -> Vec<Placed> {
             placed.push(Placed { definition: origin.define(draft), place: *place });
         }
     }
+    let mut commands: HashMap<Option<&str>, Vec<GroupCommand<'_>>> = HashMap::new();
+    for (tool, place) in file.tools.iter().zip(&reading.tool_places) {
+        if let ToolKind::Command(command) = &tool.kind {
+            let members = commands.entry(tool.group.as_deref()).or_default();
+            members.push(GroupCommand { tool, command, place: *place });
+        }
+    }
     for (group, id) in &file.ids.groups {
-        let (draft, place) = group_draft(reading, group.as_deref(), id.clone());
+        let members = commands.remove(&group.as_deref()).unwrap_or_default();
+        let (draft, place) = group_draft(file, group.as_deref(), &members, id.clone());
         placed.push(Placed { definition: origin.define(draft), place });
     }
     placed
@@ -38,14 +53,14 @@ pub(super) fn define(reading: &Reading, origin: &Origin<'_>) -> Vec<Placed> {
 impl CapabilityFile {
     /// The tools that the file chooses of a server, its own or a plugin's.
     pub(super) fn chosen_of(&self, server: &str) -> Vec<ChosenTool> {
-        let chosen = self.tools.iter().filter_map(|tool| match &tool.kind {
-            ToolKind::Mcp(mcp) if mcp.server == server => Some(ChosenTool {
+        let chosen = self.tools_of(server).filter_map(|tool| match &tool.kind {
+            ToolKind::Mcp(mcp) => Some(ChosenTool {
                 id: tool.id.clone(),
                 remote: mcp.tool.clone(),
                 defaults: mcp.defaults.clone(),
                 formatter: mcp.formatter.clone(),
             }),
-            ToolKind::Mcp(_) | ToolKind::Command(_) => None,
+            ToolKind::Command(_) => None,
         });
         chosen.collect()
     }
@@ -131,20 +146,19 @@ fn describe(server: &Server) -> String {
     }
 }
 
-fn group_draft(reading: &Reading, group: Option<&str>, id: CapabilityId) -> (Draft, Place) {
-    let file = &reading.file;
-    let mut actions = IndexMap::new();
-    let mut first = Place::default();
-    for (tool, place) in file.tools.iter().zip(&reading.tool_places) {
-        let ToolKind::Command(command) = &tool.kind else { continue };
-        if tool.group.as_deref() != group {
-            continue;
-        }
-        if actions.is_empty() {
-            first = *place;
-        }
-        actions.insert(tool.id.clone(), action(command, tool.description.clone()));
-    }
+fn group_draft(
+    file: &CapabilityFile,
+    group: Option<&str>,
+    members: &[GroupCommand<'_>],
+    id: CapabilityId,
+) -> (Draft, Place) {
+    let first = members.first().map(|member| member.place).unwrap_or_default();
+    let actions: IndexMap<String, CliAction> = members
+        .iter()
+        .map(|GroupCommand { tool, command, .. }| {
+            (tool.id.clone(), action(command, tool.description.clone()))
+        })
+        .collect();
     let names = actions.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
     let description = match group {
         Some(group) => format!("Commands of this project, group `{group}`: {names}"),

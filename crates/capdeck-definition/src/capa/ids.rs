@@ -1,10 +1,10 @@
 //! The capabilities that a capability file's servers and commands become, and where a tool is found among them.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
-use super::{CapabilityFile, Tool, ToolKind, same_tool_name, without_at};
+use super::{CapabilityFile, Tool, ToolKind, without_at};
 use crate::CapabilityId;
 
 /// The id of the commands that have no group.
@@ -17,15 +17,17 @@ pub struct CapabilityIds {
     pub servers: IndexMap<String, CapabilityId>,
     /// By the group as written; `None` for commands without one.
     pub groups: IndexMap<Option<String>, CapabilityId>,
+    /// The servers of plugins that tools are chosen of, by their capability.
+    pub(super) of_plugins: IndexMap<CapabilityId, String>,
 }
 
 impl CapabilityIds {
     /// Gives every server and group an id that no other one has, as near to the written one as can be.
     pub(super) fn of(file: &CapabilityFile) -> Self {
         let mut ids = Self::default();
-        let mut taken = HashSet::new();
+        let mut taken = TakenIds::default();
         for server in &file.servers {
-            if let Some(id) = free(&server.id, "", &mut taken) {
+            if let Some(id) = taken.free(&server.id, "") {
                 ids.servers.insert(server.id.clone(), id);
             }
         }
@@ -34,8 +36,9 @@ impl CapabilityIds {
             if let ToolKind::Mcp(mcp) = &tool.kind
                 && !ids.servers.contains_key(&mcp.server)
                 && let Ok(id) = CapabilityId::new(&mcp.server)
-                && taken.insert(id.to_string())
+                && taken.take(id.as_str())
             {
+                ids.of_plugins.insert(id.clone(), mcp.server.clone());
                 ids.servers.insert(mcp.server.clone(), id);
             }
         }
@@ -45,7 +48,7 @@ impl CapabilityIds {
                 continue;
             }
             let written = group.as_deref().unwrap_or(UNGROUPED);
-            if let Some(id) = free(written, "-commands", &mut taken) {
+            if let Some(id) = taken.free(written, "-commands") {
                 ids.groups.insert(group.clone(), id);
             }
         }
@@ -60,16 +63,10 @@ impl CapabilityFile {
         if let Some(tool) = self.tool(reference) {
             return self.capability_of(tool).map(|capability| (capability, tool.id.clone()));
         }
-        let name = without_at(reference);
-        let open = self.servers.iter().filter(|server| self.tools_of(server).next().is_none());
-        let mut open: Vec<_> = open.collect();
-        // Of `git` and `git.hub` the longer one is meant by `git.hub.search`.
-        open.sort_by_key(|server| std::cmp::Reverse(server.id.len()));
-        open.into_iter().find_map(|server| {
-            let (prefix, tool) = name.split_at_checked(server.id.len() + 1)?;
-            let is_meant = same_tool_name(prefix, &format!("{}.", server.id)) && !tool.is_empty();
+        let mut open = self.open_servers(without_at(reference));
+        open.find_map(|(server, tool)| {
             let capability = self.ids.servers.get(&server.id)?;
-            is_meant.then(|| (capability, tool.to_owned()))
+            (!tool.is_empty()).then(|| (capability, tool.to_owned()))
         })
     }
 
@@ -82,14 +79,39 @@ impl CapabilityFile {
     }
 }
 
-fn free(written: &str, suffix: &str, taken: &mut HashSet<String>) -> Option<CapabilityId> {
-    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let base: String = written.chars().map(|c| if legal(c) { c } else { '_' }).take(48).collect();
-    let others = (2..).map(|number| format!("{base}{suffix}_{number}"));
-    let mut candidates = [base.clone(), format!("{base}{suffix}")].into_iter().chain(others);
-    let id = candidates.find(|id| !taken.contains(id))?;
-    taken.insert(id.clone());
-    CapabilityId::new(&id).ok()
+/// The ids that are in use, each with the number that the next one of its name begins to look at.
+#[derive(Default)]
+struct TakenIds(HashMap<String, usize>);
+
+impl TakenIds {
+    /// Takes an id. `false` when it is in use.
+    fn take(&mut self, id: &str) -> bool {
+        let is_free = !self.0.contains_key(id);
+        if is_free {
+            self.0.insert(id.to_owned(), 2);
+        }
+        is_free
+    }
+
+    fn free(&mut self, written: &str, suffix: &str) -> Option<CapabilityId> {
+        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let base: String =
+            written.chars().map(|c| if legal(c) { c } else { '_' }).take(48).collect();
+        let stem = format!("{base}{suffix}");
+        for id in [&base, &stem] {
+            if self.take(id) {
+                return CapabilityId::new(id).ok();
+            }
+        }
+        // Numbers below the one that was given last are all in use.
+        let first = self.0.get(&stem).copied().unwrap_or(2);
+        let (number, id) = (first..)
+            .map(|number| (number, format!("{stem}_{number}")))
+            .find(|(_, id)| !self.0.contains_key(id))?;
+        self.0.insert(stem, number + 1);
+        self.take(&id);
+        CapabilityId::new(&id).ok()
+    }
 }
 
 #[cfg(test)]

@@ -14,9 +14,7 @@ impl CapabilityFile {
     pub(crate) fn tailor(&self, definition: Definition) -> Definition {
         let is_file = definition.source.layer == Layer::ProjectFile;
         let is_server = matches!(definition.backend, Backend::Mcp(_));
-        let mut servers =
-            self.ids.servers.iter().filter(|(server, _)| self.server(server).is_none());
-        let server = servers.find(|(_, id)| **id == definition.id).map(|(server, _)| server);
+        let server = self.ids.of_plugins.get(&definition.id);
         let Some(server) = server.filter(|_| is_file && is_server) else { return definition };
         let tools = ToolChoice::Chosen(self.chosen_of(server));
         let tailoring = Arc::new(Tailoring { tools, ..Tailoring::default() });

@@ -14,7 +14,7 @@ pub(super) fn prune(node: &mut Node) {
             entries.retain(|entry| {
                 DATA.contains(&entry.key.as_str()) || !matches!(entry.value.content, Content::Null)
             });
-            for entry in entries {
+            for entry in entries.iter_mut() {
                 if DATA.contains(&entry.key.as_str()) {
                     continue;
                 }

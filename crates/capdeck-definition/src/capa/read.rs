@@ -5,12 +5,13 @@ use std::{
     path::Path,
 };
 
+use indexmap::IndexSet;
 use serde::de::DeserializeOwned;
 
 use super::{
-    CapabilityFile, CapabilityIds, agents::AgentsShape, hook::HookShape, options::OptionsShape,
-    plugin::PluginShape, prune::prune, references, rule::RuleShape, server::ServerShape,
-    shape::KEYS, skill::SkillShape, subagent::SubagentShape, tool::ToolShape,
+    CapabilityFile, CapabilityIds, agents::AgentsShape, hook::HookShape, index::FileIndex,
+    options::OptionsShape, plugin::PluginShape, prune::prune, references, rule::RuleShape,
+    server::ServerShape, shape::KEYS, skill::SkillShape, subagent::SubagentShape, tool::ToolShape,
 };
 use crate::{
     Severity,
@@ -57,6 +58,7 @@ pub(crate) fn read(text: &str, path: &Path, findings: &mut Findings) -> Option<R
             .map(|agents| agents.read(document.root.child("agents"), findings)),
         plugins: document.list("plugins", findings, PluginShape::read),
         ids: CapabilityIds::default(),
+        index: FileIndex::default(),
     };
     file.options.security.is_incomplete = document.security_is_broken;
     references::check(&mut file, &mut document, findings);
@@ -141,6 +143,7 @@ impl Document {
             return Vec::new();
         };
         let (mut entries, mut kept): (Vec<T>, Vec<usize>) = (Vec::new(), Vec::new());
+        let mut taken = HashSet::new();
         for (index, item) in items.iter().enumerate() {
             if self.broken.contains(&(section.to_owned(), index)) {
                 continue;
@@ -164,8 +167,8 @@ impl Document {
                     continue;
                 }
             };
-            let taken = |name: &String| entries.iter().any(|earlier| earlier.is_called(name));
-            if let Some(name) = entry.name().filter(taken) {
+            let is_taken = entry.key().is_some_and(|key| !taken.insert(key));
+            if let Some(name) = entry.name().filter(|_| is_taken) {
                 findings.add(repeated(section, &name).at(item.child("id").place));
                 continue;
             }
@@ -205,8 +208,10 @@ impl Document {
     }
 
     /// Every id written in a section, of broken entries too, so that a reference to one is not called dangling.
-    pub(super) fn written_ids(&self, section: &str) -> Vec<String> {
-        let Content::List(items) = &self.root.child(section).content else { return Vec::new() };
+    pub(super) fn written_ids(&self, section: &str) -> IndexSet<String> {
+        let Content::List(items) = &self.root.child(section).content else {
+            return IndexSet::new();
+        };
         items.iter().filter_map(|item| item.get("id")?.text().map(str::to_owned)).collect()
     }
 }
@@ -216,9 +221,9 @@ pub(super) trait Identified {
     /// What must differ; `None` when the entry has no name of its own.
     fn name(&self) -> Option<String>;
 
-    /// Whether a name means this entry.
-    fn is_called(&self, name: &str) -> bool {
-        self.name().is_some_and(|own| own == name)
+    /// What is compared: the same for names that mean the same.
+    fn key(&self) -> Option<String> {
+        self.name()
     }
 }
 

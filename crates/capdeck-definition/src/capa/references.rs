@@ -1,31 +1,44 @@
 //! What entries say about each other: tools of servers, tools of skills, skills and tools of sub-agents.
 
+use indexmap::IndexSet;
+
 use super::{
     CapabilityFile, Expose, Hook, Plugin, Rule, Server, Skill, SkillKind, Subagent, Tool, ToolKind,
+    index::FileIndex,
     read::{Document, Identified},
-    tool_name::{same_tool_name, without_at},
+    tool_name::{plain_tool_name, without_at},
 };
 use crate::{
     diagnostic::{Diagnostic, Findings},
     document::Node,
-    suggest::nearest,
+    suggest::{MAX_CANDIDATES, nearest},
 };
 
 /// Checks every reference. A tool without its server is left out; anything else that dangles is a warning.
 pub(super) fn check(file: &mut CapabilityFile, document: &mut Document, findings: &mut Findings) {
     check_tools(file, document, findings);
+    file.index = FileIndex::of(file);
+    let file = &*file;
+    let known = KnownNames {
+        file,
+        tools: document.written_ids("tools"),
+        skills: document.written_ids("skills"),
+        tool_names: file
+            .tools
+            .iter()
+            .take(MAX_CANDIDATES)
+            .flat_map(|tool| [tool.qualified_name(), tool.id.clone()])
+            .collect(),
+        has_open_server: file
+            .servers
+            .iter()
+            .any(|server| file.tools_of(&server.id).next().is_none()),
+    };
     check_policies(file, document, findings);
     for (index, skill) in file.skills.iter().enumerate() {
         let def = document.entry("skills", index).child("def");
         let what = format!("the skill `{}` requires", skill.id);
-        check_tool_references(
-            file,
-            document,
-            &skill.requires,
-            &what,
-            def.child("requires"),
-            findings,
-        );
+        check_tool_references(&known, &skill.requires, &what, def.child("requires"), findings);
         if skill.kind == SkillKind::Plugin && file.plugins.is_empty() {
             findings.add(
                 Diagnostic::warning(
@@ -40,15 +53,8 @@ pub(super) fn check(file: &mut CapabilityFile, document: &mut Document, findings
     for (index, subagent) in file.subagents.iter().enumerate() {
         let node = document.entry("subagents", index);
         let what = format!("the sub-agent `{}` uses", subagent.id);
-        check_tool_references(
-            file,
-            document,
-            &subagent.tools,
-            &what,
-            node.child("tools"),
-            findings,
-        );
-        check_skills(file, document, subagent, node.child("skills"), findings);
+        check_tool_references(&known, &subagent.tools, &what, node.child("tools"), findings);
+        check_skills(&known, subagent, node.child("skills"), findings);
     }
 }
 
@@ -56,7 +62,7 @@ fn check_tools(file: &mut CapabilityFile, document: &mut Document, findings: &mu
     let mut known = document.written_ids("servers");
     let has_plugins = !file.plugins.is_empty();
     for (key, server) in file.plugins.iter().flat_map(|plugin| &plugin.servers) {
-        known.push(server.renamed.clone().unwrap_or_else(|| key.clone()));
+        known.insert(server.renamed.clone().unwrap_or_else(|| key.clone()));
     }
     let mut sound = Vec::new();
     for (index, tool) in file.tools.iter().enumerate() {
@@ -95,7 +101,7 @@ fn check_tools(file: &mut CapabilityFile, document: &mut Document, findings: &mu
 fn check_policies(file: &CapabilityFile, document: &Document, findings: &mut Findings) {
     for (index, server) in file.servers.iter().enumerate() {
         let node = document.entry("servers", index);
-        if node.get("expose").is_some() && file.tools_of(server).next().is_some() {
+        if node.get("expose").is_some() && file.tools_of(&server.id).next().is_some() {
             findings.add(
                 Diagnostic::warning(
                     "ignored-key",
@@ -111,21 +117,31 @@ fn check_policies(file: &CapabilityFile, document: &Document, findings: &mut Fin
     }
 }
 
+/// The names that references are compared with.
+struct KnownNames<'a> {
+    file: &'a CapabilityFile,
+    /// Ids as written, of broken entries too.
+    tools: IndexSet<String>,
+    skills: IndexSet<String>,
+    /// What a mistyped reference may mean.
+    tool_names: Vec<String>,
+    /// Whether a server offers tools that the file does not list.
+    has_open_server: bool,
+}
+
 fn check_tool_references(
-    file: &CapabilityFile,
-    document: &Document,
+    known: &KnownNames<'_>,
     references: &[String],
     what: &str,
     node: &Node,
     findings: &mut Findings,
 ) {
     for (index, reference) in references.iter().enumerate() {
-        if may_resolve(file, document, reference) {
+        if known.may_resolve(reference) {
             continue;
         }
-        let names: Vec<String> =
-            file.tools.iter().flat_map(|tool| [tool.qualified_name(), tool.id.clone()]).collect();
-        let fix = match nearest(without_at(reference), names.iter().map(String::as_str)) {
+        let fix = match nearest(without_at(reference), known.tool_names.iter().map(String::as_str))
+        {
             Some(near) => format!("did you mean `{near}`?"),
             None => "add the tool to `tools`, or remove the reference".to_owned(),
         };
@@ -140,46 +156,33 @@ fn check_tool_references(
     }
 }
 
-/// Whether a reference names something, as far as the file alone can tell.
-fn may_resolve(file: &CapabilityFile, document: &Document, reference: &str) -> bool {
-    let name = without_at(reference);
-    let is_declared = file.tool(reference).is_some() || file.server(reference).is_some();
-    // A broken entry has its own message already.
-    let last = name.rsplit('.').next().unwrap_or(name);
-    let is_written = document.written_ids("tools").iter().any(|id| id == name || id == last);
-    if is_declared || is_written {
-        return true;
-    }
-    let open = |server: &&Server| file.tools_of(server).next().is_none();
-    let servers: Vec<&Server> = file.servers.iter().filter(open).collect();
-    let of_server = |server: &Server| {
-        let (prefix, tool) = (name.get(..=server.id.len()), name.get(server.id.len() + 1..));
-        let (Some(prefix), Some(tool)) = (prefix, tool) else { return false };
-        same_tool_name(prefix, &format!("{}.", server.id)) && server.expose.allows(tool)
-    };
-    match name.split_once('.') {
-        Some((prefix, _)) => {
-            servers.iter().any(|server| of_server(server))
-                || (!file.plugins.is_empty() && file.server(prefix).is_none())
+impl KnownNames<'_> {
+    /// Whether a reference names something, as far as the file alone can tell.
+    fn may_resolve(&self, reference: &str) -> bool {
+        let (file, name) = (self.file, without_at(reference));
+        let is_declared = file.tool(reference).is_some() || file.server(reference).is_some();
+        // A broken entry has its own message already.
+        let last = name.rsplit('.').next().unwrap_or(name);
+        if is_declared || self.tools.contains(name) || self.tools.contains(last) {
+            return true;
         }
-        // What servers and plugins call their tools is not known yet.
-        None => !servers.is_empty() || !file.plugins.is_empty(),
+        match name.split_once('.') {
+            Some((prefix, _)) => {
+                file.open_servers(name).any(|(server, tool)| server.expose.allows(tool))
+                    || (!file.plugins.is_empty() && file.server(prefix).is_none())
+            }
+            // What servers and plugins call their tools is not known yet.
+            None => self.has_open_server || !file.plugins.is_empty(),
+        }
     }
 }
 
-fn check_skills(
-    file: &CapabilityFile,
-    document: &Document,
-    subagent: &Subagent,
-    node: &Node,
-    findings: &mut Findings,
-) {
-    let known = document.written_ids("skills");
+fn check_skills(known: &KnownNames<'_>, subagent: &Subagent, node: &Node, findings: &mut Findings) {
     for (index, skill) in subagent.skills.iter().enumerate() {
-        if known.contains(skill) || !file.plugins.is_empty() {
+        if known.skills.contains(skill) || !known.file.plugins.is_empty() {
             continue;
         }
-        let fix = match nearest(skill, known.iter().map(String::as_str)) {
+        let fix = match nearest(skill, known.skills.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "add it to `skills`, or remove it here".to_owned(),
         };
@@ -194,15 +197,6 @@ fn check_skills(
             .with_fix(fix)
             .at(node.item(index).place),
         );
-    }
-}
-
-impl CapabilityFile {
-    /// The file's own choice among a server's tools; none means that the server's policy holds.
-    pub fn tools_of<'a>(&'a self, server: &'a Server) -> impl Iterator<Item = &'a Tool> {
-        self.tools
-            .iter()
-            .filter(move |tool| matches!(&tool.kind, ToolKind::Mcp(mcp) if mcp.server == server.id))
     }
 }
 
@@ -230,8 +224,8 @@ impl Identified for Tool {
         Some(self.qualified_name())
     }
 
-    fn is_called(&self, name: &str) -> bool {
-        same_tool_name(&self.qualified_name(), name)
+    fn key(&self) -> Option<String> {
+        Some(plain_tool_name(&self.qualified_name()))
     }
 }
 

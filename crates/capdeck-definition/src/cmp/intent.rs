@@ -2,6 +2,8 @@
 
 mod params;
 
+use std::collections::HashMap;
+
 use indexmap::IndexMap;
 
 use super::{
@@ -33,9 +35,10 @@ pub(super) fn read_all(text: &str, findings: &mut Findings) -> Option<IndexMap<S
         );
     }
     let mut intents = IndexMap::new();
+    let mut numbers = HashMap::new();
     for (index, shape) in file.intents.into_iter().enumerate() {
         if let Some(intent) = read_one(shape, list.item(index), findings) {
-            let name = free_name(&intent, index, &intents);
+            let name = free_name(&intent, index, &intents, &mut numbers);
             intents.insert(name, intent);
         }
     }
@@ -126,18 +129,30 @@ fn bad_command(error: &CommandError) -> Diagnostic {
     Diagnostic::error(code, error.to_string()).with_fix(fix)
 }
 
-/// A name from the first plain phrase that gives one, free of other intents' names.
-fn free_name(intent: &CmpIntent, index: usize, taken: &IndexMap<String, CmpIntent>) -> String {
+/// A name from the first plain phrase that gives one, free of other intents' names. `numbers` holds the number that the
+/// next intent of a name begins to look at.
+fn free_name(
+    intent: &CmpIntent,
+    index: usize,
+    taken: &IndexMap<String, CmpIntent>,
+    numbers: &mut HashMap<String, usize>,
+) -> String {
     let plain = intent.patterns.iter().filter(|pattern| !pattern.starts_with(matcher::EXPRESSION));
     let name = plain.map(|pattern| tool_name(pattern)).find(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| format!("intent_{}", index + 1));
-    let numbered = (2..).map(|number| {
+    if !taken.contains_key(&name) {
+        return name;
+    }
+    let number = numbers.entry(name.clone()).or_insert(2);
+    loop {
         let suffix = format!("_{number}");
         let stem: String = name.chars().take(LONGEST_NAME - suffix.len()).collect();
-        format!("{stem}{suffix}")
-    });
-    let mut names = std::iter::once(name.clone()).chain(numbered);
-    names.find(|name| !taken.contains_key(name)).unwrap_or(name.clone())
+        *number += 1;
+        let numbered = format!("{stem}{suffix}");
+        if !taken.contains_key(&numbered) {
+            return numbered;
+        }
+    }
 }
 
 /// `Check email!` becomes `check_email`.

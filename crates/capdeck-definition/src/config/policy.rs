@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::{
     Effect, FlowMode, Layer, PinMode, PolicyRule,
     diagnostic::{Diagnostic, Findings},
-    document::{Content, Node, Step},
+    document::{Content, Entries, Node, Step},
     rules::exactly_one,
     shape::config_file::{ConfigFile, RunFields},
     violation::Violation,
@@ -60,7 +60,7 @@ impl Guards {
         };
         for index in &self.broken_rules {
             if let Some(rule) = rules.get_mut(*index) {
-                rule.content = Content::Map(Vec::new());
+                rule.content = Content::Map(Entries::default());
             }
         }
     }

@@ -5,21 +5,32 @@ use std::{collections::HashSet, fmt};
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::{Deserializer, Value, value::RawValue};
 
-use super::{Content, Entry, MAX_DEPTH, Node};
+use super::{Content, Entry, MAX_DEPTH, MAX_NODES, Node, too_many_nodes};
 use crate::diagnostic::{Diagnostic, Place};
 
 /// Parses one document.
 pub(crate) fn parse(text: &str) -> Result<Node, Diagnostic> {
     let places = Places::new(text);
+    let mut budget = MAX_NODES;
     let root: &RawValue = serde_json::from_str(text).map_err(|error| {
         let place = Place { line: number(error.line()), column: number(error.column().max(1)) };
         syntax_error(&error).at(place)
     })?;
-    read(root.get(), &places, 0)
+    read(root.get(), &places, 0, &mut budget)
 }
 
-fn read(raw: &str, places: &Places<'_>, depth: usize) -> Result<Node, Diagnostic> {
+fn read(
+    raw: &str,
+    places: &Places<'_>,
+    depth: usize,
+    budget: &mut usize,
+) -> Result<Node, Diagnostic> {
     let place = places.of(raw);
+    let mut spend = |nodes: usize| {
+        *budget = budget.checked_sub(nodes).ok_or_else(|| too_many_nodes().at(place))?;
+        Ok(())
+    };
+    spend(1)?;
     if depth > MAX_DEPTH {
         return Err(Diagnostic::error(
             "document-too-complex",
@@ -34,6 +45,7 @@ fn read(raw: &str, places: &Places<'_>, depth: usize) -> Result<Node, Diagnostic
             let mut entries = Vec::new();
             let mut seen = HashSet::new();
             let members = Deserializer::from_str(raw).deserialize_map(Members).map_err(broken)?;
+            spend(members.len())?;
             let mut before = raw.get(1..).unwrap_or_default();
             for (key, value) in members {
                 let place = places.of(before.trim_start_matches(|c: char| c != '"'));
@@ -46,14 +58,14 @@ fn read(raw: &str, places: &Places<'_>, depth: usize) -> Result<Node, Diagnostic
                     .at(place));
                 }
                 let value = value.get();
-                entries.push(Entry { key, place, value: read(value, places, depth + 1)? });
+                entries.push(Entry { key, place, value: read(value, places, depth + 1, budget)? });
                 before = places.after(value);
             }
-            Content::Map(entries)
+            Content::Map(entries.into())
         }
         Some(b'[') => {
             let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(broken)?;
-            let items = items.into_iter().map(|item| read(item.get(), places, depth + 1));
+            let items = items.into_iter().map(|item| read(item.get(), places, depth + 1, budget));
             Content::List(items.collect::<Result<_, _>>()?)
         }
         _ => match serde_json::from_str(raw).map_err(broken)? {

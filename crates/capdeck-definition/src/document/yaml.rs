@@ -3,9 +3,11 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{Error, Location, MessageFormatter, Spanned, UserMessageFormatter};
+use serde_saphyr::{
+    Error, Location, MessageFormatter, Spanned, UserMessageFormatter, budget::BudgetBreach,
+};
 
-use super::{Content, Entry, MAX_DEPTH, Node};
+use super::{Content, Entry, MAX_DEPTH, MAX_NODES, Node, too_many_nodes};
 use crate::diagnostic::{Diagnostic, Place};
 
 /// Parses one document. `first_line` is the line of the file that the text starts on.
@@ -15,8 +17,9 @@ pub(crate) fn parse(text: &str, first_line: u32) -> Result<Node, Diagnostic> {
             max_depth: MAX_DEPTH,
             // Looser than the depth, so that too much nesting is reported as that and not as bad syntax.
             flow_nesting_limit: MAX_DEPTH * 2,
-            max_events: 200_000,
-            max_nodes: 100_000,
+            // Every mapping and list has two events and is one node.
+            max_events: MAX_NODES * 2,
+            max_nodes: MAX_NODES,
             max_aliases: 1_000,
             max_anchors: 1_000,
             max_recorded_anchor_events: 100_000,
@@ -155,6 +158,9 @@ fn syntax_error(error: &Error, first_line: u32) -> Diagnostic {
             Diagnostic::error("duplicate-key", format!("a key is written twice: `{key}`"))
                 .with_fix("keep one of the two")
         }
+        Error::Budget {
+            breach: BudgetBreach::Nodes { .. } | BudgetBreach::Events { .. }, ..
+        } => too_many_nodes(),
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. }

@@ -169,7 +169,7 @@ fn node_of(value: &Value) -> Node {
         Value::Number(number) => Content::Number(number.clone()),
         Value::String(text) => Content::Text(text.clone()),
         Value::Array(items) => Content::List(items.iter().map(node_of).collect()),
-        Value::Object(map) => Content::Map(entries_of(map)),
+        Value::Object(map) => Content::Map(entries_of(map).into()),
     };
     Node { content, place: Place::default() }
 }

@@ -20,6 +20,7 @@ mod hostile;
 mod inert;
 #[cfg(unix)]
 mod links;
+mod many_entries;
 mod merge;
 mod never_panics;
 mod policy;
