@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    StoreError,
+    EntryUri, StoreError,
     entry::RiskClass,
     uri::{self, UriError},
 };
@@ -141,6 +141,18 @@ impl Scheme {
             known.push(scheme.clone());
         }
         Ok(declared)
+    }
+
+    /// Checks that a body has the format of this scheme.
+    pub(crate) fn check_body(&self, uri: &EntryUri, body: &str) -> Result<(), StoreError> {
+        if self.format != Format::Json {
+            return Ok(());
+        }
+        let parsed = serde_json::from_str::<serde::de::IgnoredAny>(body);
+        parsed.map(drop).map_err(|error| StoreError::InvalidJson {
+            uri: uri.clone(),
+            reason: error.to_string(),
+        })
     }
 
     /// Checks a new declaration against those that stand.

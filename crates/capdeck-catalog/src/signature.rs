@@ -1,14 +1,16 @@
 //! A tool's call in one line of TypeScript-like text: `read_file(path: string, limit?: number)`.
 
 mod brief;
+mod schema_walk;
 
 use serde_json::{Map, Value};
 
 pub use brief::brief_signature;
 
+use self::schema_walk::{SchemaBudget, SchemaWalk};
 use crate::{
     Tool,
-    input_shape::{InputShape, object, resolve},
+    input_shape::{InputShape, object},
 };
 
 /// Arguments named in a signature; optional ones beyond this become `…`.
@@ -28,6 +30,8 @@ pub(crate) fn render(name: &str, shape: &InputShape) -> String {
     let optional = shape.accepted().into_iter().filter(|argument| !shape.is_required(argument));
     let room = MOST_ARGUMENTS.max(required.len());
     let named: Vec<&str> = required.into_iter().chain(optional).collect();
+    let budget = SchemaBudget::default();
+    let walk = SchemaWalk::new(shape.root(), &budget);
     let mut arguments: Vec<String> = named
         .iter()
         .take(room)
@@ -35,7 +39,7 @@ pub(crate) fn render(name: &str, shape: &InputShape) -> String {
             let mark = if shape.is_required(argument) { "" } else { "?" };
             let kind = shape
                 .argument(argument)
-                .map_or_else(|| "unknown".to_owned(), |schema| kind(shape.root(), schema, 0));
+                .map_or_else(|| "unknown".to_owned(), |schema| kind(walk, schema));
             format!("{}{mark}: {kind}", key(argument))
         })
         .collect();
@@ -46,8 +50,8 @@ pub(crate) fn render(name: &str, shape: &InputShape) -> String {
 }
 
 /// The TypeScript-like name of what a schema accepts.
-fn kind(root: &Value, schema: &Value, depth: usize) -> String {
-    let schema = resolve(root, schema);
+fn kind(walk: SchemaWalk<'_>, schema: &Value) -> String {
+    let Some((schema, walk)) = walk.enter(schema) else { return "unknown".to_owned() };
     if let Some(constant) = schema.get("const") {
         return constant.to_string();
     }
@@ -56,34 +60,34 @@ fn kind(root: &Value, schema: &Value, depth: usize) -> String {
     }
     for keyword in ["anyOf", "oneOf"] {
         if let Some(options) = schema.get(keyword).and_then(Value::as_array) {
-            return union(options.iter().map(|option| kind(root, option, depth)));
+            return union(options.iter().map(|option| kind(walk, option)));
         }
     }
     match schema.get("type") {
-        Some(Value::String(name)) => named(root, schema, name, depth),
-        Some(Value::Array(names)) => union(
-            names.iter().filter_map(Value::as_str).map(|name| named(root, schema, name, depth)),
-        ),
-        _ if schema.get("properties").is_some() => named(root, schema, "object", depth),
+        Some(Value::String(name)) => named(walk, schema, name),
+        Some(Value::Array(names)) => {
+            union(names.iter().filter_map(Value::as_str).map(|name| named(walk, schema, name)))
+        }
+        _ if schema.get("properties").is_some() => named(walk, schema, "object"),
         _ => "unknown".to_owned(),
     }
 }
 
-fn named(root: &Value, schema: &Value, name: &str, depth: usize) -> String {
+fn named(walk: SchemaWalk<'_>, schema: &Value, name: &str) -> String {
     match name {
         "integer" | "number" => "number".to_owned(),
         "array" => match schema.get("items") {
             Some(items) => {
-                let item = kind(root, items, depth);
+                let item = kind(walk, items);
                 if item.contains(" | ") { format!("({item})[]") } else { format!("{item}[]") }
             }
             None => "unknown[]".to_owned(),
         },
         "object" => match object(schema, "properties") {
-            Some(properties) if depth < DEEPEST && !properties.is_empty() => {
+            Some(properties) if walk.objects < DEEPEST && !properties.is_empty() => {
                 let members = members(schema, properties, |member, is_required, schema| {
                     let mark = if is_required { "" } else { "?" };
-                    format!("{}{mark}: {}", key(member), kind(root, schema, depth + 1))
+                    format!("{}{mark}: {}", key(member), kind(walk.in_object(), schema))
                 });
                 format!("{{ {} }}", members.join("; "))
             }
@@ -195,5 +199,29 @@ mod tests {
     #[test]
     fn a_reference_to_itself_ends() {
         check(json!({"properties": {"x": {"$ref": "#/properties/x"}}}), "tool(x?: unknown)");
+        let value = json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/Value"}}]});
+        check(
+            json!({"properties": {"x": {"$ref": "#/$defs/Value"}}, "$defs": {"Value": value}}),
+            "tool(x?: string | (string | (string | (string | unknown[])[])[])[])",
+        );
+        let only_itself = json!({"oneOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/A"}]});
+        check(
+            json!({"properties": {"x": {"$ref": "#/$defs/A"}}, "$defs": {"A": only_itself}}),
+            "tool(x?: unknown)",
+        );
+    }
+
+    /// Each of twenty levels has twenty ways to the next.
+    #[test]
+    fn alternatives_that_multiply_end() {
+        let levels: serde_json::Map<String, Value> = (0..20)
+            .map(|level| {
+                let next = json!({"type": "array", "items": {"anyOf": vec![json!({"$ref": format!("#/$defs/L{}", level + 1)}); 20]}});
+                (format!("L{level}"), next)
+            })
+            .collect();
+        let schema = json!({"properties": {"x": {"$ref": "#/$defs/L0"}}, "$defs": levels});
+        let text = render("tool", &InputShape::from_schema(schema));
+        assert!(text.len() < 200, "{text}");
     }
 }

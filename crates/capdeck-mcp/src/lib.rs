@@ -23,12 +23,14 @@ pub mod client;
 pub mod server;
 
 pub use header_params::{HeaderParams, InvalidHeaderParams, ParamHeader};
+pub use line::{Line, LineReader};
 pub use message::{Incoming, Malformed, Message};
 pub use raw::RawObject;
 pub use request_id::RequestId;
 pub use revision::{Era, Revision};
 pub use rpc_error::RpcError;
 pub use seal::{SealError, Sealer};
+pub use sse::{SseEvent, SseParser, SseTooLarge};
 
 /// The largest single message either half accepts unless told otherwise.
 pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;

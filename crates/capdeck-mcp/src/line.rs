@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 /// One read from a line-framed stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub enum Line {
     Text(Bytes),
     /// A line passed the limit. Reported once, as soon as it is known; the rest of it is thrown away.
     TooLong,
@@ -19,7 +19,7 @@ pub(crate) enum Line {
 
 /// Splits a byte stream into lines. `next` may be dropped and called again without loss.
 #[derive(Debug)]
-pub(crate) struct LineReader<R> {
+pub struct LineReader<R> {
     reader: R,
     buffer: BytesMut,
     /// How far the buffer is known to hold no line break.
@@ -31,12 +31,12 @@ pub(crate) struct LineReader<R> {
 const CHUNK: usize = 16 * 1024;
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    pub(crate) fn new(reader: R, limit: usize) -> Self {
+    pub fn new(reader: R, limit: usize) -> Self {
         Self { reader, buffer: BytesMut::with_capacity(CHUNK), searched: 0, skipping: false, limit }
     }
 
     /// The next line that is not blank, without its line break. `None` at the end of the stream.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
+    pub async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             if let Some(line) = self.take_line() {
                 return Ok(Some(line));
@@ -74,10 +74,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             if std::mem::take(&mut self.skipping) {
                 continue;
             }
-            let line = trim(line);
-            if line.len() > self.limit {
+            // Counted as it came, with its spaces: how much of it had arrived when it was looked at must not matter.
+            if end > self.limit {
                 return Some(Line::TooLong);
             }
+            let line = trim(line);
             if !line.is_empty() {
                 return Some(Line::Text(line));
             }

@@ -27,7 +27,7 @@ pub enum Incoming {
 pub struct Malformed {
     pub id: Option<RequestId>,
     pub error: RpcError,
-    /// It was meant to answer the request `id`, but says nothing about how that went.
+    /// It was meant to answer a request: `id`, of which it does not say how that went, or one that it does not name.
     pub is_answer: bool,
 }
 
@@ -113,7 +113,7 @@ impl Message {
         };
         match (id, outcome) {
             (Some(id), outcome) => Ok(Self::Response { id, outcome }),
-            (None, Err(error)) => Err(Malformed::of_nobody(error)),
+            (None, Err(error)) => Err(Malformed { id: None, error, is_answer: true }),
             (None, Ok(_)) => Err(Malformed::invalid("a response needs the `id` it answers")),
         }
     }
@@ -123,6 +123,12 @@ impl Malformed {
     /// A frame of which nothing says what it belongs to.
     pub(crate) fn of_nobody(error: RpcError) -> Self {
         Self { id: None, error, is_answer: false }
+    }
+
+    /// True for an error response that names no request, as a peer sends it for what it could not read. It must not be answered:
+    /// two peers would answer each other for ever.
+    pub(crate) fn is_stray_answer(&self) -> bool {
+        self.is_answer && self.id.is_none()
     }
 
     fn invalid(message: &str) -> Self {

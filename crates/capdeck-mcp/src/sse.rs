@@ -6,43 +6,43 @@ use bytes::Bytes;
 
 /// One event, or a bare change of `id` or `retry` that came without data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Event {
+pub struct SseEvent {
     /// The event's name; `None` means `message`.
-    pub(crate) name: Option<String>,
-    pub(crate) data: Vec<u8>,
-    pub(crate) id: Option<String>,
-    pub(crate) retry: Option<Duration>,
+    pub name: Option<String>,
+    pub data: Vec<u8>,
+    pub id: Option<String>,
+    pub retry: Option<Duration>,
 }
 
 /// An event passed the limit; the stream cannot be trusted after that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TooLarge;
+pub struct SseTooLarge;
 
 /// Takes bytes as they arrive and gives events as they complete.
 #[derive(Debug)]
-pub(crate) struct Parser {
+pub struct SseParser {
     line: Vec<u8>,
-    event: Event,
+    event: SseEvent,
     has_data: bool,
-    ready: VecDeque<Event>,
+    ready: VecDeque<SseEvent>,
     /// The last byte was a carriage return, so a line feed right after it belongs to it.
     after_return: bool,
     at_start: bool,
     limit: usize,
 }
 
-impl Event {
+impl SseEvent {
     /// True when the event carries a protocol message.
-    pub(crate) fn is_message(&self) -> bool {
+    pub fn is_message(&self) -> bool {
         !self.data.is_empty() && self.name.as_deref().is_none_or(|name| name == "message")
     }
 }
 
-impl Parser {
-    pub(crate) fn new(limit: usize) -> Self {
+impl SseParser {
+    pub fn new(limit: usize) -> Self {
         Self {
             line: Vec::new(),
-            event: Event::default(),
+            event: SseEvent::default(),
             has_data: false,
             ready: VecDeque::new(),
             after_return: false,
@@ -52,12 +52,13 @@ impl Parser {
     }
 
     /// Takes the next bytes of the stream.
-    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<(), TooLarge> {
-        if self.after_return && bytes.first() == Some(&b'\n') {
-            bytes = bytes.get(1..).unwrap_or_default();
+    pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), SseTooLarge> {
+        if bytes.is_empty() {
+            return Ok(());
         }
-        if !bytes.is_empty() {
-            self.after_return = false;
+        // Only the first line feed after it belongs to it.
+        if std::mem::take(&mut self.after_return) {
+            bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
         while let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
             let (head, tail) = bytes.split_at(end);
@@ -77,13 +78,13 @@ impl Parser {
     }
 
     /// The next complete event.
-    pub(crate) fn pop(&mut self) -> Option<Event> {
+    pub fn pop(&mut self) -> Option<SseEvent> {
         self.ready.pop_front()
     }
 
-    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), SseTooLarge> {
         if self.line.len() + bytes.len() + self.event.data.len() > self.limit {
-            return Err(TooLarge);
+            return Err(SseTooLarge);
         }
         self.line.extend_from_slice(bytes);
         Ok(())
@@ -127,7 +128,8 @@ impl Parser {
             b"id" if !value.contains(&0) => {
                 self.event.id = Some(String::from_utf8_lossy(value).into_owned());
             }
-            b"retry" => {
+            // Digits and nothing else; a sign is no part of the format.
+            b"retry" if value.iter().all(u8::is_ascii_digit) => {
                 let millis = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
                 self.event.retry = millis.map(Duration::from_millis).or(self.event.retry);
             }

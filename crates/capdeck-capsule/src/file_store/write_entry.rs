@@ -16,7 +16,6 @@ use crate::{
     EntryUri, Scheme, Signal, StoreError, Write, Written,
     digest::{hex, sha256_hex},
     merge, patch,
-    scheme::Format,
     trust::{Classified, classify, one_line},
 };
 
@@ -146,11 +145,7 @@ impl Engine {
                 })?
             }
         };
-        if scheme.format == Format::Json {
-            serde_json::from_str::<serde::de::IgnoredAny>(&body).map_err(|error| {
-                StoreError::InvalidJson { uri: uri.clone(), reason: error.to_string() }
-            })?;
-        }
+        scheme.check_body(uri, &body)?;
         let (bytes, most) = (body.len() as u64, self.options.limits.body);
         if bytes > most {
             return Err(StoreError::TooLarge { what: "the content", bytes, most });

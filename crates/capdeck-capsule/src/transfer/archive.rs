@@ -49,13 +49,23 @@ pub(super) async fn gather(
     for reason in &manifest.unusable {
         gathered.skip(MANIFEST, reason);
     }
-    let here = session.store().schemes().await?;
-    let missing = |wanted: &Scheme| !here.iter().any(|known| known.name == wanted.name);
-    let wanted = manifest.schemes.iter().filter(|wanted| missing(wanted)).cloned();
-    gathered.schemes = wanted.map(|scheme| Scheme { origin: Origin::Capsule, ..scheme }).collect();
-    let schemes: Vec<Scheme> = here.into_iter().chain(gathered.schemes.clone()).collect();
+    let mut schemes = session.store().schemes().await?;
+    gathered.schemes = take_schemes(&manifest, &mut schemes)?;
     take_files(&files, &manifest, &schemes, &mut gathered);
     Ok(gathered)
+}
+
+/// The schemes that the capsule lacks. All are checked here, so that a bad one is known before anything is written.
+fn take_schemes(manifest: &Manifest, known: &mut Vec<Scheme>) -> Result<Vec<Scheme>, StoreError> {
+    let here: Vec<String> = known.iter().map(|scheme| scheme.name.clone()).collect();
+    let mut new = Vec::new();
+    for wanted in manifest.schemes.iter().filter(|wanted| !here.contains(&wanted.name)) {
+        let scheme = Scheme { origin: Origin::Capsule, ..wanted.clone() };
+        scheme.check(known)?;
+        known.push(scheme.clone());
+        new.push(scheme);
+    }
+    Ok(new)
 }
 
 fn take_files(files: &Files, manifest: &Manifest, schemes: &[Scheme], gathered: &mut Gathered) {

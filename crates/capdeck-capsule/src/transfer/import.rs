@@ -11,8 +11,8 @@ use super::{
     manifest::Known,
 };
 use crate::{
-    BlobId, BlobSource, CapsuleSession, Commit, Content, Entry, EntryUri, Store as _, StoreError,
-    Write, Written,
+    BlobId, BlobSource, CapsuleSession, Commit, Content, Entry, EntryUri, Scheme, Store as _,
+    StoreError, Write, Written,
 };
 
 /// What to take in, and how.
@@ -121,16 +121,15 @@ async fn gather_and_write(
         ImportForm::File { uri } => gather::file(source, uri.clone())?,
     };
     let mut report = ImportReport { skipped, ..ImportReport::default() };
-    for scheme in schemes {
-        let name = scheme.name.clone();
+    for scheme in &schemes {
         if *mode == ImportMode::Write {
-            session.add_scheme(scheme).await?;
+            session.add_scheme(scheme.clone()).await?;
         }
-        report.schemes.push(name);
+        report.schemes.push(scheme.name.clone());
     }
     for found in found {
         let file = found.file.clone();
-        match put(session, found, *existing, *mode, &report.schemes).await {
+        match put(session, found, *existing, *mode, &schemes).await {
             Ok(imported) => report.entries.push(imported),
             Err(Refused::File(reason)) => report.skipped.push(SkippedFile { file, reason }),
             Err(Refused::All(error)) => return Err(error),
@@ -166,12 +165,16 @@ async fn put(
     found: Found,
     existing: Existing,
     mode: ImportMode,
-    new_schemes: &[String],
+    new_schemes: &[Scheme],
 ) -> Result<ImportedFile, Refused> {
     let Found { file, uri, place, known, blob } = found;
     let body = place.text().await.map_err(Refused::File)?;
     let imported = |version, outcome| ImportedFile { file, uri: uri.clone(), version, outcome };
-    if mode == ImportMode::Rehearse && new_schemes.iter().any(|name| name == uri.scheme()) {
+    if mode == ImportMode::Rehearse
+        && let Some(scheme) = new_schemes.iter().find(|scheme| scheme.name == uri.scheme())
+    {
+        // The capsule does not have the scheme yet, so it cannot say.
+        scheme.check_body(&uri, &body)?;
         return Ok(imported(1, ImportOutcome::Created));
     }
     let current = match session.store().read(&uri, None).await {

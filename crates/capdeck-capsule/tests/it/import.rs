@@ -410,3 +410,56 @@ async fn a_damaged_archive_is_refused_whole() {
     }
     assert!(owner.list(capdeck_capsule::ListRequest::default()).await.unwrap().items.is_empty());
 }
+
+/// Everything is checked before anything is written, and a rehearsal says the same.
+#[tokio::test]
+async fn a_bad_scheme_leaves_no_other_scheme_behind() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    let before = owner.schemes().await.unwrap();
+    let place = tempfile::tempdir().unwrap();
+    for schemes in
+        [r#"[{"name":"facts"},{"name":"Bad Name"}]"#, r#"[{"name":"facts"},{"name":"facts"}]"#]
+    {
+        let manifest = format!("{{\"schemes\":{schemes}}}");
+        let path = place.path().join("archive");
+        let members: &[(u8, &str, &[u8])] =
+            &[(b'0', "capsule.json", manifest.as_bytes()), (b'0', "facts/x.md", b"x")];
+        fs::write(&path, archive(members)).unwrap();
+        for mode in [ImportMode::Rehearse, ImportMode::Write] {
+            let request = ImportRequest {
+                source: path.clone(),
+                form: ImportForm::Export,
+                existing: Existing::Replace,
+                mode,
+            };
+            import(&owner, &request).await.unwrap_err();
+            assert_eq!(owner.schemes().await.unwrap(), before, "{schemes}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rehearsal_checks_entries_of_new_schemes() {
+    let stage = Stage::new().await;
+    let owner = stage.owner().await;
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("archive");
+    let manifest = br#"{"schemes":[{"name":"facts","format":"json"}]}"#;
+    let members: &[(u8, &str, &[u8])] = &[
+        (b'0', "capsule.json", manifest),
+        (b'0', "facts/bad.json", b"{nope"),
+        (b'0', "facts/good.json", b"{}"),
+    ];
+    fs::write(&path, archive(members)).unwrap();
+    let request = ImportRequest {
+        source: path,
+        form: ImportForm::Export,
+        existing: Existing::Replace,
+        mode: ImportMode::Rehearse,
+    };
+    let rehearsed = import(&owner, &request).await.unwrap();
+    assert_eq!(addresses(&rehearsed), ["facts://good"]);
+    let written = import(&owner, &ImportRequest { mode: ImportMode::Write, ..request }).await;
+    assert_eq!(written.unwrap(), rehearsed);
+}

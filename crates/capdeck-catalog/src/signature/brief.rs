@@ -5,10 +5,13 @@
 
 use serde_json::Value;
 
-use super::{alternatives, key, members};
+use super::{
+    alternatives, key, members,
+    schema_walk::{SchemaBudget, SchemaWalk},
+};
 use crate::{
     Tool,
-    input_shape::{InputShape, object, resolve},
+    input_shape::{InputShape, object},
 };
 
 /// The call of a tool under another name: `notes.add(text, tags?: string[])`.
@@ -20,8 +23,10 @@ fn brief(name: &str, shape: &InputShape) -> String {
     let required = shape.required();
     let optional = shape.accepted().into_iter().filter(|argument| !shape.is_required(argument));
     let named = required.into_iter().chain(optional);
+    let budget = SchemaBudget::default();
+    let walk = SchemaWalk::new(shape.root(), &budget);
     let arguments = named.map(|argument| {
-        let kind = shape.argument(argument).and_then(|schema| kind(shape.root(), schema, 0));
+        let kind = shape.argument(argument).and_then(|schema| kind(walk, schema));
         member(argument, shape.is_required(argument), kind)
     });
     format!("{name}({})", arguments.collect::<Vec<_>>().join(", "))
@@ -36,8 +41,8 @@ fn member(name: &str, is_required: bool, kind: Option<String>) -> String {
 }
 
 /// What a schema accepts; `None` for a string and for what it does not say.
-fn kind(root: &Value, schema: &Value, depth: usize) -> Option<String> {
-    let schema = resolve(root, schema);
+fn kind(walk: SchemaWalk<'_>, schema: &Value) -> Option<String> {
+    let (schema, walk) = walk.enter(schema)?;
     if let Some(constant) = schema.get("const") {
         return Some(constant.to_string());
     }
@@ -46,25 +51,25 @@ fn kind(root: &Value, schema: &Value, depth: usize) -> Option<String> {
     }
     for keyword in ["anyOf", "oneOf"] {
         if let Some(options) = schema.get(keyword).and_then(Value::as_array) {
-            return union(options.iter().map(|option| kind(root, option, depth)));
+            return union(options.iter().map(|option| kind(walk, option)));
         }
     }
     match schema.get("type") {
-        Some(Value::String(name)) => named(root, schema, name, depth),
-        Some(Value::Array(names)) => union(
-            names.iter().filter_map(Value::as_str).map(|name| named(root, schema, name, depth)),
-        ),
-        _ if schema.get("properties").is_some() => named(root, schema, "object", depth),
+        Some(Value::String(name)) => named(walk, schema, name),
+        Some(Value::Array(names)) => {
+            union(names.iter().filter_map(Value::as_str).map(|name| named(walk, schema, name)))
+        }
+        _ if schema.get("properties").is_some() => named(walk, schema, "object"),
         _ => None,
     }
 }
 
-fn named(root: &Value, schema: &Value, name: &str, depth: usize) -> Option<String> {
+fn named(walk: SchemaWalk<'_>, schema: &Value, name: &str) -> Option<String> {
     match name {
         "string" => None,
         "integer" | "number" => Some("number".to_owned()),
         "array" => {
-            let item = schema.get("items").map(|items| kind(root, items, depth));
+            let item = schema.get("items").map(|items| kind(walk, items));
             Some(match item {
                 None => "unknown[]".to_owned(),
                 Some(None) => "string[]".to_owned(),
@@ -73,9 +78,9 @@ fn named(root: &Value, schema: &Value, name: &str, depth: usize) -> Option<Strin
             })
         }
         "object" => Some(match object(schema, "properties") {
-            Some(properties) if depth == 0 && !properties.is_empty() => {
+            Some(properties) if walk.objects == 0 && !properties.is_empty() => {
                 let members = members(schema, properties, |name, is_required, schema| {
-                    member(name, is_required, kind(root, schema, depth + 1))
+                    member(name, is_required, kind(walk.in_object(), schema))
                 });
                 format!("{{{}}}", members.join(", "))
             }
@@ -137,5 +142,14 @@ mod tests {
             "notes.add(all?: {next?: object}[])",
         );
         check(json!({"properties": {"free": {"type": "object"}}}), "notes.add(free?: object)");
+    }
+
+    #[test]
+    fn a_schema_that_contains_itself_ends() {
+        let value = json!({"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#/$defs/Value"}}]});
+        check(
+            json!({"properties": {"x": {"$ref": "#/$defs/Value"}}, "$defs": {"Value": value}}),
+            "notes.add(x?: number|(number|(number|(number|string[])[])[])[])",
+        );
     }
 }

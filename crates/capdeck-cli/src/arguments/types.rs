@@ -4,6 +4,8 @@ use serde_json::Value;
 
 /// References deeper than this are a circle.
 const MAX_DEPTH: usize = 8;
+/// Schemas that are looked at for one argument. Alternatives that refer to alternatives multiply.
+const MAX_SCHEMAS: usize = 1_000;
 
 /// The types a value may have. All false means the schema does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,7 +24,8 @@ impl Types {
     pub(super) fn of(schema: Option<&Value>, root: &Value) -> Self {
         let mut types = Self::default();
         if let Some(schema) = schema {
-            types.collect(schema, root, 0);
+            let mut budget = MAX_SCHEMAS;
+            types.collect(schema, root, 0, &mut budget);
         }
         types
     }
@@ -49,10 +52,11 @@ impl Types {
         self == Self { boolean: true, null: self.null, ..Self::default() }
     }
 
-    fn collect(&mut self, schema: &Value, root: &Value, depth: usize) {
-        if depth > MAX_DEPTH {
+    fn collect(&mut self, schema: &Value, root: &Value, depth: usize, budget: &mut usize) {
+        if depth > MAX_DEPTH || *budget == 0 {
             return;
         }
+        *budget -= 1;
         let schema = resolve(schema, root);
         match schema.get("type") {
             Some(Value::String(name)) => self.name(name),
@@ -69,7 +73,7 @@ impl Types {
         }
         for key in ["anyOf", "oneOf", "allOf"] {
             for branch in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
-                self.collect(branch, root, depth + 1);
+                self.collect(branch, root, depth + 1, budget);
             }
         }
     }
@@ -128,4 +132,21 @@ pub(super) fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> &'a Value {
         }
     }
     schema
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Thirty ways to thirty ways, and so on: all of them are more than can be looked at.
+    #[test]
+    fn alternatives_that_refer_to_themselves_end() {
+        let mut ways = vec![json!({"$ref": "#/$defs/A"}); 30];
+        ways.insert(0, json!({"type": "integer"}));
+        let root = json!({"$defs": {"A": {"anyOf": ways}}});
+        let types = Types::of(Some(&json!({"$ref": "#/$defs/A"})), &root);
+        assert!(types.integer && !types.string);
+    }
 }

@@ -13,7 +13,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, Diagnostic> {
     let places = Places::new(text);
     let mut budget = MAX_NODES;
     let root: &RawValue = serde_json::from_str(text).map_err(|error| {
-        let place = Place { line: number(error.line()), column: number(error.column().max(1)) };
+        let place = places.of_error(&error);
         syntax_error(&error).at(place)
     })?;
     read(root.get(), &places, 0, &mut budget)
@@ -135,6 +135,15 @@ impl<'a> Places<'a> {
         Place { line: number(line), column: number(column + 1) }
     }
 
+    /// Where `serde_json` stopped. It counts bytes, and names the end of a line that is not there as column 0 of the next.
+    fn of_error(&self, error: &serde_json::Error) -> Place {
+        let start = self.line_starts.get(error.line().saturating_sub(1)).copied();
+        let start = start.unwrap_or(self.text.len());
+        let offset = (start + error.column().saturating_sub(1)).min(self.text.len());
+        let column = self.characters_before(offset) - self.characters_before(start);
+        Place { line: number(error.line().max(1)), column: number(column + 1) }
+    }
+
     fn after(&self, part: &str) -> &'a str {
         self.text.get(self.offset(part) + part.len()..).unwrap_or_default()
     }
@@ -184,6 +193,21 @@ mod tests {
         assert_eq!(inner.place, Place { line: 3, column: 4 });
         let column = u32::try_from(STRIDE).unwrap() + 8;
         assert_eq!(inner.value.place, Place { line: 3, column });
+    }
+
+    #[test]
+    fn places_of_syntax_errors_count_characters_too() {
+        for (text, line, column) in [
+            ("{\"éé\": x}", 1, 8),
+            ("{\n  \"漢字\" 1}", 2, 8),
+            ("{\n\"🦀\": [", 2, 6),
+            ("", 1, 1),
+            ("\n\n", 3, 1),
+            ("\"\u{2028}\n", 2, 1),
+        ] {
+            let found = parse(text).unwrap_err();
+            assert_eq!((found.line, found.column), (line, column), "{text:?}");
+        }
     }
 
     #[test]

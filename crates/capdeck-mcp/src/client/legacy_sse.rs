@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     MAX_MESSAGE_BYTES,
-    sse::{Event, Parser},
+    sse::{SseEvent, SseParser},
 };
 
 struct LegacySse {
@@ -31,7 +31,7 @@ struct LegacySse {
 /// Reads the stream's events one by one.
 struct Events {
     response: Response,
-    parser: Parser,
+    parser: SseParser,
 }
 
 /// Opens the stream, waits for the endpoint, and starts the reading task.
@@ -43,7 +43,7 @@ pub(super) async fn open(
     let request = request.header(ACCEPT, "text/event-stream");
     let response = target.send(request).await.map_err(ClientError::unreachable)?;
     let response = check_status(response).await?;
-    let mut events = Events { response, parser: Parser::new(MAX_MESSAGE_BYTES) };
+    let mut events = Events { response, parser: SseParser::new(MAX_MESSAGE_BYTES) };
     let endpoint = loop {
         match events.next().await? {
             Some(event) if event.name.as_deref() == Some("endpoint") => {
@@ -82,7 +82,7 @@ pub(super) async fn open(
 }
 
 impl Events {
-    async fn next(&mut self) -> Result<Option<Event>, ClientError> {
+    async fn next(&mut self) -> Result<Option<SseEvent>, ClientError> {
         loop {
             if let Some(event) = self.parser.pop() {
                 return Ok(Some(event));

@@ -62,6 +62,23 @@ async fn a_long_line_is_reported_once_and_the_next_one_is_read() {
     }
 }
 
+/// Spaces around a line count, whether or not they arrive together with it.
+#[tokio::test]
+async fn the_limit_does_not_depend_on_how_a_line_arrives() {
+    for (line, fits) in [
+        (format!("{}\r\nnext\n", "x".repeat(99)), true),
+        (format!("{}\r\nnext\n", "x".repeat(100)), false),
+        (format!("  {}  \nnext\n", "x".repeat(98)), false),
+        (format!("{}\nnext\n", "x".repeat(100)), true),
+    ] {
+        for size in [1, 2, 50, 1000] {
+            let found = lines(line.as_bytes(), &[size], 100).await;
+            let first = if fits { text(line.lines().next().unwrap()) } else { Line::TooLong };
+            assert_eq!(found, [first, text("next")], "{line:?} in pieces of {size}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_long_line_is_not_kept() {
     let pieces = Pieces { bytes: vec![b'x'; 20_000_000], sizes: vec![60_000], turn: 0, given: 0 };

@@ -242,6 +242,9 @@ impl StdioServer {
     }
 
     async fn refuse(&self, malformed: Malformed) {
+        if malformed.is_stray_answer() {
+            return;
+        }
         self.outlet.send(encode::failure(malformed.id.as_ref(), &malformed.error)).await;
     }
 }

@@ -4,16 +4,16 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn parse(pieces: &[&[u8]]) -> Vec<Event> {
-    let mut parser = Parser::new(1000);
+fn parse(pieces: &[&[u8]]) -> Vec<SseEvent> {
+    let mut parser = SseParser::new(1000);
     for piece in pieces {
         parser.push(piece).unwrap();
     }
     std::iter::from_fn(|| parser.pop()).collect()
 }
 
-fn data(text: &str) -> Event {
-    Event { data: text.as_bytes().to_vec(), ..Event::default() }
+fn data(text: &str) -> SseEvent {
+    SseEvent { data: text.as_bytes().to_vec(), ..SseEvent::default() }
 }
 
 #[test]
@@ -29,6 +29,20 @@ fn a_carriage_return_at_the_end_of_a_piece_does_not_double_the_line_end() {
     assert_eq!(parse(&[b"data: a\r", b"\ndata: b\r", b"\n\r", b"\n"]), [data("a\nb")]);
 }
 
+/// The line feed after a carriage return belongs to it; the one after that ends the event.
+#[test]
+fn one_line_feed_belongs_to_a_carriage_return() {
+    let text = b"data: a\r\n\ndata: b\r\n\n";
+    let single: Vec<&[u8]> = text.chunks(1).collect();
+    assert_eq!(parse(&[text]), [data("a"), data("b")]);
+    assert_eq!(parse(&single), [data("a"), data("b")]);
+}
+
+#[test]
+fn a_delay_is_digits() {
+    assert_eq!(parse(&[b"retry: +5\n\nretry: -5\n\nretry: 5 \n\nretry:\n\n"]), []);
+}
+
 #[test]
 fn mark_comments_and_unknown_fields_are_passed_over() {
     let text = "\u{feff}: hello\nfoo: bar\ndata\ndata: x\n\n:\n\n";
@@ -38,12 +52,12 @@ fn mark_comments_and_unknown_fields_are_passed_over() {
 #[test]
 fn ids_and_delays_come_even_without_data() {
     let events = parse(&[b"id: 7\nretry: 250\n\nid: a\0b\nretry: x\nevent: e\ndata: d\n\n"]);
-    let first = Event {
+    let first = SseEvent {
         id: Some("7".to_owned()),
         retry: Some(Duration::from_millis(250)),
-        ..Event::default()
+        ..SseEvent::default()
     };
-    let second = Event { name: Some("e".to_owned()), ..data("d") };
+    let second = SseEvent { name: Some("e".to_owned()), ..data("d") };
     assert_eq!(events, [first, second]);
 }
 
@@ -54,14 +68,14 @@ fn an_unfinished_event_is_not_given() {
 
 #[test]
 fn an_event_over_the_limit_is_refused_before_it_is_held() {
-    let mut parser = Parser::new(100);
-    assert_eq!(parser.push(&[b'x'; 101]), Err(TooLarge));
-    let mut parser = Parser::new(100);
+    let mut parser = SseParser::new(100);
+    assert_eq!(parser.push(&[b'x'; 101]), Err(SseTooLarge));
+    let mut parser = SseParser::new(100);
     assert_eq!(
         parser.push(b"data: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n"),
         Ok(())
     );
-    assert_eq!(parser.push(&[b'x'; 50]), Err(TooLarge));
+    assert_eq!(parser.push(&[b'x'; 50]), Err(SseTooLarge));
 }
 
 #[test]
@@ -93,7 +107,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        let mut parser = Parser::new(64);
+        let mut parser = SseParser::new(64);
         for piece in bytes.chunks(7) {
             if parser.push(piece).is_err() {
                 break;

@@ -110,6 +110,21 @@ async fn what_is_no_message_is_refused_and_the_next_is_served() {
     assert_eq!(talk.read().await["id"], 10);
 }
 
+/// An error without an id is what a peer says about something it could not read. Two peers that answered it would never stop.
+#[tokio::test]
+async fn an_error_response_is_never_answered() {
+    let mut talk = Talk::introduced("2025-03-26").await;
+    for line in [
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#,
+        r#"{"error":""}"#,
+        r#"[{"error":{"code":1,"message":"x"}},{"id":null,"error":1}]"#,
+    ] {
+        talk.write(line).await;
+    }
+    talk.write(r#"{"id":10,"method":"ping"}"#).await;
+    assert_eq!(talk.read().await["id"], 10);
+}
+
 #[tokio::test]
 async fn older_clients_may_send_batches() {
     let mut talk = Talk::introduced("2025-03-26").await;

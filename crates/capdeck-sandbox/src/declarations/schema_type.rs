@@ -7,6 +7,10 @@ use serde_json::{Map, Value};
 /// Levels of objects that are written out; deeper ones are `any`. Named types start again.
 const DEEPEST: usize = 8;
 
+/// Schemas inside one another, over references, that are written out; deeper ones are `any`. Schemas come from outside, and a
+/// chain of references is as long as its author likes.
+const MAX_NESTING: usize = 100;
+
 /// Values of an enumeration that are written out.
 const MOST_VALUES: usize = 40;
 
@@ -24,7 +28,7 @@ pub(super) struct Types {
 impl Types {
     /// The type of what a schema accepts.
     pub(super) fn of(&mut self, schema: &Value, indent: usize) -> String {
-        Writer { root: schema, types: self }.kind(schema, indent, 0)
+        Writer { root: schema, types: self, nesting: 0 }.kind(schema, indent, 0)
     }
 
     /// All named types.
@@ -40,10 +44,22 @@ impl Types {
 struct Writer<'a> {
     root: &'a Value,
     types: &'a mut Types,
+    /// Schemas around the one that is written.
+    nesting: usize,
 }
 
 impl Writer<'_> {
     fn kind(&mut self, schema: &Value, indent: usize, depth: usize) -> String {
+        if self.nesting == MAX_NESTING {
+            return "any".to_owned();
+        }
+        self.nesting += 1;
+        let kind = self.kind_inside(schema, indent, depth);
+        self.nesting -= 1;
+        kind
+    }
+
+    fn kind_inside(&mut self, schema: &Value, indent: usize, depth: usize) -> String {
         let Some(members) = schema.as_object() else {
             return if *schema == Value::Bool(false) { "never" } else { "any" }.to_owned();
         };

@@ -132,3 +132,18 @@ fn the_tools_text_costs_the_same_with_any_number_of_capabilities() {
         "{tight}"
     );
 }
+
+/// Each definition is a list of the next. The last ones are beyond what is written out.
+#[test]
+fn a_long_chain_of_references_ends() {
+    let definitions: serde_json::Map<String, Value> = (0..5_000)
+        .map(|number| {
+            let next = format!("#/$defs/A{}", number + 1);
+            (format!("A{number}"), json!({"type": "array", "items": {"$ref": next}}))
+        })
+        .collect();
+    let text =
+        types(json!({"properties": {"first": {"$ref": "#/$defs/A0"}}, "$defs": definitions}));
+    assert!(text.contains("first?: A0;") && text.contains("type A20 = A21[];"), "{text}");
+    assert!(text.contains(" = any;") && !text.contains("A4000"), "{text}");
+}

@@ -10,7 +10,7 @@ use super::{
     response::{Form, form},
     stream::Position,
 };
-use crate::{MAX_MESSAGE_BYTES, client::hub::Origin, sse::Parser};
+use crate::{MAX_MESSAGE_BYTES, client::hub::Origin, sse::SseParser};
 
 /// The longest wait between two attempts to listen.
 const MAX_DELAY: Duration = Duration::from_secs(60);
@@ -60,7 +60,7 @@ impl StreamableHttp {
         position: &mut Position,
     ) {
         let Some(transport) = self.as_transport() else { return };
-        let mut parser = Parser::new(MAX_MESSAGE_BYTES);
+        let mut parser = SseParser::new(MAX_MESSAGE_BYTES);
         while let Ok(Some(chunk)) = response.chunk().await {
             if parser.push(&chunk).is_err() {
                 tracing::warn!("the server sent a message over the limit on its own stream");

@@ -17,7 +17,7 @@ use crate::{
         call::Call,
         hub::{Origin, excerpt},
     },
-    sse::{Event, Parser},
+    sse::{SseEvent, SseParser},
 };
 
 /// The wait before a broken stream is taken up, unless the server names another.
@@ -34,7 +34,7 @@ pub(super) struct Position {
 }
 
 impl Position {
-    pub(super) fn note(&mut self, event: &Event) {
+    pub(super) fn note(&mut self, event: &SseEvent) {
         if let Some(id) = &event.id {
             self.last_event = HeaderValue::from_str(id).ok().filter(|id| !id.is_empty());
         }
@@ -146,7 +146,7 @@ impl StreamableHttp {
         mut response: Response,
         position: &mut Position,
     ) -> Reading {
-        let mut parser = Parser::new(MAX_MESSAGE_BYTES);
+        let mut parser = SseParser::new(MAX_MESSAGE_BYTES);
         let mut any = false;
         // A cut connection is taken up like an ended one.
         while let Ok(Some(chunk)) = response.chunk().await {

@@ -41,9 +41,11 @@ impl Inner {
             return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message));
         }
         let form = if headers::prefers_events(&parts.headers) { Form::Events } else { Form::Json };
-        let incoming = nesting::check(&body)
-            .and_then(|()| Incoming::parse(&body))
-            .map_err(|Malformed { id, error, .. }| Refusal::malformed(id, error))?;
+        let incoming = match nesting::check(&body).and_then(|()| Incoming::parse(&body)) {
+            Ok(incoming) => incoming,
+            Err(malformed) if malformed.is_stray_answer() => return Ok(reply::accepted()),
+            Err(Malformed { id, error, .. }) => return Err(Refusal::malformed(id, error)),
+        };
         match incoming {
             Incoming::Single(Message::Request { id, method, params })
                 if is_modern_request(&parts.headers, &method, params.as_deref()) =>
@@ -144,6 +146,7 @@ impl Inner {
                 Ok(Message::Response { id, outcome }) => {
                     session.conversation.response(&id, outcome);
                 }
+                Err(part) if part.is_stray_answer() => {}
                 Err(part) => malformed.push(part),
             }
         }
