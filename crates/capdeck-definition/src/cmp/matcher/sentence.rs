@@ -363,13 +363,13 @@ fn tokens(text: &str) -> Vec<Token> {
                     '«' => '»',
                     other => other,
                 };
-                let rest = &text[index + letter.len_utf8()..];
+                let rest = text.split_at(index + letter.len_utf8()).1;
                 let opens = word.is_empty() && !is_end;
                 match rest.find(closing).filter(|_| opens) {
                     // Everything in quotes is as good as nothing in quotes.
                     Some(length) if index == 0 && rest.len() == length + closing.len_utf8() => {}
                     Some(length) => {
-                        found.push(Token::Quoted(rest[..length].to_owned()));
+                        found.push(Token::Quoted(rest.split_at(length).0.to_owned()));
                         let end = index + letter.len_utf8() + length;
                         while letters.next_if(|(at, _)| *at <= end).is_some() {}
                     }
