@@ -13,6 +13,8 @@ use std::{
 
 use parking_lot::Mutex;
 
+pub use health::probe_folder;
+
 use crate::{
     Access, Author, CapsuleInfo, CapsuleSession, CapsuleUpdate, FileStore, FilteredStore, Mode,
     NewShare, RegistryError, Share, ShareToken, StoreError, StoreOptions,

@@ -67,7 +67,7 @@ pub enum RegistryError {
     NoSuchShare { id: String },
     #[error("the data folder `{}` is in use{}; stop that process, or ask the running host", .folder.display(), .holder)]
     InUse { folder: PathBuf, holder: String },
-    #[error("the data folder was opened for reading only")]
+    #[error("the capsules can only be read: the data folder cannot be written")]
     ReadOnly,
     #[error("cannot {what}")]
     Io {
@@ -88,7 +88,7 @@ impl RegistryError {
             Self::InvalidInput { .. } => "invalid_input",
             Self::InUse { .. } => "in_use",
             Self::ReadOnly => "read_only",
-            Self::Io { .. } => "io_failed",
+            Self::Io { source, .. } => crate::error::io_code(source),
             Self::Store(error) => error.code(),
         }
     }

@@ -80,7 +80,7 @@ pub use capdeck_backend::{
 pub use capdeck_capsule::{
     Access, AccessEvent, AuditMode, AuditOutcome, Author, Change, ChangeKind, Existing, Format,
     ImportMode, Indexing, Mode, Origin, PatchStep, RiskClass, Role, Scheme, SchemeError,
-    Scope as EntryScope, StoreOptions, Visibility,
+    Scope as EntryScope, StoreOptions, Visibility, probe_folder,
 };
 pub use capdeck_catalog::{Capability, Catalog, DeckGrant, RawObject, estimate_tokens, sha256_hex};
 pub use capdeck_definition::{

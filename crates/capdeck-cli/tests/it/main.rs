@@ -15,6 +15,7 @@ mod canary_apis;
 mod capability_file;
 mod capability_layers;
 mod capsule;
+mod capsule_storage;
 mod capsule_transfer;
 mod capsule_write;
 mod chaos;
