@@ -16,6 +16,8 @@ use std::{
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
+pub use health::probe_folder;
+
 use crate::{
     Access, Author, CapsuleInfo, CapsuleSession, CapsuleUpdate, FileStore, FilteredStore, Mode,
     NameScope, RegistryError, Share, StoreError, StoreOptions,

@@ -52,7 +52,7 @@ pub enum StoreError {
     KeyReused,
     #[error("the memory has no key `{key}`")]
     NoSuchKey { key: String },
-    #[error("the store was opened for reading only")]
+    #[error("the capsule can only be read: its folder cannot be written")]
     ReadOnly,
     #[error("the store is closed")]
     Closed,
@@ -109,8 +109,11 @@ impl StoreError {
             Self::Closed => "closed",
             Self::Damaged { .. } => "damaged",
             Self::UnsafePath { .. } => "unsafe_path",
-            Self::AuditFailed { .. } | Self::AuditOwed { .. } => "audit_failed",
-            Self::Io { .. } => "io_failed",
+            Self::AuditFailed { source } | Self::AuditOwed { source } => match io_code(source) {
+                "io_failed" => "audit_failed",
+                code => code,
+            },
+            Self::Io { source, .. } => io_code(source),
         }
     }
 
@@ -126,6 +129,18 @@ impl StoreError {
 
     pub(crate) fn invalid(what: &'static str, reason: impl Into<String>) -> Self {
         Self::InvalidInput { what, reason: reason.into() }
+    }
+}
+
+/// The short name of a failure of the disk.
+pub fn io_code(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            "storage_full"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "read_only",
+        io::ErrorKind::PermissionDenied => "permission_denied",
+        _ => "io_failed",
     }
 }
 

@@ -42,12 +42,12 @@ pub use audit::{
     query_audit, tail_audit, verify_audit,
 };
 pub use author::{Author, Owner};
-pub use capsules::Capsules;
+pub use capsules::{Capsules, probe_folder};
 pub use change::{Change, ChangeKind, Changes, Heard};
 pub use entry::{
     BadBlobId, BadCommit, BlobId, BlobRef, Commit, Entry, EntryMeta, PromotionReason, RiskClass,
 };
-pub use error::StoreError;
+pub use error::{StoreError, io_code};
 pub use file_store::{Durability, FileStore};
 pub use filtered_store::FilteredStore;
 pub use merge::{Conflict, MergeProposal, merge, unified_diff};

@@ -97,7 +97,7 @@ pub enum RegistryError {
     NoSuchShare { id: String },
     #[error("the data folder `{}` is in use{}; stop that process, or ask the running host", .folder.display(), .holder)]
     InUse { folder: PathBuf, holder: String },
-    #[error("the data folder was opened for reading only")]
+    #[error("the capsules can only be read: the data folder cannot be written")]
     ReadOnly,
     #[error("cannot {what}")]
     Io {
@@ -119,7 +119,7 @@ impl RegistryError {
             Self::FolderMissing { .. } => "folder_missing",
             Self::InUse { .. } => "in_use",
             Self::ReadOnly => "read_only",
-            Self::Io { .. } => "io_failed",
+            Self::Io { source, .. } => crate::error::io_code(source),
             Self::Store(error) => error.code(),
         }
     }

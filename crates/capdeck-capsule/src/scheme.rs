@@ -12,6 +12,33 @@ use crate::{
 /// Custom schemes one capsule may have.
 const MOST_SCHEMES: usize = 64;
 
+/// Names that mean something else to clients, which open addresses: of the web, of files, of other programs.
+const FOREIGN_SCHEMES: [&str; 21] = [
+    "about",
+    "blob",
+    "chrome",
+    "data",
+    "file",
+    "ftp",
+    "ftps",
+    "git",
+    "http",
+    "https",
+    "irc",
+    "javascript",
+    "ldap",
+    "mailto",
+    "sftp",
+    "ssh",
+    "tel",
+    "urn",
+    "view-source",
+    "ws",
+    "wss",
+];
+/// Names that this host and MCP give to addresses of their own.
+const HOST_SCHEMES: [&str; 7] = ["capdeck", "capsol", "capsule", "capsules", "mcp", "skill", "ui"];
+
 /// A typed drawer of a capsule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,6 +90,8 @@ pub enum SchemeError {
     Builtin { name: String },
     #[error("`{name}://` is declared already")]
     Declared { name: String },
+    #[error("`{name}://` is reserved: {reason}; choose another name")]
+    Reserved { name: String, reason: &'static str },
     #[error("no more than {MOST_SCHEMES} schemes can be added")]
     TooMany,
     #[error("the list of schemes is neither JSON nor a comma list: {reason}")]
@@ -137,7 +166,7 @@ impl Scheme {
         let mut known = Self::builtin();
         for scheme in &mut declared {
             scheme.origin = Origin::Registry;
-            scheme.check(&known)?;
+            scheme.check_new(&known)?;
             known.push(scheme.clone());
         }
         Ok(declared)
@@ -155,7 +184,23 @@ impl Scheme {
         })
     }
 
-    /// Checks a new declaration against those that stand.
+    /// Checks a declaration that is made now. One that was made before a name was reserved stays.
+    pub(crate) fn check_new(&self, known: &[Self]) -> Result<(), SchemeError> {
+        self.check(known)?;
+        let name = self.name.as_str();
+        let reason = if FOREIGN_SCHEMES.contains(&name) {
+            "clients take such an address for something outside of the capsule"
+        } else if HOST_SCHEMES.contains(&name) {
+            "the host's own addresses begin with it"
+        } else if uri::is_device(name) {
+            "it is the name of a device on some systems"
+        } else {
+            return Ok(());
+        };
+        Err(SchemeError::Reserved { name: name.to_owned(), reason })
+    }
+
+    /// Checks a declaration against those that there are.
     pub(crate) fn check(&self, known: &[Self]) -> Result<(), SchemeError> {
         let name = self.name.clone();
         uri::check_scheme(&name)
@@ -213,6 +258,13 @@ mod tests {
         assert_eq!(problem("docs"), SchemeError::Builtin { name: "docs".to_owned() });
         assert_eq!(problem("a, a"), SchemeError::Declared { name: "a".to_owned() });
         assert!(matches!(problem("Bad Name"), SchemeError::Name(_)));
+        for name in ["http", "https", "file", "javascript", "capsol", "skill", "con", "lpt1"] {
+            let refused = problem(name);
+            assert!(matches!(refused, SchemeError::Reserved { .. }), "{name}: {refused}");
+        }
+        // What the store calls its own files is in other folders.
+        let names = "history, entries, trash, knowledge, journal, blobs, x";
+        assert_eq!(Scheme::parse_registry_list(names).unwrap().len(), 7);
         assert!(matches!(problem("[{"), SchemeError::Unreadable { .. }));
         assert!(matches!(problem(r#"[{"name":"x","colour":1}]"#), SchemeError::Unreadable { .. }));
     }

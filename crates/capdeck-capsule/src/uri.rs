@@ -183,7 +183,7 @@ fn check_segment(segment: &str) -> Result<(), UriProblem> {
     }
 }
 
-fn is_device(stem: &str) -> bool {
+pub(crate) fn is_device(stem: &str) -> bool {
     let numbered = ["com", "lpt"].iter().any(|kind| {
         stem.strip_prefix(kind).is_some_and(|number| {
             number.len() == 1 && number.bytes().all(|byte| byte.is_ascii_digit())

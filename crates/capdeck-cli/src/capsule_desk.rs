@@ -87,7 +87,10 @@ pub(crate) fn told(failure: CapsuleFailure, capsule: Option<&str>) -> Failure {
         ("unknown_scheme", Some(name)) => {
             Some(format!("add it with: capdeck capsule schemes add {name} SCHEME"))
         }
-        ("io_failed", _) => Some(FOLDERS_HINT.to_owned()),
+        ("io_failed" | "permission_denied" | "storage_full", _) => Some(FOLDERS_HINT.to_owned()),
+        ("read_only", _) if hint.is_none() => Some(
+            "make the data folder writable, or name another one with CAPDECK_DATA_DIR".to_owned(),
+        ),
         ("damaged", Some(name)) => Some(format!("run: capdeck capsule verify {name}")),
         _ => hint,
     };

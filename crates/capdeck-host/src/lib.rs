@@ -82,7 +82,7 @@ pub use capdeck_backend::{
 pub use capdeck_capsule::{
     Access, AccessEvent, AuditMode, AuditOutcome, Author, Change, ChangeKind, Existing, Format,
     ImportMode, Indexing, Mode, NameScope, Origin, PatchStep, RiskClass, Role, Scheme, SchemeError,
-    Scope as EntryScope, ShareExpiry, StoreOptions, Visibility,
+    Scope as EntryScope, ShareExpiry, StoreOptions, Visibility, probe_folder,
 };
 pub use capdeck_catalog::{Capability, Catalog, DeckGrant, RawObject, estimate_tokens, sha256_hex};
 pub use capdeck_definition::{

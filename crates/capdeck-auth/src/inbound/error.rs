@@ -81,6 +81,8 @@ pub enum RegistryError {
     InUse,
     #[error("the registry could not write `{path}`: {reason}")]
     Disk { path: String, reason: String },
+    #[error("the registry could not write `{path}`: there is no room on the disk")]
+    DiskFull { path: String },
     #[error("the system gives no random numbers")]
     NoRandomness,
 }
@@ -121,13 +123,17 @@ impl RegistryError {
             Self::Token { refusal, .. } => refusal.as_str(),
             Self::InUse => "in_use",
             Self::Disk { .. } => "storage_failed",
+            Self::DiskFull { .. } => "storage_full",
             Self::NoRandomness => "no_randomness",
         }
     }
 
     /// Whether somebody was refused, rather than something having failed.
     pub fn is_refusal(&self) -> bool {
-        !matches!(self, Self::InUse | Self::Disk { .. } | Self::NoRandomness)
+        !matches!(
+            self,
+            Self::InUse | Self::Disk { .. } | Self::DiskFull { .. } | Self::NoRandomness
+        )
     }
 
     pub(super) fn needs_role(role: OperatorRole) -> Self {

@@ -223,7 +223,12 @@ fn disk(path: &Path, error: &io::Error) -> OpenRegistryError {
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> RegistryError {
-    move |error| RegistryError::Disk { path: shown(path), reason: error.to_string() }
+    move |error| match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            RegistryError::DiskFull { path: shown(path) }
+        }
+        _ => RegistryError::Disk { path: shown(path), reason: error.to_string() },
+    }
 }
 
 fn shown(path: &Path) -> String {

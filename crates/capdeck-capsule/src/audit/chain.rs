@@ -7,6 +7,7 @@ use std::{
 };
 
 use jiff::{Timestamp, civil::Date};
+use serde::Serialize;
 
 use super::{
     AuditLine, NO_HASH,
@@ -35,7 +36,7 @@ pub(super) struct Chain {
 }
 
 /// What became of old lines.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct PrunedLines {
     pub files: usize,
     pub lines: u64,

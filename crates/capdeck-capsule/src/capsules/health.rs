@@ -1,11 +1,30 @@
 //! Whether the data folder can be written, and keeping its own audit short.
 
-use std::sync::Arc;
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    path::Path,
+    sync::Arc,
+};
 
 use jiff::civil::Date;
 
 use super::{Capsules, Inner, blocking};
 use crate::{Mode, PrunedLines, RegistryError, StoreError, registry_audit::Subject};
+
+/// Bytes written to see whether there is room. More than a journal is lengthened by: a disk that has less takes no change.
+const PROBE_BYTES: usize = 320 * 1024;
+
+/// Tries whether a folder can be written, or the nearest one above it that there is. Nothing of it stays. Blocks.
+pub fn probe_folder(folder: &Path) -> io::Result<()> {
+    let nearest = folder.ancestors().find(|place| place.is_dir()).unwrap_or(folder);
+    let path = nearest.join(format!(".capdeck-probe-{}", std::process::id()));
+    // A full disk may still take an empty file.
+    let written = File::create(&path).and_then(|mut file| file.write_all(&vec![0; PROBE_BYTES]));
+    // What could not be made need not go.
+    fs::remove_file(&path).ok();
+    written
+}
 
 impl Capsules {
     /// Tries whether the data folder can be written. Nothing of it stays.
@@ -17,10 +36,8 @@ impl Capsules {
             return Err(StoreError::Closed.into());
         }
         let inner = Arc::clone(&self.inner);
-        let folder = inner.folder.display().to_string();
-        let probe =
-            move || inner.disk.probe().map_err(RegistryError::io(format!("write to `{folder}`")));
-        blocking(probe).await
+        let failed = || RegistryError::io("write to the data folder");
+        blocking(move || probe_folder(&inner.folder).map_err(failed())).await
     }
 
     /// Removes the files of days before one from the data folder's own audit.

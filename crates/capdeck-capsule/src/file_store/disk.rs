@@ -7,9 +7,6 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Bytes written to see whether there is room.
-const PROBE_BYTES: usize = 4096;
-
 /// How far a write goes before it counts as done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Durability {
@@ -69,12 +66,6 @@ impl Disk {
             #[cfg(test)]
             crash: CrashPoint::default(),
         }
-    }
-
-    /// Tries to write something, of which nothing stays.
-    pub(crate) fn probe(&self) -> io::Result<()> {
-        // A full disk may still take an empty file.
-        self.stage(&[0; PROBE_BYTES]).map(drop)
     }
 
     /// Removes what unfinished writes left.

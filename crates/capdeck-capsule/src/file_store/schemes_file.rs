@@ -49,7 +49,7 @@ impl Engine {
         let scheme = Scheme { origin: Origin::Capsule, ..scheme };
         let _schemes = self.stripe(SCHEMES_STRIPE).lock();
         let known = self.schemes();
-        scheme.check(&known)?;
+        scheme.check_new(&known)?;
         let schemes: Vec<Scheme> = known.into_iter().chain([scheme]).collect();
         let note = ChangeNote { action: "scheme.add", ..ChangeNote::default() };
         self.save_schemes(schemes, self.line_of(recorder, note)?)

@@ -27,7 +27,7 @@ use clap::Subcommand;
 pub(super) use self::{
     facts::{items, number, text},
     moment::{past, time},
-    verify::{each, show_failure},
+    verify::{each, problem_place, show_failure},
 };
 
 use crate::{

@@ -1,5 +1,6 @@
 //! `capdeck doctor`: the whole set-up at a glance, with what to do about it.
 
+mod capsules;
 mod examine;
 mod serving;
 
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context<'_>) -> Result<ExitStatus
     let settings = context.settings()?;
     let host = settings.open_host()?;
     let mut findings = examine::folders(&settings);
+    findings.extend(capsules::examine(context));
     findings.extend(examine::deck(&settings, &host));
     findings.extend(examine::capabilities(&settings, &host));
     findings.extend(examine::decisions(&settings, &host));

@@ -399,7 +399,7 @@ fn a_disk_without_room_loses_nothing() {
     let output = dirs.isolate(&mut command).arg("-c").arg(script).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["error"]["code"], "IO_FAILED", "{told}");
+    assert_eq!(told["error"]["code"], "STORAGE_FULL", "{told}");
     let read = json(&dirs, &["capsule", "read", "team", "docs://a"]);
     assert_eq!((&read["body"], &read["version"]), (&json!("kept"), &json!(1)));
     assert_eq!(json(&dirs, &["capsule", "verify"])["clean"], true);

@@ -16,6 +16,7 @@ mod capability_file;
 mod capability_layers;
 mod capsule;
 mod capsule_identity;
+mod capsule_storage;
 mod capsule_transfer;
 mod capsule_write;
 mod changed_lists;

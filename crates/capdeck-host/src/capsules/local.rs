@@ -7,6 +7,7 @@ mod reading;
 mod registry;
 mod shares;
 mod signals;
+mod storage_status;
 mod transfer;
 mod writing;
 
@@ -220,6 +221,9 @@ impl CapsuleDesk for LocalDesk {
                 self.query_audit(&caller, capsule, filter).await
             }
             Do::AuditQuery(filter) => self.query_audit(&caller, capsule, filter).await,
+            Do::AuditPrune { before } => self.prune_audit(&caller, capsule, before).await,
+            Do::RegistryAuditPrune { before } => self.prune_registry_audit(&caller, before).await,
+            Do::StorageStatus => Ok(self.storage_status(&caller).await),
             Do::Looked(looked) => self.note_look(&caller, looked).await,
             Do::NoteAccess(event) => self.note_access(&caller, event).await,
             Do::RegistryAuditVerify => self.verify_registry_audit(&caller).await,

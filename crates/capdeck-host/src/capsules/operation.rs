@@ -7,7 +7,7 @@ use capdeck_capsule::{
     AccessEvent, AuditOutcome, Existing, ImportMode, PatchStep, RiskClass, Role, Scheme,
     ShareExpiry, Visibility,
 };
-use jiff::Timestamp;
+use jiff::{Timestamp, civil::Date};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -196,7 +196,17 @@ pub enum CapsuleOperation {
         limit: usize,
     },
     AuditQuery(AuditFilter),
-    /// The same for what happens to capsules as a whole and to their shares: takes no capsule.
+    /// Removes the files of days before one from the audit: `{files, lines}`.
+    AuditPrune {
+        before: Date,
+    },
+    /// Whether the data folder can be written, and which capsules cannot be used or are not whole: `{writable, reason?,
+    /// capsules: [{id, problem, is_open}]}`. Opens every capsule that the caller reaches.
+    StorageStatus,
+    /// The same as for one capsule, for what happens to capsules as a whole and to their shares: takes no capsule.
+    RegistryAuditPrune {
+        before: Date,
+    },
     RegistryAuditVerify,
     RegistryAuditQuery(AuditFilter),
 }
@@ -413,6 +423,9 @@ impl CapsuleOperation {
             Self::AuditVerify => "audit_verify",
             Self::AuditTail { .. } => "audit_tail",
             Self::AuditQuery(_) => "audit_query",
+            Self::AuditPrune { .. } => "audit_prune",
+            Self::RegistryAuditPrune { .. } => "registry_audit_prune",
+            Self::StorageStatus => "storage_status",
             Self::RegistryAuditVerify => "registry_audit_verify",
             Self::RegistryAuditQuery(_) => "registry_audit_query",
         }
@@ -470,6 +483,9 @@ impl CapsuleOperation {
             | Self::AuditVerify
             | Self::AuditTail { .. }
             | Self::AuditQuery(_)
+            | Self::AuditPrune { .. }
+            | Self::RegistryAuditPrune { .. }
+            | Self::StorageStatus
             | Self::RegistryAuditVerify
             | Self::RegistryAuditQuery(_) => true,
         }

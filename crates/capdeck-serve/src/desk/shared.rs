@@ -13,9 +13,10 @@ use async_trait::async_trait;
 use capdeck_host::{
     AuditMode, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk, CapsuleFailure,
     CapsuleOperation, CapsuleRequest, Indexing, LocalDesk, Mode, Reach, Scheme, StoreOptions,
+    probe_folder,
 };
 use futures_util::stream;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{
     sync::{Mutex, mpsc},
     task::JoinHandle,
@@ -34,6 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const GLANCE: Duration = Duration::from_millis(20);
 /// Between two looks for a first capsule, for those who listen before there is one.
 const LOOKING: Duration = Duration::from_secs(1);
+/// How long a data folder that could not be written is read before writing is tried again.
+const READ_ONLY_RETRY: Duration = Duration::from_secs(10);
 /// Changes that wait for a slow listener.
 const WAITING: usize = 256;
 
@@ -88,6 +91,8 @@ struct Answering {
     requests: AtomicUsize,
     stop: CancellationToken,
     task: Mutex<Option<JoinHandle<()>>>,
+    /// Since when the folder is only read, if it cannot be written.
+    reads_since: Option<Instant>,
 }
 
 impl SharedDesk {
@@ -120,6 +125,9 @@ impl CapsuleDesk for SharedDesk {
             _ => false,
         };
         if !needs_folder && !self.may_have_capsules() && !self.0.stop.is_cancelled() {
+            if matches!(request.operation, CapsuleOperation::StorageStatus) {
+                return Ok(self.0.status_without_capsules().await);
+            }
             return self.0.nothing().await?.ask(request).await;
         }
         let deadline = Instant::now() + PATIENCE;
@@ -229,6 +237,13 @@ impl Shared {
     /// The way that is known, or a new one, and a mark that it is used.
     async fn way(&self, deadline: Instant) -> Result<(Way, Option<InUse>), CapsuleFailure> {
         let mut way = self.way.lock().await;
+        let is_over = |since: Instant| since.elapsed() >= READ_ONLY_RETRY;
+        if let Way::Own(_, answering) = &*way
+            && answering.reads_since.is_some_and(is_over)
+        {
+            // Requests under way keep their own clone until they are done.
+            *way = Way::Unknown;
+        }
         if matches!(&*way, Way::Unknown) {
             *way = self.find_way(deadline).await?;
         }
@@ -248,6 +263,7 @@ impl Shared {
             let in_use = match LocalDesk::open(&self.settings.folder, self.options()?).await {
                 Ok(desk) => return Ok(self.own(desk)),
                 Err(failure) if failure.code == "in_use" => failure,
+                Err(failure) if is_unwritable(&failure) => return self.only_read(failure).await,
                 Err(failure) => return Err(failure),
             };
             match RemoteDesk::connect(&self.socket()).await {
@@ -260,6 +276,36 @@ impl Shared {
                     tokio::time::sleep(GLANCE).await;
                 }
                 Err(NoHost::Absent | NoHost::Silent) => return Err(in_use),
+            }
+        }
+    }
+
+    /// A folder that cannot be written can still be read. Nothing is recorded then, so not where recording is required.
+    async fn only_read(&self, failure: CapsuleFailure) -> Result<Way, CapsuleFailure> {
+        if self.settings.audit == AuditMode::Strict {
+            return Err(failure.hint(
+                "recording is required (CAPDECK_AUDIT_STRICT), so nothing is read from a folder that cannot be written",
+            ));
+        }
+        let options = StoreOptions { mode: Mode::ReadOnly, ..self.options()? };
+        let Ok(desk) = LocalDesk::open(&self.settings.folder, options).await else {
+            return Err(failure);
+        };
+        tracing::warn!(%failure, "the data folder cannot be written; capsules are only read");
+        let (requests, task) = (AtomicUsize::new(0), Mutex::new(None));
+        let (stop, reads_since) = (CancellationToken::new(), Some(Instant::now()));
+        Ok(Way::Own(desk, Arc::new(Answering { requests, stop, task, reads_since })))
+    }
+
+    /// Whether a first capsule could be made. Nothing is made for it.
+    async fn status_without_capsules(&self) -> Value {
+        let folder = self.settings.folder.clone();
+        let probed = tokio::task::spawn_blocking(move || probe_folder(&folder)).await;
+        match probed.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+            Ok(()) => json!({ "writable": true, "capsules": [] }),
+            Err(error) => {
+                let reason = format!("cannot write to the data folder: {error}");
+                json!({ "writable": false, "reason": reason, "capsules": [] })
             }
         }
     }
@@ -280,7 +326,7 @@ impl Shared {
             }
         };
         let (requests, task) = (AtomicUsize::new(0), Mutex::new(task));
-        Way::Own(desk, Arc::new(Answering { requests, stop, task }))
+        Way::Own(desk, Arc::new(Answering { requests, stop, task, reads_since: None }))
     }
 
     /// Lets the folder go after a request, unless another one of this process is under way.
@@ -383,6 +429,11 @@ impl Answering {
             let _ended = task.await;
         }
     }
+}
+
+/// Whether a folder could not be opened for writing only because it cannot be written.
+fn is_unwritable(failure: &CapsuleFailure) -> bool {
+    ["read_only", "permission_denied"].contains(&failure.code.as_str())
 }
 
 fn outcome_unknown() -> CapsuleFailure {

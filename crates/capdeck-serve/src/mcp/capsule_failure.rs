@@ -12,9 +12,8 @@ pub(super) fn as_rpc_error(failure: &CapsuleFailure) -> RpcError {
         "forbidden_role" | "forbidden_scope" | "capsule_required" | "in_use" | "read_only" => {
             RpcError::REFUSED
         }
-        "io_failed" | "damaged" | "internal" | "audit_failed" | "closed" | "unsafe_path" => {
-            RpcError::INTERNAL_ERROR
-        }
+        "io_failed" | "storage_full" | "permission_denied" | "damaged" | "internal"
+        | "audit_failed" | "closed" | "unsafe_path" => RpcError::INTERNAL_ERROR,
         _ => RpcError::INVALID_PARAMS,
     };
     with_code(code, failure)

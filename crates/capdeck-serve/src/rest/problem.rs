@@ -1,6 +1,6 @@
 //! Why a request was not answered as it wished: `application/problem+json` with a code that programs can rely on.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, error::Error, io};
 
 use axum::response::{IntoResponse, Response};
 use capdeck_auth::inbound::RegistryError;
@@ -108,6 +108,23 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
     }
 
+    /// Something that could not be stored or read: a disk without room, or something that must not happen.
+    pub(super) fn storage(what: &str, error: &(dyn Error + 'static)) -> Self {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        let (mut cause, mut is_full) = (Some(error), false);
+        while let Some(found) = cause {
+            let kind = found.downcast_ref::<io::Error>().map(io::Error::kind);
+            is_full |= matches!(kind, Some(StorageFull | QuotaExceeded | FileTooLarge));
+            cause = found.source();
+        }
+        if !is_full {
+            return Self::internal(what, &error);
+        }
+        tracing::error!(%error, "{what}");
+        let detail = format!("{what}: there is no room on the disk");
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "storage_full", detail)
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -171,7 +188,7 @@ impl From<CapsuleFailure> for ApiError {
             | "invalid_input" | "invalid_scheme" | "bad_cursor" => StatusCode::BAD_REQUEST,
             "idempotency_key_reused" => StatusCode::UNPROCESSABLE_ENTITY,
             "too_large" => StatusCode::PAYLOAD_TOO_LARGE,
-            "quota_exceeded" => StatusCode::INSUFFICIENT_STORAGE,
+            "quota_exceeded" | "storage_full" => StatusCode::INSUFFICIENT_STORAGE,
             "read_only" | "closed" | "in_use" | "audit_failed" => StatusCode::SERVICE_UNAVAILABLE,
             _ => {
                 let what = "the capsule could not be used";
@@ -192,7 +209,9 @@ impl From<RegistryError> for ApiError {
             | RegistryError::Taken { .. }
             | RegistryError::Widens { .. } => StatusCode::CONFLICT,
             RegistryError::TooSoon { .. } => StatusCode::TOO_MANY_REQUESTS,
-            RegistryError::Full { .. } => StatusCode::INSUFFICIENT_STORAGE,
+            RegistryError::Full { .. } | RegistryError::DiskFull { .. } => {
+                StatusCode::INSUFFICIENT_STORAGE
+            }
             RegistryError::InUse => StatusCode::SERVICE_UNAVAILABLE,
             RegistryError::Token { .. }
             | RegistryError::Disk { .. }

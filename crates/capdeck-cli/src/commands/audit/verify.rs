@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::lines::trails;
 use crate::{
-    commands::capsule::{items, number, show_failure, text},
+    commands::capsule::{items, number, problem_place, show_failure, text},
     completion::capsules,
     context::Context,
     errors::{ExitStatus, Failure},
@@ -15,8 +15,9 @@ use crate::{
 
 /// Check that the record is the one that was written
 ///
-/// Exits with 1 when a line was changed, removed or added. What was cut off at the end does not show: note the head that is printed
-/// here somewhere else, and compare it with `prev` of the line that follows it later.
+/// Exits with 1 when a line was changed, removed or added, or when the log was cut, emptied or removed. Where it ends is kept in
+/// `audit-head.json` beside it. Against those who can change both, note the head that is printed here on another machine, and look
+/// later for the line that has it as `h`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
     /// The capsule; all of them if left out, and what happened to capsules as a whole and to shares.
@@ -62,7 +63,7 @@ fn show(report: &Value, printer: &Printer) {
     let count = usize::try_from(number(report, "lines")).unwrap_or(usize::MAX);
     let mut lines = vec![format!("{name}: {state}, {}{head}", counted(count, "line", "lines"))];
     for problem in problems {
-        let place = format!("{} line {}", text(problem, "file"), number(problem, "line"));
+        let place = problem_place(problem);
         let what = format!("{place}: {}", text(problem, "what"));
         lines.push(format!("  {} {}", palette.paint(Style::Bad, "problem:"), one_line(&what)));
     }

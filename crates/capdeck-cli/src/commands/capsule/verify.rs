@@ -70,6 +70,14 @@ fn is_clean(report: &Value) -> bool {
     report.get("clean").and_then(Value::as_bool).unwrap_or_default()
 }
 
+/// Where something is wrong in an audit.
+pub(in crate::commands) fn problem_place(problem: &Value) -> String {
+    match number(problem, "line") {
+        0 => text(problem, "file").to_owned(),
+        line => format!("{} line {line}", text(problem, "file")),
+    }
+}
+
 /// Shows that a capsule gave no answer, if it gave none.
 pub(in crate::commands) fn show_failure(answer: &Value, printer: &Printer) -> bool {
     let failure = text(answer, "failure");
@@ -109,8 +117,7 @@ fn show(report: &Value, printer: &Printer) {
         lines.push(format!("  {} {}", palette.paint(Style::Bad, "problem:"), one_line(&what)));
     }
     for problem in items(&audit, "problems") {
-        let place = format!("logs/{} line {}", text(problem, "file"), number(problem, "line"));
-        let what = format!("{place}: {}", text(problem, "what"));
+        let what = format!("audit: {}: {}", problem_place(problem), text(problem, "what"));
         lines.push(format!("  {} {}", palette.paint(Style::Bad, "problem:"), one_line(&what)));
     }
     for remark in items(report, "remarks") {

@@ -4,8 +4,9 @@ use std::{io, path::PathBuf};
 
 use capdeck_capsule::{
     AccessEvent, AuditOutcome, AuditQuery, CapsuleSession, Prefix, REGISTRY_LOG, Role, StoreError,
-    query_audit, verify_audit,
+    io_code, query_audit, verify_audit,
 };
+use jiff::civil::Date;
 use serde_json::json;
 
 use super::{Admitted, Answer, LocalDesk, Way, answer};
@@ -83,6 +84,27 @@ impl LocalDesk {
         Ok(json!(blocking(move || verify_audit(&folder, REGISTRY_LOG)).await?))
     }
 
+    pub(super) async fn prune_audit(
+        &self,
+        caller: &CapsuleCaller,
+        capsule: Option<&str>,
+        before: Date,
+    ) -> Answer {
+        let session = self.session(caller, capsule).await?;
+        self.admit(caller).require_machine("prune the audit")?;
+        answer(&session, &json!(session.prune_audit(before).await?))
+    }
+
+    pub(super) async fn prune_registry_audit(
+        &self,
+        caller: &CapsuleCaller,
+        before: Date,
+    ) -> Answer {
+        self.admit(caller).require_machine("prune the registry's audit")?;
+        let capsules = self.capsules.acting_for(caller.author.clone());
+        Ok(json!(capsules.prune_registry_audit(before).await?))
+    }
+
     pub(super) async fn query_registry_audit(
         &self,
         caller: &CapsuleCaller,
@@ -154,6 +176,6 @@ async fn blocking<T: Send + 'static>(
     let done = tokio::task::spawn_blocking(work).await;
     let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
     done.map_err(|error| {
-        CapsuleFailure::new("io_failed", format!("cannot read the audit: {error}"))
+        CapsuleFailure::new(io_code(&error), format!("cannot read the audit: {error}"))
     })
 }

@@ -113,9 +113,9 @@ impl LocalDesk {
 }
 
 /// Why a capsule cannot be opened. The reason may name what a guest does not reach, so only the machine's owner gets it.
-fn problem_for(way: Way, failure: CapsuleFailure) -> String {
+pub(super) fn problem_for(way: Way, failure: CapsuleFailure) -> String {
     match way {
         Way::Machine => failure.message,
-        Way::Share | Way::Grant => "it cannot be opened now".to_owned(),
+        Way::Share | Way::Grant => "a part of it cannot be read now".to_owned(),
     }
 }

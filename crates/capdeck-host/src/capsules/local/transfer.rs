@@ -128,5 +128,5 @@ fn git(command: &mut Command) -> Result<(), CapsuleFailure> {
 }
 
 fn cannot(what: &str, error: &io::Error) -> CapsuleFailure {
-    CapsuleFailure::new("io_failed", format!("cannot {what}: {error}"))
+    CapsuleFailure::new(capsule::io_code(error), format!("cannot {what}: {error}"))
 }

@@ -252,6 +252,12 @@ pub(in crate::rest) struct AuditLine {
     bytes: Option<u64>,
     #[serde(default)]
     pub(in crate::rest) metadata: AuditMetadata,
+    /// Names a change of a capsule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    change_id: Option<String>,
+    /// When the line was written from the journal: the process that made the change ended before it wrote the line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    recovered_at: Option<Timestamp>,
     pub(in crate::rest) seq: u64,
     /// The hash of the line before.
     prev: String,

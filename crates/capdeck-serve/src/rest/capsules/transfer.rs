@@ -153,13 +153,35 @@ fn unpack(archive: &Bytes, path: &Path) -> Result<(), ApiError> {
         return file.write_all(archive).map_err(|error| no_room(&error));
     }
     let mut unpacked = GzDecoder::new(&archive[..]).take(MOST_UNPACKED + 1);
-    let bytes = io::copy(&mut unpacked, &mut file)
-        .map_err(|error| ApiError::invalid(format!("the archive cannot be unpacked: {error}")))?;
+    // Reading and writing fail in one call; only the archive itself is the sender's.
+    let mut target = Target { file: &mut file, has_failed: false };
+    let copied = io::copy(&mut unpacked, &mut target);
+    let has_failed = target.has_failed;
+    let bytes = copied.map_err(|error| match has_failed {
+        true => no_room(&error),
+        false => ApiError::invalid(format!("the archive cannot be unpacked: {error}")),
+    })?;
     if bytes > MOST_UNPACKED {
         let detail = format!("the archive unpacks to more than {MOST_UNPACKED} bytes");
         return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail));
     }
     Ok(())
+}
+
+/// A file that remembers whether writing to it failed.
+struct Target<'a> {
+    file: &'a mut File,
+    has_failed: bool,
+}
+
+impl io::Write for Target<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).inspect_err(|_| self.has_failed = true)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().inspect_err(|_| self.has_failed = true)
+    }
 }
 
 async fn blocking<T: Send + 'static>(
@@ -170,5 +192,5 @@ async fn blocking<T: Send + 'static>(
 }
 
 fn no_room(error: &io::Error) -> ApiError {
-    ApiError::internal("there is no place for the archive", error)
+    ApiError::storage("there is no place for the archive", error)
 }

@@ -85,6 +85,6 @@ async fn with_store<T: Send + 'static>(
         ApprovalError::NoDefinition { .. } => {
             ApiError::new(StatusCode::CONFLICT, "conflict", error.to_string())
         }
-        ApprovalError::Storage { .. } => ApiError::internal("the approvals cannot be used", &error),
+        ApprovalError::Storage { .. } => ApiError::storage("the approvals cannot be used", &error),
     })
 }

@@ -153,8 +153,7 @@ async fn approve(
     let only = tool.clone();
     let count = blocking(move || {
         let count = host.approve_pins(&capability, only.as_deref());
-        let count =
-            count.map_err(|error| ApiError::internal("the pins cannot be saved", &error))?;
+        let count = count.map_err(|error| ApiError::storage("the pins cannot be saved", &error))?;
         // Whoever lists tools next is shown what was held.
         host.rebuild();
         Ok(count)

@@ -72,7 +72,7 @@ async fn with_store<T: Send + 'static>(
             ApiError::new(StatusCode::CONFLICT, "conflict", error.to_string())
         }
         RunStoreError::Unreadable { .. } | RunStoreError::Storage { .. } => {
-            ApiError::internal("the runs cannot be used", &error)
+            ApiError::storage("the runs cannot be used", &error)
         }
     })
 }

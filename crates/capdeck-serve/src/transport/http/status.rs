@@ -2,7 +2,7 @@
 
 use std::{
     sync::{Arc, OnceLock},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use axum::{
@@ -10,12 +10,15 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use capdeck_host::{Admission, Host};
+use capdeck_host::{Admission, Author, CapsuleCaller, CapsuleOperation, Host, Reach};
 use http::{StatusCode, header};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde_json::{Value, json};
 
 use super::endpoints::Endpoints;
+
+/// Longest wait for the capsules before the host counts as not ready.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What is known of the process without asking anything.
 #[derive(Debug, Clone)]
@@ -36,23 +39,65 @@ pub(super) async fn health(State(facts): State<ProcessFacts>) -> Json<Value> {
     Json(json!({ "status": "ok", "version": &*version, "uptime": started.elapsed().as_secs() }))
 }
 
-/// The deck is read; counts say what is in it.
+/// The deck is read, and data can be written; counts say what is in the deck. A capsule that cannot be used, or not whole, is
+/// named and costs nothing else: the host still serves all others.
 pub(super) async fn ready(
     State(host): State<Host>,
     admission: Option<Extension<Admission>>,
-) -> Json<Value> {
+) -> Response {
+    let storage = storage_status(&host, admission.as_deref()).await;
+    if storage["writable"] == false {
+        let body = json!({
+            "status": "unavailable",
+            "version": host.settings().version,
+            "reason": storage["reason"],
+        });
+        return (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response();
+    }
     let catalog = match admission.as_deref() {
         Some(admission) => host.known_to(admission.principal(), Some(admission)),
         None => host.catalog(),
     };
     let usable = catalog.capabilities().filter(|capability| capability.is_usable()).count();
-    Json(json!({
+    let mut body = json!({
         "status": "ready",
         "version": host.settings().version,
         "catalogVersion": catalog.version(),
         "capabilities": { "usable": usable, "all": catalog.capabilities().count() },
         "quarantined": catalog.quarantined().len(),
-    }))
+    });
+    let degraded = storage["capsules"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if !degraded.is_empty() {
+        let named = |one: &Value| json!({ "capsule": one["id"], "problem": one["problem"] });
+        body["degraded"] = degraded.iter().map(named).collect();
+    }
+    Json(body).into_response()
+}
+
+/// Whether data can be written, and which capsules are not whole, within what the caller reaches.
+async fn storage_status(host: &Host, admission: Option<&Admission>) -> Value {
+    let Some(desk) = host.capsules() else { return Value::Null };
+    let author = Author::client("capdeck").version(&host.settings().version);
+    let reach = match admission {
+        Some(admission) => Reach::Granted(admission.granted().capsules.clone()),
+        None => Reach::All,
+    };
+    let caller = CapsuleCaller { author, reach, project: None };
+    let asked = desk.ask(caller.request(None, CapsuleOperation::StorageStatus));
+    let reason = match tokio::time::timeout(STATUS_TIMEOUT, asked).await {
+        Ok(Ok(mut status)) => {
+            if admission.is_some() && status["writable"] == false {
+                status["reason"] = "data cannot be written now".into();
+            }
+            return status;
+        }
+        Ok(Err(failure)) => {
+            tracing::error!(code = failure.code, "{}", failure.message);
+            "the capsules cannot be reached; the host's log says why"
+        }
+        Err(_) => "the process that has the capsules does not answer",
+    };
+    json!({ "writable": false, "reason": reason })
 }
 
 /// Prometheus text: calls by capability and outcome, how long they took, and what is open now.
