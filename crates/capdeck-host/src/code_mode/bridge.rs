@@ -179,7 +179,6 @@ impl Session {
         context: &CallContext,
     ) -> Outcome {
         facts.extend(raw::object([("tool", json!(request.tool))]));
-        let catalog = deck.catalog().clone();
         let called = self.call_in(deck, &request, context).await;
         let result = called.map_err(|error| failure::of(&error))?;
         let mut parts = data::read(&result);
@@ -189,6 +188,8 @@ impl Session {
         }
         facts.extend(parts.facts);
         if parts.is_error {
+            // A hint for the next call, which is decided by the catalog of then.
+            let catalog = self.catalog();
             let tool = catalog.tool(&request.capability, &request.tool).cloned();
             return Err(failure::of_tool(&request.tool, &parts.data, facts, tool.as_deref()));
         }
