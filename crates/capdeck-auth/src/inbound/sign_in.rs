@@ -30,7 +30,8 @@ impl Registry {
         key: &str,
         admin: Option<&AdminKey>,
     ) -> Result<NewSession, RegistryError> {
-        let now = self.now();
+        // Keys are pasted, often with the line end behind them.
+        let (now, key) = (self.now(), key.trim());
         if let Some(admin) = admin {
             self.use_admin_key(admin);
         }
