@@ -47,6 +47,9 @@ pub struct AuditLine {
     pub outcome: AuditOutcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
+    /// What ties an approval to its own request, in the registry's own trail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_approved: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// Bytes read or written.
@@ -96,6 +99,7 @@ pub(crate) struct AuditRecord {
     pub(crate) bytes: Option<u64>,
     pub(crate) outcome: AuditOutcome,
     pub(crate) error_code: Option<Cow<'static, str>>,
+    pub(crate) self_approved: Option<String>,
 }
 
 impl Default for AuditRecord {
@@ -112,6 +116,7 @@ impl Default for AuditRecord {
             bytes: None,
             outcome: AuditOutcome::Ok,
             error_code: None,
+            self_approved: None,
         }
     }
 }
@@ -207,6 +212,7 @@ impl Chain {
             bytes,
             outcome,
             error_code,
+            self_approved,
         } = record;
         let line = AuditLine {
             ts: now,
@@ -219,6 +225,7 @@ impl Chain {
             version: *version,
             outcome: *outcome,
             error_code: error_code.as_deref().map(str::to_owned),
+            self_approved: self_approved.clone(),
             role: *role,
             bytes: *bytes,
             metadata: AuditMetadata {

@@ -7,6 +7,7 @@
 
 mod actor;
 mod admission;
+mod browser_cookie;
 mod dashboard;
 mod desk;
 mod local_socket;
