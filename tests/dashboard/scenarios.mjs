@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 
 import { ADMIN_KEY, ask } from './host.mjs';
-import { openTab, settled, visit } from './watched-page.mjs';
+import { openPage, openTab, settled, visit } from './watched-page.mjs';
 
 const ENTRY = 'docs://architecture';
 const entryPlace = (uri, view = '') => `capsules/team/entry?${new URLSearchParams({ uri, ...(view ? { view } : {}) })}`;
@@ -19,6 +19,7 @@ export const SCENARIOS = [
   ['an old version is compared and restored', restoreVersion],
   ['a request for access is approved narrower than it was asked for', approveGrant],
   ['a revoked grant opens nothing with the next call', revokeGrant],
+  ['an approval_url leads to its very request, through the sign-in', openApprovalUrl],
   ['an operator is added, with a key that is shown once', addOperator],
   ['what has been signed out is out', signOut],
 ];
@@ -158,6 +159,30 @@ async function revokeGrant({ opened: { page }, host, kept }) {
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
   await toast(page, 'revoked the access of Build agent');
   assert.equal((await listTools(host, kept.token)).status, 401);
+}
+
+async function openApprovalUrl({ browser, opened: { page }, host }) {
+  const enroll = (client) => ask(host.url, null, 'POST', '/v1/agent-enrollments', { json: { client_id: client, capsule: 'team' } });
+  const [first, second] = [await enroll('first-agent'), await enroll('second-agent')];
+  const [one, other] = ['first-agent', 'second-agent'].map((name) => (tab) => tab.getByRole('article', { name: `Request of ${name}` }));
+  // Somebody who is signed in sees it at once, and nothing else.
+  await page.goto(first.data.approval_url);
+  await one(page).waitFor();
+  assert.ok((await one(page).innerText()).includes(first.data.user_code));
+  assert.equal(await other(page).count(), 0);
+  // Somebody who is not signs in first, and is there.
+  const stranger = await openPage(browser, host.url);
+  await stranger.page.goto(second.data.approval_url);
+  await stranger.page.getByLabel('Operator key').fill(`${ADMIN_KEY}\n`);
+  await stranger.page.getByRole('button', { name: 'Sign in' }).click();
+  await other(stranger.page).waitFor();
+  assert.equal(await one(stranger.page).count(), 0);
+  await other(stranger.page).getByRole('button', { name: 'Deny' }).click();
+  await stranger.page.getByRole('dialog').getByRole('button', { name: 'Deny' }).click();
+  await other(stranger.page).getByText('denied').waitFor();
+  await stranger.context.close();
+  const { data } = await host.ask('GET', '/v1/grants?status=pending');
+  await host.ask('POST', `/v1/grants/${data.items[0].id}/deny`);
 }
 
 async function addOperator({ opened: { page }, host }) {

@@ -18,7 +18,11 @@ async fn main() {
     let registry = Registry::open(folder, RegistryOptions::default()).unwrap();
     println!("ready");
     let caller = Caller::new("admin", None);
-    let decider = Decider::Operator { id: "admin".to_owned(), role: OperatorRole::Admin };
+    let decider = Decider::Operator {
+        id: "admin".to_owned(),
+        role: OperatorRole::Admin,
+        readable: Vec::new(),
+    };
     for number in 0_u64.. {
         let new = NewRequest {
             source: RequestSource::Dashboard,

@@ -25,6 +25,7 @@ mod event;
 mod exchange;
 mod failures;
 mod grant;
+mod holdings;
 mod last_used;
 mod listing;
 mod name_pattern;
@@ -45,6 +46,7 @@ mod request;
 mod revocation;
 mod role;
 mod scope;
+mod self_approval;
 mod session;
 mod sign_in;
 mod state;
@@ -93,6 +95,7 @@ pub use self::{
     request::{GrantRequest, NewRequest, RequestSource, RequestStatus},
     role::{OperatorRole, Role},
     scope::{Scope, Scopes, UnknownScope},
+    self_approval::{RequestOrigin, SelfLink},
     session::{NewSession, OperatorSession},
     sign_in::Blame,
     target::GrantTarget,

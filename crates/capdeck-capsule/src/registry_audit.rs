@@ -32,6 +32,9 @@ pub struct AccessEvent {
     pub outcome: AuditOutcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
+    /// What ties an approval to its own request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_approved: Option<String>,
 }
 
 /// What a line of the registry is about.
@@ -140,6 +143,7 @@ impl RegistryAudit {
             subject: noted.subject,
             outcome: noted.outcome,
             error_code: noted.error_code.map(Into::into),
+            self_approved: noted.self_approved,
             ..AuditRecord::default()
         })
     }

@@ -7,6 +7,7 @@
 
 mod actor;
 mod admission;
+mod browser_cookie;
 mod capsule_follower;
 mod dashboard;
 mod desk;

@@ -9,6 +9,7 @@ mod choice;
 mod consent_page;
 mod form;
 mod html;
+mod invalid_request;
 mod metadata;
 mod offer;
 mod register;

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::{
     actor::Actor,
+    browser_cookie,
     reception::Reception,
     refusals::Place,
     transport::http::{
@@ -63,7 +64,8 @@ async fn login(State(reception): State<Arc<Reception>>, request: Request) -> Res
     };
     let about = about(&reception, &session.operator, Some(&session));
     let mut response = ([(header::CACHE_CONTROL, "no-store")], Json(about)).into_response();
-    remember(&reception, response.headers_mut(), address, token.expose(), &session);
+    let begun = (token.expose(), &session);
+    remember(&reception, &parts.headers, response.headers_mut(), address, begun);
     response
 }
 
@@ -81,17 +83,19 @@ pub(crate) async fn begin_session(
     registry.sign_in(ip, key, reception.admin_key()).await.map_err(|error| refused(&error))
 }
 
-/// Gives the browser the cookie of a session.
+/// Gives the browser the cookie of a session, and one that tells it from other browsers.
 pub(crate) fn remember(
     reception: &Reception,
+    sent: &HeaderMap,
     headers: &mut HeaderMap,
     address: Option<ClientAddress>,
-    token: &str,
-    session: &OperatorSession,
+    (token, session): (&str, &OperatorSession),
 ) {
     let left = session.expires_at.duration_since(jiff::Timestamp::now());
     let left = Duration::try_from(left).unwrap_or_default();
-    if let Some(cookie) = set_session_cookie(token, left, reception.is_https(address)) {
+    let is_https = reception.is_https(address);
+    let cookies = [set_session_cookie(token, left, is_https), browser_cookie::mark(sent, is_https)];
+    for cookie in cookies.into_iter().flatten() {
         headers.append(header::SET_COOKIE, cookie);
     }
 }

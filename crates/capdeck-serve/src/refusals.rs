@@ -53,6 +53,7 @@ impl Reception {
             actor: self.id_of(actor),
             address: address.map(|address| address.ip),
             subject: Subject { id: what, capsule: None, principal, client_id },
+            self_approved: None,
         };
         registry.record_event(event).await;
     }

@@ -40,6 +40,7 @@ impl AuditSink for RegistryTrail {
             subject: event.subject.id.clone().or_else(|| event.subject.client_id.clone()),
             outcome,
             error_code: event.error_code.map(str::to_owned),
+            self_approved: event.self_approved.map(|link| link.as_str().to_owned()),
         };
         let request =
             CapsuleCaller::local(author).request(None, CapsuleOperation::NoteAccess(noted));

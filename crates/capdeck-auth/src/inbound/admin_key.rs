@@ -1,4 +1,7 @@
 //! The admin key: made once, kept in a file of its owner's, or given from outside.
+//!
+//! A key that is made here ends with its checksum, so the one line of its file is the key and can be pasted as it is. Files
+//! of earlier versions have the checksum behind a space; their line is taken for the key as well.
 
 use std::path::Path;
 
@@ -17,8 +20,10 @@ const SHORTEST: usize = 16;
 /// A key with this many bytes and this many different characters cannot be guessed over a network. Generated keys are longer.
 const UNGUESSABLE_BYTES: usize = 32;
 const UNGUESSABLE_LETTERS: usize = 10;
-/// What stands before a key that was made here.
+/// What a key that was made here starts with.
 const PREFIX: &str = "cap_ad_";
+/// Letters of the checksum at its end.
+const CHECKSUM_LENGTH: usize = 8;
 
 /// The key that opens everything. Shows nothing of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +65,7 @@ pub enum AdminKeyError {
 impl AdminKey {
     /// A key that was given.
     pub fn new(key: Secret) -> Result<Self, AdminKeyError> {
+        let key = Secret::new(pasted(key.expose()));
         if key.expose().len() < SHORTEST {
             return Err(AdminKeyError::TooShort);
         }
@@ -83,9 +89,10 @@ impl AdminKey {
             RegistryError::NoRandomness => AdminKeyError::NoRandomness,
             other => AdminKeyError::Disk { path: shown(path), reason: other.to_string() },
         })?);
-        let key =
-            Secret::new(format!("{PREFIX}{}", *Zeroizing::new(URL_SAFE_NO_PAD.encode(*bytes))));
-        let text = Zeroizing::new(format!("{} {}\n", key.expose(), checksum(key.expose())));
+        let random =
+            Zeroizing::new(format!("{PREFIX}{}", *Zeroizing::new(URL_SAFE_NO_PAD.encode(*bytes))));
+        let key = Secret::new(format!("{}{}", *random, checksum(&random)));
+        let text = Zeroizing::new(format!("{}\n", key.expose()));
         private_file::write(path, text.as_bytes()).map_err(disk(path))?;
         Ok(LoadedAdminKey { key: Self::new(key)?, is_new: true })
     }
@@ -99,16 +106,23 @@ impl AdminKey {
         }
         let broken = || AdminKeyError::Broken { path: shown(path) };
         let text = std::str::from_utf8(&bytes).map_err(|_| broken())?;
-        let (key, sum) = text.trim_end().split_once(' ').ok_or_else(broken)?;
-        if checksum(key) != sum {
+        let line = text.trim_end();
+        let (random, sum) = match line.split_once(' ') {
+            Some(earlier) => earlier,
+            None => {
+                let end = line.len().checked_sub(CHECKSUM_LENGTH).ok_or_else(broken)?;
+                line.split_at_checked(end).ok_or_else(broken)?
+            }
+        };
+        if checksum(random) != sum {
             return Err(broken());
         }
-        Self::new(Secret::new(key)).map(Some)
+        Self::new(Secret::new(line)).map(Some)
     }
 
-    /// Whether this is the key. Compares in the same time whatever the value is.
+    /// Whether this is the key, or the line of its file. Compares in the same time whatever the value is.
     pub fn is(&self, given: &str) -> bool {
-        self.hash.is(&TokenHash::of(given))
+        self.hash.is(&TokenHash::of(pasted(given)))
     }
 
     /// Whether the key is so short, or of so few different characters, that it could be found by trying.
@@ -126,6 +140,16 @@ impl AdminKey {
     /// The key itself, to be shown once to the person it is for.
     pub fn reveal(&self) -> &str {
         self.key.expose()
+    }
+}
+
+/// A key as it was pasted: without the space and the line end around it, and without the checksum behind it in files of
+/// earlier versions.
+fn pasted(text: &str) -> &str {
+    let line = text.trim();
+    match line.split_once(' ') {
+        Some((key, sum)) if checksum(key) == sum => key,
+        _ => line,
     }
 }
 
@@ -182,6 +206,25 @@ mod tests {
             assert!(matches!(error, AdminKeyError::Broken { .. }), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), broken);
         }
+    }
+
+    #[test]
+    fn the_line_of_the_file_is_the_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("admin.key");
+        let made = AdminKey::load_or_create(&path).unwrap().key;
+        let line = fs::read_to_string(&path).unwrap();
+        assert_eq!(line, format!("{}\n", made.reveal()));
+        assert!(made.is(&line) && made.is(line.trim()) && made.is(&format!("  {line}")));
+        assert_eq!(AdminKey::new(Secret::new(line.as_str())), Ok(made.clone()));
+        assert!(!made.is(line.trim().split_at(20).0));
+        // A file of an earlier version.
+        let earlier = format!("{PREFIX}earlier-earlier {}\n", checksum("cap_ad_earlier-earlier"));
+        private_file::write(&path, earlier.as_bytes()).unwrap();
+        let kept = AdminKey::load(&path).unwrap().unwrap();
+        assert_eq!(kept.reveal(), "cap_ad_earlier-earlier");
+        assert!(kept.is(&earlier) && kept.is(kept.reveal()));
+        assert!(!kept.is("cap_ad_earlier-earlier 00000000"));
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! Decisions about requests: who may make them, and that they only ever narrow.
+//! Decisions about requests: who may make them, that they only ever narrow, and that they are about requests of others.
 
 use jiff::Timestamp;
 
 use super::{
-    ApprovalMode, Caller, Grant, GrantRequest, GrantTarget, OperatorRole, Registry, RegistryError,
-    RequestStatus, Scope, Scopes,
+    Caller, Grant, GrantRequest, GrantTarget, OperatorRole, Registry, RegistryError, RequestStatus,
+    Scopes, SelfLink,
     event::{Deed, Subject},
+    holdings::Supervised,
     registry::Draft,
     state::State,
     text,
@@ -16,7 +17,12 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decider {
     /// A person with the dashboard.
-    Operator { id: String, role: OperatorRole },
+    Operator {
+        id: String,
+        role: OperatorRole,
+        /// Ids of capsules that every operator can read, as far as they were looked up for this decision.
+        readable: Vec<String>,
+    },
     /// A program that was granted `registry:manage`, by the id of its credential.
     Supervisor { credential: String },
 }
@@ -62,7 +68,10 @@ impl Registry {
             decider.may_look_at(draft.state, draft.now, &request)?;
             request.require_pending("decided")?;
             match decision {
-                Decision::Approve(terms) => draft.approve(&decider, request, terms),
+                Decision::Approve(terms) => {
+                    let link = decider.judge_own(draft.state, &draft.deed.caller, &request)?;
+                    draft.approve(&decider, request, terms, link)
+                }
                 Decision::Deny { note } => {
                     // Nobody learns from a refusal what is granted, so a no needs no ceiling but the capsule.
                     let note = text::note("note", note.as_deref())?;
@@ -79,6 +88,34 @@ impl Registry {
         decider.may_look_at(&state, now, request).is_ok()
     }
 
+    /// Why a decider cannot approve a request as it was made; narrower it may be possible.
+    pub fn check_approval(
+        &self,
+        caller: &Caller,
+        decider: &Decider,
+        request: &GrantRequest,
+    ) -> Result<(), RegistryError> {
+        let (state, now) = (self.state(), self.now());
+        decider.may_look_at(&state, now, request)?;
+        decider.judge_own(&state, caller, request)?;
+        decider.limit(&state, now, &mut Wanted::of(request))
+    }
+
+    /// Whether a decider may approve requests of their own about this.
+    pub fn decides_freely(&self, decider: &Decider, target: &GrantTarget) -> bool {
+        decider.may_approve_own(&self.state(), target)
+    }
+
+    /// Why a decider cannot approve a request on any terms: it is their own.
+    pub fn check_self_approval(
+        &self,
+        caller: &Caller,
+        decider: &Decider,
+        request: &GrantRequest,
+    ) -> Result<(), RegistryError> {
+        decider.judge_own(&self.state(), caller, request).map(drop)
+    }
+
     /// Whether somebody may take a grant back.
     pub fn may_take_back(&self, decider: &Decider, grant: &Grant) -> bool {
         decider.may_take_back(&self.state(), self.now(), grant).is_ok()
@@ -91,6 +128,7 @@ impl Draft<'_> {
         decider: &Decider,
         mut request: GrantRequest,
         terms: Terms,
+        link: Option<SelfLink>,
     ) -> Result<GrantRequest, RegistryError> {
         let note = text::note("note", terms.note.as_deref())?;
         let mut wanted = Wanted::of(&request);
@@ -102,7 +140,7 @@ impl Draft<'_> {
         }
         let mut granted = wanted.narrowed(terms, self.now)?;
         decider.limit(self.state, self.now, &mut granted)?;
-        self.grant(request, granted, decider.name(self.state), note)
+        self.grant(request, granted, decider.name(self.state), note, link)
     }
 
     /// Makes the grant of a request. Whether it may be made was checked before.
@@ -112,7 +150,9 @@ impl Draft<'_> {
         granted: Wanted,
         decided_by: String,
         note: Option<String>,
+        self_approved: Option<SelfLink>,
     ) -> Result<GrantRequest, RegistryError> {
+        self.deed.self_approved = self_approved;
         let grant = Grant {
             id: new_id("grt_")?,
             request_id: request.id.clone(),
@@ -122,6 +162,7 @@ impl Draft<'_> {
             created_at: self.now,
             expires_at: granted.until,
             revoked_at: None,
+            self_approved,
         };
         request.status = RequestStatus::Approved;
         request.grant = Some(grant.id.clone());
@@ -218,14 +259,15 @@ impl Decider {
         request: &GrantRequest,
     ) -> Result<(), RegistryError> {
         match self {
-            Self::Operator { id, role } => may_operate(state, id, *role, &request.target),
+            Self::Operator { id, role, .. } => may_operate(state, id, *role, &request.target),
             Self::Supervisor { credential } => {
                 let hidden = || RegistryError::not_found("request", &request.id);
-                let held = supervised(state, credential, now)?;
-                if held.principal == request.principal || held.principal == request.requested_by {
-                    return Err(RegistryError::Forbidden {
-                        reason: "nobody decides about access for themselves",
-                    });
+                let held = Supervised::find(state, credential, now)?;
+                if held.principal == request.requested_by {
+                    return Err(RegistryError::SelfApproval { link: SelfLink::Requester });
+                }
+                if held.principal == request.principal {
+                    return Err(RegistryError::SelfApproval { link: SelfLink::Program });
                 }
                 let about = request.target.capsule_id();
                 let holds = held.grants.iter().any(|grant| grant.target.capsule_id() == about);
@@ -234,36 +276,35 @@ impl Decider {
         }
     }
 
-    /// Refuses to grant what they may not, and lets nothing outlast what a program holds itself.
-    fn limit(
+    /// Admins may approve their own requests, and operators those for capsules of their own, which they hold whole.
+    fn may_approve_own(&self, state: &State, target: &GrantTarget) -> bool {
+        match self {
+            Self::Operator { id, role, .. } => {
+                *role == OperatorRole::Admin || state.owns(id, target)
+            }
+            Self::Supervisor { .. } => false,
+        }
+    }
+
+    /// What ties them to a request, where they may approve it all the same.
+    fn judge_own(
         &self,
         state: &State,
-        now: Timestamp,
-        granted: &mut Wanted,
-    ) -> Result<(), RegistryError> {
-        match self {
-            Self::Operator { role, .. } => {
-                if granted.scopes.allows(Scope::RegistryManage) && *role < OperatorRole::Approver {
-                    return Err(RegistryError::needs_role(OperatorRole::Approver));
-                }
-                Ok(())
-            }
+        caller: &Caller,
+        request: &GrantRequest,
+    ) -> Result<Option<SelfLink>, RegistryError> {
+        let link = match self {
+            Self::Operator { id, .. } => SelfLink::to_operator(state, id, caller, request),
             Self::Supervisor { credential } => {
-                let held = supervised(state, credential, now)?;
-                let covers = |grant: &&Grant| {
-                    granted.target.is_within(&grant.target)
-                        && held.scopes.meet(&grant.scopes).covers(&granted.scopes)
-                };
-                let ends = held.grants.iter().filter(covers).map(|grant| grant.expires_at);
-                let lasts = ends.max_by_key(|end| end.unwrap_or(Timestamp::MAX));
-                let Some(end) = lasts else {
-                    return Err(RegistryError::Forbidden {
-                        reason: "a program can grant no more than it holds itself",
-                    });
-                };
-                granted.until = [granted.until, end].into_iter().flatten().min();
-                Ok(())
+                let program = state.credentials.get(credential);
+                program.and_then(|one| SelfLink::to_program(state, one, caller, request))
             }
+        };
+        match link {
+            Some(link) if !self.may_approve_own(state, &request.target) => {
+                Err(RegistryError::SelfApproval { link })
+            }
+            link => Ok(link),
         }
     }
 
@@ -275,13 +316,13 @@ impl Decider {
         grant: &Grant,
     ) -> Result<(), RegistryError> {
         match self {
-            Self::Operator { id, role } => {
+            Self::Operator { id, role, .. } => {
                 let principal = state.principals.get(&grant.principal);
                 let is_theirs = principal.is_some_and(|one| one.operator.as_ref() == Some(id));
                 if is_theirs { Ok(()) } else { may_operate(state, id, *role, &grant.target) }
             }
             Self::Supervisor { credential } => {
-                let held = supervised(state, credential, now)?;
+                let held = Supervised::find(state, credential, now)?;
                 if held.grants.iter().any(|own| grant.target.is_within(&own.target)) {
                     Ok(())
                 } else {
@@ -302,39 +343,8 @@ fn may_operate(
     if role >= OperatorRole::Approver {
         return Ok(());
     }
-    let owner = target.capsule_id().and_then(|capsule| state.owners.get(capsule));
-    if owner.is_some_and(|owner| owner.operator == operator) {
+    if state.owns(operator, target) {
         return Ok(());
     }
     Err(RegistryError::needs_role(OperatorRole::Approver))
-}
-
-/// What a program that decides holds itself.
-struct Supervised {
-    principal: String,
-    scopes: Scopes,
-    grants: Vec<Grant>,
-}
-
-fn supervised(
-    state: &State,
-    credential: &str,
-    now: Timestamp,
-) -> Result<Supervised, RegistryError> {
-    let refused = RegistryError::Forbidden { reason: "only operators decide about access here" };
-    if state.policy.mode != ApprovalMode::Supervisor {
-        return Err(refused);
-    }
-    let found =
-        state.credentials.get(credential).filter(|found| found.is_live(now)).ok_or(refused)?;
-    let manages = |grant: &Grant| found.scopes.meet(&grant.scopes).allows(Scope::RegistryManage);
-    let grants = state.live_grants(&found.principal, now);
-    if !grants.iter().any(manages) {
-        return Err(RegistryError::Forbidden { reason: "this needs the scope `registry:manage`" });
-    }
-    Ok(Supervised {
-        principal: found.principal.clone(),
-        scopes: found.scopes.clone(),
-        grants: grants.into_iter().filter(manages).collect(),
-    })
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{OperatorRole, UnknownScope};
+use super::{OperatorRole, SelfLink, UnknownScope};
 
 /// Why a registry could not be opened. Nothing of it was changed.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +66,11 @@ pub enum RegistryError {
     WrongState { what: &'static str, id: String, state: &'static str, attempt: &'static str },
     #[error("{reason}")]
     Forbidden { reason: &'static str },
+    /// Somebody decides about a request of their own.
+    #[error(
+        "{}; another approver, the capsule's owner or an admin has to decide it", .link.reason()
+    )]
+    SelfApproval { link: SelfLink },
     #[error("an approval can only narrow a request: {reason}")]
     Widens { reason: &'static str },
     #[error("there is already a {what} named `{name}`")]
@@ -116,6 +121,7 @@ impl RegistryError {
             Self::Invalid { .. } => "invalid_input",
             Self::WrongState { .. } => "wrong_state",
             Self::Forbidden { .. } => "forbidden",
+            Self::SelfApproval { .. } => "self_approval",
             Self::Widens { .. } => "widens",
             Self::Taken { .. } => "taken",
             Self::Full { .. } => "limit_reached",

@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::RegistryError;
+use super::{RegistryError, SelfLink};
 
 /// Who wants something, as the audit names them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,17 +14,24 @@ pub struct Caller {
     pub id: String,
     /// Where the request came from.
     pub address: Option<IpAddr>,
+    /// The hash of the browser's cookie, for a request from a browser.
+    pub browser: Option<String>,
 }
 
 impl Caller {
     /// Somebody who is known.
     pub fn new(id: impl Into<String>, address: Option<IpAddr>) -> Self {
-        Self { id: id.into(), address }
+        Self { id: id.into(), address, browser: None }
     }
 
     /// Somebody who is not known.
     pub fn unknown(address: Option<IpAddr>) -> Self {
-        Self { id: String::new(), address }
+        Self { id: String::new(), address, browser: None }
+    }
+
+    /// The same in a browser, by the hash of its cookie.
+    pub fn in_browser(self, browser: Option<String>) -> Self {
+        Self { browser, ..self }
     }
 }
 
@@ -45,6 +52,9 @@ pub struct RegistryEvent {
     pub address: Option<IpAddr>,
     #[serde(flatten)]
     pub subject: Subject,
+    /// What ties an approval to the request that it approves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub self_approved: Option<SelfLink>,
 }
 
 /// What an event is about, by ids.
@@ -79,15 +89,17 @@ pub(super) struct Deed {
     pub(super) action: &'static str,
     pub(super) caller: Caller,
     pub(super) subject: Subject,
+    pub(super) self_approved: Option<SelfLink>,
 }
 
 impl Deed {
     pub(super) fn new(action: &'static str, caller: &Caller, subject: Subject) -> Self {
-        Self { action, caller: caller.clone(), subject }
+        Self { action, caller: caller.clone(), subject, self_approved: None }
     }
 
     pub(super) fn event(self, at: Timestamp, error: Option<&RegistryError>) -> RegistryEvent {
-        let Self { action, caller: Caller { id: actor, address }, subject } = self;
+        let Self { action, caller: Caller { id: actor, address, .. }, subject, self_approved } =
+            self;
         RegistryEvent {
             at,
             action,
@@ -96,6 +108,7 @@ impl Deed {
             actor,
             address,
             subject,
+            self_approved,
         }
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Caller, Decider, GrantTarget, Registry, RegistryError, Scopes,
+    Caller, Decider, GrantTarget, Registry, RegistryError, Scopes, SelfLink,
     collection::Record,
     event::{Deed, Subject},
     registry::Draft,
@@ -22,6 +22,9 @@ pub struct Grant {
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
+    /// What ties the one who approved it to the request; none for an approval by somebody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_approved: Option<SelfLink>,
 }
 
 impl Record for Grant {
@@ -55,6 +58,20 @@ impl Registry {
     /// A grant by id.
     pub fn grant(&self, id: &str) -> Option<Grant> {
         self.state().grants.get(id).cloned()
+    }
+
+    /// The principal that a client is when this operator uses it, if it already holds as much as this.
+    pub fn client_with_grant(
+        &self,
+        client_id: &str,
+        operator: &str,
+        target: &GrantTarget,
+        scopes: &Scopes,
+    ) -> Option<String> {
+        let principal = self.principal_of_client(client_id, operator)?.id;
+        let held = self.state().live_grants(&principal, self.now());
+        let covers = |grant: &Grant| target.is_within(&grant.target) && grant.scopes.covers(scopes);
+        held.iter().any(covers).then_some(principal)
     }
 
     /// Takes a grant back; what it opened is closed with the next request. Whoever may decide about it may do this.

@@ -103,7 +103,7 @@ impl Registry {
             }
             let note = Some("it made the capsule".to_owned());
             let wanted = Wanted::of(&request);
-            let approved = draft.grant(request, wanted, principal, note)?;
+            let approved = draft.grant(request, wanted, principal, note, None)?;
             let deed = Deed::new("grant.approve", &draft.deed.caller, approved.subject());
             draft.consequences.push(deed);
             Ok(approved)

@@ -21,6 +21,10 @@ pub struct Policy {
     /// Only looked at in the mode `policy`. The first one that fits decides; when none does, a person does.
     #[serde(default)]
     pub rules: Vec<PolicyRule>,
+    /// Whether people and programs that are not the same reach this host from one address: one machine, one office, or a
+    /// proxy that hides addresses. Then the same address is no sign of self-approval.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared_address: bool,
 }
 
 /// Who decides requests.
@@ -178,7 +182,7 @@ impl Draft<'_> {
             RuleAction::Deny => ("grant.deny", self.deny(request, POLICY.to_owned(), None)),
             RuleAction::Approve => match rule.terms(&request, self.now) {
                 Some(wanted) => {
-                    ("grant.approve", self.grant(request, wanted, POLICY.to_owned(), None)?)
+                    ("grant.approve", self.grant(request, wanted, POLICY.to_owned(), None, None)?)
                 }
                 None => return Ok(request),
             },

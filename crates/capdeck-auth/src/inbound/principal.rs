@@ -50,6 +50,12 @@ impl Registry {
         found.cloned()
     }
 
+    /// Whether this operator let a client in, and did not take all of it back.
+    pub fn has_let_in(&self, operator: &str, client_id: &str) -> bool {
+        let known = self.principal_of_client(client_id, operator);
+        known.is_some_and(|one| !self.state().live_grants(&one.id, self.now()).is_empty())
+    }
+
     /// Everybody that a client is known as: once for each operator who uses it, and for each time it signed up.
     pub fn principals_of_client(&self, client_id: &str) -> Vec<Principal> {
         let state = self.state();

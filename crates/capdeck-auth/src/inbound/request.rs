@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Caller, GrantTarget, Holder, Registry, RegistryError, Scopes,
+    Caller, GrantTarget, Holder, Registry, RegistryError, RequestOrigin, Scopes,
     collection::Record,
     event::{Deed, Subject},
     registry::Draft,
@@ -27,6 +27,8 @@ pub struct GrantRequest {
     pub target: GrantTarget,
     pub scopes: Scopes,
     pub reason: Option<String>,
+    #[serde(default)]
+    pub origin: RequestOrigin,
     /// Until when it is wanted; none means for good.
     pub wanted_until: Option<Timestamp>,
     pub status: RequestStatus,
@@ -259,6 +261,7 @@ impl Draft<'_> {
             target: new.target.clone(),
             scopes: new.scopes.clone(),
             reason,
+            origin: RequestOrigin::of(&self.deed.caller),
             wanted_until: new.wanted_until,
             status: RequestStatus::Pending,
             decided_by: None,

@@ -32,6 +32,8 @@ impl Registry {
         key: &str,
         admin: Option<&AdminKey>,
     ) -> Result<NewSession, RegistryError> {
+        // Keys are pasted, often with the line end behind them.
+        let key = key.trim();
         if let Some(admin) = admin {
             self.use_admin_key(admin);
         }

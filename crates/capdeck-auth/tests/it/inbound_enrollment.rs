@@ -212,7 +212,11 @@ async fn a_rule_may_decide_a_sign_up_at_once() {
         ttl: Some(60),
     };
     let registry = &fixture.registry;
-    let policy = Policy { mode: ApprovalMode::Policy, rules: vec![rule(RuleAction::Approve)] };
+    let policy = Policy {
+        mode: ApprovalMode::Policy,
+        rules: vec![rule(RuleAction::Approve)],
+        ..Policy::default()
+    };
     registry.set_policy(&caller("admin"), policy).await.unwrap();
     let enrolled = registry.enroll(&caller(""), new()).await.unwrap();
     assert_eq!(enrolled.state.status, EnrollmentStatus::Approved);
@@ -220,7 +224,11 @@ async fn a_rule_may_decide_a_sign_up_at_once() {
     assert!(registry.authenticate(token.expose()).is_some());
     fixture.pass(Duration::from_secs(60));
     assert!(registry.authenticate(token.expose()).is_none());
-    let policy = Policy { mode: ApprovalMode::Policy, rules: vec![rule(RuleAction::Deny)] };
+    let policy = Policy {
+        mode: ApprovalMode::Policy,
+        rules: vec![rule(RuleAction::Deny)],
+        ..Policy::default()
+    };
     registry.set_policy(&caller("admin"), policy).await.unwrap();
     let denied = registry.enroll(&caller(""), new()).await.unwrap();
     assert_eq!(denied.state.status, EnrollmentStatus::Denied);

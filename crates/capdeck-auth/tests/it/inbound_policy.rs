@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use capdeck_auth::inbound::{
-    ApprovalMode, Decider, Decision, GrantTarget, Holder, NewConnection, NewRequest, OperatorRole,
-    Policy, PolicyRule, ProfileTerms, RequestSource, RequestStatus, Role, RuleAction, RuleMatch,
-    Scope, Terms,
+    ApprovalMode, Caller, Decider, Decision, GrantTarget, Holder, NewConnection, NewRequest,
+    OperatorRole, Policy, PolicyRule, ProfileTerms, RequestSource, RequestStatus, Role, RuleAction,
+    RuleMatch, Scope, Terms,
 };
 
 use crate::inbound_support::{Fixture, admin, caller, fixture, operator, reader, request, scopes};
@@ -27,7 +27,7 @@ fn rule(matches: RuleMatch, action: RuleAction) -> PolicyRule {
 }
 
 async fn set_policy(fixture: &Fixture, mode: ApprovalMode, rules: Vec<PolicyRule>) {
-    let policy = Policy { mode, rules };
+    let policy = Policy { mode, rules, ..Policy::default() };
     fixture.registry.set_policy(&caller("admin"), policy).await.unwrap();
 }
 
@@ -131,7 +131,7 @@ async fn item_20_no_rule_grants_owner_or_registry_manage() {
         ceiling_role: Some(Role::Owner),
         ..rule(RuleMatch::default(), RuleAction::Approve)
     };
-    let policy = Policy { mode: ApprovalMode::Policy, rules: vec![rule] };
+    let policy = Policy { mode: ApprovalMode::Policy, rules: vec![rule], ..Policy::default() };
     assert!(fixture.registry.set_policy(&caller("admin"), policy).await.is_err());
 }
 
@@ -196,7 +196,8 @@ async fn a_supervisor_gives_no_more_than_it_holds_and_nothing_to_itself() {
     let (decider, principal) = supervisor(&fixture).await;
     let approve = || Decision::Approve(Terms::default());
     let decide = async |request: &str| {
-        let decided = registry.decide(&caller(&principal), &decider, request, approve()).await;
+        let elsewhere = Caller::new(&principal, Some([198, 51, 100, 1].into()));
+        let decided = registry.decide(&elsewhere, &decider, request, approve()).await;
         decided.map(|request| request.decided_by).map_err(|error| error.code())
     };
     let small = fixture.file(reader("cap_a"), "capsule:read").await;
@@ -219,13 +220,13 @@ async fn a_supervisor_gives_no_more_than_it_holds_and_nothing_to_itself() {
         ..request(reader("cap_a"), "capsule:read")
     };
     let own = registry.file_request(&caller(&principal), own).await.unwrap();
-    assert_eq!(decide(&own.id).await, Err("forbidden"));
+    assert_eq!(decide(&own.id).await, Err("self_approval"));
     let asked_by_it = NewRequest {
         requested_by: principal.clone(),
         ..request(part(Role::Reader, &["docs://"], &[]), "capsule:read")
     };
     let asked = registry.file_request(&caller(&principal), asked_by_it).await.unwrap();
-    assert_eq!(decide(&asked.id).await, Err("forbidden"));
+    assert_eq!(decide(&asked.id).await, Err("self_approval"));
     // A program without the scope is nobody.
     let nobody = Decider::Supervisor { credential: "crd_none".to_owned() };
     assert!(!registry.may_decide(&nobody, &asked));

@@ -123,7 +123,7 @@ pub(crate) fn admin() -> Decider {
 }
 
 pub(crate) fn operator(id: &str, role: OperatorRole) -> Decider {
-    Decider::Operator { id: id.to_owned(), role }
+    Decider::Operator { id: id.to_owned(), role, readable: Vec::new() }
 }
 
 pub(crate) fn scopes(text: &str) -> Scopes {

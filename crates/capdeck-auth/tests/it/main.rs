@@ -12,6 +12,7 @@ mod inbound_grants;
 mod inbound_oauth;
 mod inbound_operators;
 mod inbound_policy;
+mod inbound_self_approval;
 mod inbound_storage;
 mod inbound_support;
 mod issuers;

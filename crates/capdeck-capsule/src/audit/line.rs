@@ -31,6 +31,9 @@ pub struct AuditLine {
     pub outcome: AuditOutcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
+    /// What ties an approval to its own request, in the registry's own trail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_approved: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// Bytes read or written.
@@ -86,6 +89,7 @@ pub(crate) struct AuditRecord {
     pub(crate) bytes: Option<u64>,
     pub(crate) outcome: AuditOutcome,
     pub(crate) error_code: Option<Cow<'static, str>>,
+    pub(crate) self_approved: Option<String>,
     pub(crate) change_id: Option<String>,
 }
 
@@ -103,6 +107,7 @@ impl Default for AuditRecord {
             bytes: None,
             outcome: AuditOutcome::Ok,
             error_code: None,
+            self_approved: None,
             change_id: None,
         }
     }
@@ -122,6 +127,7 @@ impl AuditRecord {
             version: self.version,
             outcome: self.outcome,
             error_code: self.error_code.map(Cow::into_owned),
+            self_approved: self.self_approved,
             role: self.role,
             bytes: self.bytes,
             metadata: AuditMetadata {

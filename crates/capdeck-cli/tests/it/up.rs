@@ -74,11 +74,10 @@ fn it_tells_where_it_listens_and_ends_on_sigterm_with_its_children() {
     assert!(!std::path::Path::new(&format!("/proc/{server}")).exists(), "the server is gone");
 }
 
-#[test]
-fn the_banner_has_what_to_paste() {
-    let dirs = TestDirs::new();
+/// What `up` prints for people, without what differs from run to run.
+fn banner(dirs: &TestDirs, arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_capdeck"));
-    dirs.isolate(&mut command).args(["up", "--port", "0"]);
+    dirs.isolate(&mut command).args(["up", "--port", "0"]).args(arguments);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut banner = String::new();
     for line in BufReader::new(child.stderr.take().unwrap()).lines() {
@@ -97,7 +96,14 @@ fn the_banner_has_what_to_paste() {
         .chars()
         .take_while(char::is_ascii_digit)
         .collect();
-    insta::assert_snapshot!(banner.replace(&port, "[PORT]"), @r#"
+    banner.replace(&port, "[PORT]").replace(&dirs.state().display().to_string(), "[STATE]")
+}
+
+#[test]
+fn the_banner_of_a_shared_host_sends_agents_to_the_sign_in() {
+    let dirs = TestDirs::new();
+    insta::assert_snapshot!(banner(&dirs, &["--auth", "required"]), @r#"
+    The admin key of this host is in [STATE]/admin.key
     Capdeck serves http://127.0.0.1:[PORT]
 
       CAPABILITY  TOOLS  NAME
@@ -105,6 +111,41 @@ fn the_banner_has_what_to_paste() {
       machine     5      This machine
 
     This is the starter deck. Begin your own with: capdeck init
+
+    Dashboard: http://127.0.0.1:[PORT]/
+
+    Paste this into an MCP client:
+
+      {
+        "mcpServers": {
+          "capdeck": {
+            "type": "http",
+            "url": "http://127.0.0.1:[PORT]/mcp"
+          }
+        }
+      }
+
+    The client opens a page in the browser, where you choose what it can use.
+    An agent without a browser enrolls: POST http://127.0.0.1:[PORT]/v1/agent-enrollments
+    The admin key is for people, to sign in to the dashboard. Do not give it to agents.
+
+    Stop with Ctrl-C.
+    "#);
+}
+
+#[test]
+fn the_banner_has_what_to_paste() {
+    let dirs = TestDirs::new();
+    insta::assert_snapshot!(banner(&dirs, &[]), @r#"
+    Capdeck serves http://127.0.0.1:[PORT]
+
+      CAPABILITY  TOOLS  NAME
+      authoring   5      Capdeck authoring
+      machine     5      This machine
+
+    This is the starter deck. Begin your own with: capdeck init
+
+    Dashboard: http://127.0.0.1:[PORT]/
 
     Paste this into an MCP client:
 
@@ -217,9 +258,18 @@ fn a_host_for_others_makes_its_own_key_and_keeps_it_to_itself() {
     let again = TestDirs::new();
     let log = again.root().join("log");
     let shown = capdeck(&again).env("CAPSOL_PRINT_ADMIN_KEY", "1").stderr_to(&log);
-    drop(shown.up(&["--auth", "required"]));
-    let key = AdminKey::load(&again.state().join("admin.key")).unwrap().unwrap();
-    assert!(std::fs::read_to_string(&log).unwrap().contains(key.reveal()));
+    let host = shown.up(&["--auth", "required"]);
+    let file = std::fs::read_to_string(again.state().join("admin.key")).unwrap();
+    let said = std::fs::read_to_string(&log).unwrap();
+    let line = said.lines().find(|line| line.trim().starts_with("cap_ad_")).unwrap();
+    assert_eq!(line, file.trim_end(), "the line is the key and nothing else");
+    // The line of the file and the line of the terminal sign in as they are.
+    for pasted in [file.as_str(), line, file.trim_end()] {
+        let body = json!({"key": pasted}).to_string();
+        let headers = [("Content-Type", "application/json")];
+        let reply = host.client("/api/login").send("POST", "/api/login", &headers, body.as_bytes());
+        assert_eq!(reply.status, 200, "{pasted:?}: {reply:?}");
+    }
 }
 
 #[test]

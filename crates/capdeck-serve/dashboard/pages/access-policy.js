@@ -18,7 +18,7 @@ export function Policy() {
 
 /** @param {{ policy: any, onSaved: (policy: any) => void }} props */
 function Editor({ policy, onSaved }) {
-  const [draft, setDraft] = useState(() => ({ mode: policy.mode, rules: policy.rules ?? [] }));
+  const [draft, setDraft] = useState(() => ({ mode: policy.mode, rules: policy.rules ?? [], shared_address: policy.shared_address ?? false }));
   const [busy, act] = useAct();
   const setRule = (/** @type {number} */ at, /** @type {any} */ rule) => setDraft((old) => ({ ...old, rules: old.rules.map((/** @type {any} */ one, /** @type {number} */ index) => (index === at ? rule : one)) }));
   const move = (/** @type {number} */ at, /** @type {number} */ by) => setDraft((old) => {
@@ -33,6 +33,7 @@ function Editor({ policy, onSaved }) {
   };
   return html`<form class="stack" onSubmit=${submit}>
     <fieldset class="stack tight"><legend>Who decides</legend>${APPROVAL_MODES.map(([mode, title]) => html`<label class="check"><input type="radio" name="mode" value=${mode} checked=${draft.mode === mode} onChange=${() => setDraft((old) => ({ ...old, mode }))} /><span>${title}</span></label>`)}</fieldset>
+    <fieldset class="stack tight"><legend>Self-approval</legend><p class="soft small">Only an admin can approve a request from their own browser, address or program.</p><label class="check"><input type="checkbox" checked=${draft.shared_address} onChange=${(/** @type {any} */ event) => setDraft((old) => ({ ...old, shared_address: event.target.checked }))} /><span>Everyone here has the same address, so an address does not count</span></label></fieldset>
     <section class="stack" aria-labelledby="rules"><div class="row spread"><h2 id="rules">Rules</h2><button class="button small" type="button" onClick=${() => setDraft((old) => ({ ...old, rules: [...old.rules, { match: {}, action: 'human' }] }))}>Add a rule</button></div>
       <p class="soft small">The first rule that fits decides. No rule approves an owner or registry management.</p>
       ${draft.rules.length === 0 && html`<p class="soft">No rules: everything waits for a person.</p>`}

@@ -5,9 +5,9 @@ import { path as address, post } from '../api.js';
 import { useAct } from '../act.js';
 import { confirm } from '../feedback.js';
 import { useLive } from '../live.js';
-import { useList } from '../resource.js';
+import { useList, useResource } from '../resource.js';
 import { to } from '../router.js';
-import { Badge, Empty, LoadList, Time } from '../states.js';
+import { Badge, Empty, Load, LoadList, Time } from '../states.js';
 import { TableFrame } from '../table-frame.js';
 import { Target, wish } from '../target.js';
 import { html, useState } from '../view.js';
@@ -23,6 +23,14 @@ export function Requests({ query }) {
   return html`<${LoadList} of=${list} empty=${html`<${Empty} icon="access" title="No requests" action=${html`<a class="button" href=${to('connect')}>Connect an agent</a>`}>When an agent signs in, enrolls or asks for a capsule, it waits here for your decision.<//>`}>
     ${(/** @type {any[]} */ items) => html`<ul class="plain stack">${items.map((request) => html`<li key=${request.id}><${Request} request=${request} onDone=${list.reload} /></li>`)}</ul>`}
   <//>`;
+}
+
+/** The request that an `approval_url` names, whatever became of it. @param {{ id: string }} props */
+export function OneRequest({ id }) {
+  const request = useResource(address`/v1/grants/${id}`);
+  useLive((happening) => movesGrants(happening) && request.reload());
+  return html`<div class="stack"><p><a href=${to('access')}>All requests</a></p>
+    <${Load} of=${request}>${(/** @type {any} */ data) => html`<${Request} request=${data} onDone=${request.reload} />`}<//></div>`;
 }
 
 /** @param {{ request: any, onDone: () => void }} props */
@@ -45,9 +53,11 @@ export function Request({ request, onDone }) {
     <div class="row">${(request.scopes ?? []).map((/** @type {string} */ scope) => html`<code class="badge bare">${scope}</code>`)}</div>
     ${request.reason && html`<blockquote class="reason anywhere">${request.reason}</blockquote>`}
     ${request.enrollment && request.status === 'pending' && html`<p class="code-check"><span>Approve it only if the agent shows the same code</span><code class="user-code">${request.enrollment.user_code}</code></p>`}
-    <dl class="facts small">${request.client_id && html`<dt>Client</dt><dd><code>${request.client_id}</code></dd>`}<dt>For</dt><dd><code>${request.principal}</code></dd>${request.enrollment?.contact && html`<dt>Contact</dt><dd class="anywhere">${request.enrollment.contact}</dd>`}${origin && html`<dt>Address</dt><dd><code>${origin}</code></dd>`}${request.requested_by && html`<dt>Asked by</dt><dd><code>${request.requested_by}</code></dd>`}</dl>
-    ${request.may_decide !== false
-      ? html`<div class="row end">${origin && request.status === 'pending' && html`<button class="button danger" type="button" disabled=${busy} onClick=${denyAll}>Deny all from this address</button>`}<button class="button danger" type="button" disabled=${busy} onClick=${deny}>Deny</button><button class="button main" type="button" disabled=${busy} onClick=${() => setApproving(true)}>Review and approve</button></div>`
+    <dl class="facts small">${request.client_id && html`<dt>Client</dt><dd><code>${request.client_id}</code></dd>`}<dt>For</dt><dd><code>${request.principal}</code></dd>${request.enrollment?.contact && html`<dt>Contact</dt><dd class="anywhere">${request.enrollment.contact}</dd>`}${request.requested_by && html`<dt>Asked by</dt><dd><code>${request.requested_by}</code></dd>`}${request.from_address && html`<dt>From</dt><dd><code>${request.from_address}</code></dd>`}</dl>
+    ${request.cannot_approve && html`<p class="small soft" role="note">${request.cannot_approve}.</p>`}
+    ${request.status !== 'pending' ? html`<p class="row"><${Badge} value=${request.grant?.revoked_at ? 'revoked' : request.status} />${request.decided_by && html`<span class="small soft">${request.decided_by} <${Time} at=${request.decided_at} /></span>`}</p>`
+      : request.may_decide !== false
+      ? html`<div class="row end">${origin && html`<button class="button danger" type="button" disabled=${busy} onClick=${denyAll}>Deny all from this address</button>`}<button class="button danger" type="button" disabled=${busy} onClick=${deny}>Deny</button><button class="button main" type="button" disabled=${busy || Boolean(request.cannot_approve)} onClick=${() => setApproving(true)}>Review and approve</button></div>`
       : html`<p class="small soft">The owner of the capsule or an approver decides.</p>`}
     ${approving && html`<${ApproveDialog} request=${request} name=${name} onClose=${() => setApproving(false)} onDone=${() => { setApproving(false); onDone(); }} />`}
   </article>`;
@@ -70,7 +80,7 @@ export function Grants({ query, decided }) {
       return html`<${TableFrame} label="Grants"><table><thead><tr><th scope="col">Who</th><th scope="col">What</th><th scope="col">Decided</th><th scope="col">Ends</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
       <tbody>${shown.map((request) => html`<tr key=${request.id}><th scope="row" class="anywhere">${request.client_name || request.principal}<br /><span class="small soft">${request.source}</span></th>
         <td><${Target} of=${request.grant?.target ?? request.target} /></td>
-        <td><${Badge} value=${request.grant?.revoked_at ? 'revoked' : request.status} /><br /><span class="small soft">${request.decided_by ?? ''} <${Time} at=${request.grant?.revoked_at ?? request.decided_at} /></span></td>
+        <td><${Badge} value=${request.grant?.revoked_at ? 'revoked' : request.status} /><br /><span class="small soft">${request.decided_by ?? ''} <${Time} at=${request.grant?.revoked_at ?? request.decided_at} /></span>${request.grant?.self_approved && html`<br /><span class="badge bare warn">self-approved (${request.grant.self_approved})</span>`}</td>
         <td>${request.grant?.expires_at ? html`<${Time} at=${request.grant.expires_at} />` : 'never'}</td>
         <td class="end">${isLive(request) && request.may_decide !== false && html`<button class="button small danger" type="button" onClick=${() => revoke(request)}>Revoke</button>`}</td></tr>`)}
         ${shown.length === 0 && html`<tr><td colspan="5" class="soft">Nothing here.</td></tr>`}</tbody></table><//>`;

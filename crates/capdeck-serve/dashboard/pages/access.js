@@ -8,7 +8,7 @@ import { html } from '../view.js';
 import { Policy } from './access-policy.js';
 import { Profiles } from './access-profiles.js';
 import { Mine } from './access-mine.js';
-import { Grants, Requests } from './access-requests.js';
+import { Grants, OneRequest, Requests } from './access-requests.js';
 
 /** @param {{ path: string[], query: Record<string, string> }} props */
 export default function Access({ path, query }) {
@@ -16,7 +16,8 @@ export default function Access({ path, query }) {
   const tabs = [['requests', 'Requests'], ['grants', 'Grants'], ['decided', 'Decided'], ['mine', 'Asked by me'], may('admin') && ['profiles', 'Profiles'], may('admin') && ['policy', 'Policy']]
     .filter((tab) => Array.isArray(tab)).map(([id, title]) => ({ id, title, link: id === 'requests' ? to('access') : to('access', id) }));
   return html`<${PageHead} title="Access" lede="Sign-ins, enrollments and library requests all wait here. An approval can only narrow what was asked for." />
-    <${Tabs} label="Access" current=${part} tabs=${tabs} />
+    <${Tabs} label="Access" current=${part === 'request' ? 'requests' : part} tabs=${tabs} />
+    ${part === 'request' && html`<${OneRequest} key=${path[1]} id=${path[1] ?? ''} />`}
     ${part === 'requests' && html`<${Requests} query=${query} />`}
     ${part === 'grants' && html`<${Grants} query=${query} />`}
     ${part === 'decided' && html`<${Grants} query=${query} decided />`}

@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use axum::{
     extract::{RawQuery, Request, State},
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use capdeck_auth::inbound::{
     AuthorizationError, Caller, Client, ClientDocument, Clock, Decider, Decision, Holder, NewCode,
     NewRequest, OperatorStanding, Registry, RegistryError, RequestSource, RequestStatus, Terms,
     fetch_client_document,
 };
-use http::{HeaderMap, HeaderValue, StatusCode, Uri, header, request::Parts};
-use url::Url;
+use http::{HeaderMap, StatusCode, Uri, header, request::Parts};
 
 use super::{
     Form, authorize_request::AuthorizeRequest, choice::Choice, consent_page::Consent,
-    html::refusal, metadata::no_registry, offer::Offer, sign_in_page,
+    html::refusal, invalid_request, metadata::no_registry, offer::Offer, sign_in_page,
 };
 use crate::{
+    browser_cookie,
     reception::Reception,
     transport::http::{ClientAddress, read_form},
 };
@@ -54,9 +54,16 @@ pub(super) async fn ask(
             return refusal(StatusCode::BAD_REQUEST, "This sign-in cannot go on", reason);
         }
         Err(AuthorizationError::SendBack { redirect_uri, code, reason }) => {
+            let fields = [("error", code), ("error_description", reason.as_str())];
             let state = form.named("state");
-            let fields = [("error", code), ("error_description", &reason)];
-            return send_back(&redirect_uri, state, &issuer, &fields);
+            let url = invalid_request::address(&redirect_uri, state, &issuer, &fields);
+            let person = person(&reception, &headers, address);
+            let client = client.client();
+            let is_let_in = |person: Person| registry.has_let_in(&person.operator.id, &client.id);
+            return match person.is_some_and(is_let_in) {
+                true => invalid_request::send_to(url.as_ref()),
+                false => invalid_request::show(&client.name, &reason, url.as_ref()),
+            };
         }
     };
     let Some(person) = person(&reception, &headers, address) else {
@@ -84,8 +91,7 @@ pub(super) async fn decide(State(reception): State<Arc<Reception>>, request: Req
     };
     if form.named("decision") != Some("approve") {
         let fields = [("error", "access_denied"), ("error_description", "the person said no")];
-        let AuthorizeRequest { redirect_uri, state, issuer, .. } = &request;
-        return send_back(redirect_uri, state.as_deref(), issuer, &fields);
+        return send_back(&request, &fields);
     }
     // What is known about the client may have changed since the page was shown.
     let client = match find_client(&reception, registry, &request.client_id).await {
@@ -108,10 +114,7 @@ pub(super) async fn decide(State(reception): State<Arc<Reception>>, request: Req
     };
     let caller = caller(&person, &parts);
     match grant(registry, &caller, &client, &request, &person, choice).await {
-        Ok(Some(code)) => {
-            let AuthorizeRequest { redirect_uri, state, issuer, .. } = &request;
-            send_back(redirect_uri, state.as_deref(), issuer, &[("code", &code)])
-        }
+        Ok(Some(code)) => send_back(&request, &[("code", &code)]),
         Ok(None) => {
             let why = "Your request is in the queue. Once an approver has agreed, begin again in the client.";
             refusal(StatusCode::ACCEPTED, "An approver has to agree", why)
@@ -227,9 +230,16 @@ async fn grant(
     }
     let client = client.client();
     let OperatorStanding { id: operator, role, .. } = &person.operator;
-    let decider = Decider::Operator { id: operator.clone(), role: *role };
+    let decider = Decider::Operator { id: operator.clone(), role: *role, readable: Vec::new() };
     let mut holder = None;
     for (target, scopes) in choice.targets {
+        // What an approver agreed to before is not asked for again.
+        if !registry.decides_freely(&decider, &target)
+            && let Some(known) = registry.client_with_grant(&client.id, operator, &target, &scopes)
+        {
+            holder = Some(known);
+            continue;
+        }
         let new = NewRequest {
             source: RequestSource::Oauth,
             holder: Holder::Client {
@@ -244,7 +254,9 @@ async fn grant(
             wanted_until: None,
         };
         let mut filed = registry.file_request(caller, new).await?;
-        if filed.status == RequestStatus::Pending && registry.may_decide(&decider, &filed) {
+        let is_pending = filed.status == RequestStatus::Pending;
+        // Most people wait for somebody else here: the request comes from their own browser.
+        if is_pending && registry.check_approval(caller, &decider, &filed).is_ok() {
             let decision = Decision::Approve(Terms::default());
             filed = registry.decide(caller, &decider, &filed.id, decision).await?;
         }
@@ -262,39 +274,10 @@ async fn grant(
 }
 
 /// Sends the person back to the client. The address was checked against what the client registered.
-fn send_back(
-    redirect_uri: &str,
-    state: Option<&str>,
-    issuer: &str,
-    fields: &[(&str, &str)],
-) -> Response {
-    let Ok(mut url) = Url::parse(redirect_uri) else {
-        return refusal(
-            StatusCode::BAD_REQUEST,
-            "This sign-in cannot go on",
-            "the address to go back to cannot be read",
-        );
-    };
-    {
-        let mut query = url.query_pairs_mut();
-        query.extend_pairs(fields);
-        if let Some(state) = state {
-            query.append_pair("state", state);
-        }
-        query.append_pair("iss", issuer);
-    }
-    let Ok(location) = HeaderValue::from_str(url.as_str()) else {
-        return StatusCode::BAD_REQUEST.into_response();
-    };
-    // 303: a browser that posted the decision must not post it to the client.
-    let mut response = StatusCode::SEE_OTHER.into_response();
-    response.headers_mut().insert(header::LOCATION, location);
-    for (name, value) in
-        [(header::CACHE_CONTROL, "no-store"), (header::REFERRER_POLICY, "no-referrer")]
-    {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    response
+fn send_back(request: &AuthorizeRequest, fields: &[(&str, &str)]) -> Response {
+    let AuthorizeRequest { redirect_uri, state, issuer, .. } = request;
+    let url = invalid_request::address(redirect_uri, state.as_deref(), issuer, fields);
+    invalid_request::send_to(url.as_ref())
 }
 
 fn capsules_unreachable(reason: &str) -> Response {
@@ -305,5 +288,6 @@ fn capsules_unreachable(reason: &str) -> Response {
 
 fn caller(person: &Person, parts: &Parts) -> Caller {
     let address = parts.extensions.get::<ClientAddress>().map(|address| address.ip);
-    Caller::new(person.operator.id.clone(), address)
+    let caller = Caller::new(person.operator.id.clone(), address);
+    caller.in_browser(browser_cookie::hash_of(&parts.headers))
 }

@@ -211,7 +211,7 @@ fn add(body: &mut String, text: std::fmt::Arguments<'_>) {
 }
 
 /// Where a person is sent, short enough to be read: the host, or the scheme of a program.
-fn shown_place(redirect: &Url) -> String {
+pub(super) fn shown_place(redirect: &Url) -> String {
     match (redirect.scheme(), redirect.host_str()) {
         ("http" | "https", Some(host)) => host.to_owned(),
         (scheme, _) => format!("a program that opens {scheme}: addresses"),

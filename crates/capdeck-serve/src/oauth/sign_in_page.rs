@@ -72,8 +72,8 @@ pub(super) async fn submit(State(reception): State<Arc<Reception>>, request: Req
             response.headers_mut().insert(header::LOCATION, then);
             let no_store = HeaderValue::from_static("no-store");
             response.headers_mut().insert(header::CACHE_CONTROL, no_store);
-            let (token, session) = (begun.token.expose(), &begun.session);
-            remember(&reception, response.headers_mut(), address, token, session);
+            let begun = (begun.token.expose(), &begun.session);
+            remember(&reception, &parts.headers, response.headers_mut(), address, begun);
             response
         }
         Err(refused) => {

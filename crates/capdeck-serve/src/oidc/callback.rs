@@ -37,7 +37,7 @@ pub(super) async fn callback(
     let form = Form::parse(query.unwrap_or_default().as_bytes());
     let sent_away_with = state_cookie::state_of(&headers, is_https);
     let mut response = match answer_of(&form, sent_away_with) {
-        Some(answer) => finish(&reception, provider, registry, address, answer).await,
+        Some(answer) => finish(&reception, provider, registry, &headers, address, answer).await,
         None => {
             let ip = address.map(|address| address.counted());
             registry.record_failed_sign_in(ip, Blame::Nobody).await;
@@ -77,6 +77,7 @@ async fn finish(
     reception: &Reception,
     provider: &Provider,
     registry: &Registry,
+    headers: &HeaderMap,
     address: Option<ClientAddress>,
     answer: ProviderAnswer,
 ) -> Response {
@@ -102,8 +103,8 @@ async fn finish(
     };
     let mut response = StatusCode::SEE_OTHER.into_response();
     response.headers_mut().insert(header::LOCATION, then);
-    let (token, session) = (begun.token.expose(), &begun.session);
-    remember(reception, response.headers_mut(), address, token, session);
+    let begun = (begun.token.expose(), &begun.session);
+    remember(reception, headers, response.headers_mut(), address, begun);
     response
 }
 

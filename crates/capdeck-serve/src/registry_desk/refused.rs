@@ -45,7 +45,9 @@ pub(super) fn told(error: &RegistryError) -> CapsuleFailure {
         RegistryError::Widens { .. } => {
             "name only what is less than was asked for; what you leave out is as it was asked for"
         }
-        RegistryError::Forbidden { .. } => "an operator of this host can decide it",
+        RegistryError::Forbidden { .. } | RegistryError::SelfApproval { .. } => {
+            "an operator of this host can decide it"
+        }
         _ => return failure,
     };
     failure.hint(hint)

@@ -10,7 +10,7 @@ use capdeck_host::Admission;
 use http::{HeaderMap, header};
 
 use super::{Rest, page, problem::ApiError};
-use crate::{actor::Actor, reception::NoRegistry, transport::http::ClientAddress};
+use crate::{actor::Actor, browser_cookie, reception::NoRegistry, transport::http::ClientAddress};
 
 /// A request that was let in, without its query and its body.
 #[derive(Debug)]
@@ -83,7 +83,8 @@ impl Call {
 
     /// Who is named in the registry's audit.
     pub(super) fn registry_caller(&self) -> Caller {
-        Caller::new(self.id(), self.address.map(|address| address.ip))
+        let address = self.address.map(|address| address.ip);
+        Caller::new(self.id(), address).in_browser(browser_cookie::hash_of(&self.headers))
     }
 
     /// Counts a credential that opened nothing. A sender who has to wait is refused with that.
@@ -112,7 +113,9 @@ impl Call {
     /// As whom requests for access are decided.
     pub(super) fn decider(&self) -> Result<Decider, ApiError> {
         match (&self.actor, self.operator()) {
-            (_, Some(OperatorStanding { id, role, .. })) => Ok(Decider::Operator { id, role }),
+            (_, Some(OperatorStanding { id, role, .. })) => {
+                Ok(Decider::Operator { id, role, readable: Vec::new() })
+            }
             (Some(Actor::Credential(standing)), None) => {
                 Ok(Decider::Supervisor { credential: standing.credential.clone() })
             }

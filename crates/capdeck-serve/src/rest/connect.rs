@@ -32,6 +32,7 @@ pub(super) fn operations() -> Vec<Operation> {
 
 /// An agent that can be connected.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ConnectableAgent")]
 struct Agent {
     client: &'static str,
     name: &'static str,
@@ -46,6 +47,7 @@ struct ConnectTo {
 
 /// What to put into an agent's configuration.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ConnectSnippet")]
 struct Snippet {
     client: &'static str,
     name: &'static str,
@@ -83,7 +85,8 @@ async fn show(call: Call, query: ConnectTo, _: NoBody) -> Result<Reply<Snippet>,
         .map_err(|error| ApiError::internal("the entry cannot be written", &error))?;
     let mut notes = Vec::new();
     if call.rest.reception.mode == AuthMode::Required {
-        notes.push("the agent signs in in a browser; one that cannot needs `Authorization: Bearer <token>` as a header");
+        notes.push("the agent opens a browser, where you choose what it can use");
+        notes.push("an agent without a browser enrolls at `/v1/agent-enrollments`, or is given a token from *Access*, *Asked by me*, as the header `Authorization: Bearer <token>`; never give it the admin key or your own key");
     }
     Ok(Reply::new(Snippet {
         client: client.id,

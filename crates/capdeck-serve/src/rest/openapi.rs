@@ -31,7 +31,7 @@ pub(super) fn document(operations: &[Operation], version: &str) -> Value {
         let item = paths.entry(path).or_insert_with(|| json!({}));
         item[operation.method.as_str().to_ascii_lowercase()] = described(operation, &mut generator);
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": { "title": "Capdeck", "version": version, "description": ABOUT },
         "servers": [{ "url": "/" }],
@@ -64,7 +64,40 @@ pub(super) fn document(operations: &[Operation], version: &str) -> Value {
                 },
             },
         },
-    })
+    });
+    without_boolean_schemas(&mut document);
+    document
+}
+
+/// A body of bytes, in the words that generators of clients know.
+fn binary() -> Value {
+    json!({ "schema": { "type": "string", "format": "binary" } })
+}
+
+/// Writes `true`, which is a schema that takes everything, as `{}`: some generators read schemas as objects only.
+fn without_boolean_schemas(value: &mut Value) {
+    let open = |schema: &mut Value| {
+        if *schema == Value::Bool(true) {
+            *schema = json!({});
+        }
+    };
+    match value {
+        Value::Object(members) => {
+            for (keyword, member) in members.iter_mut() {
+                match (keyword.as_str(), &mut *member) {
+                    ("items", schema) => open(schema),
+                    ("properties", Value::Object(all)) => all.values_mut().for_each(open),
+                    ("anyOf" | "oneOf" | "allOf", Value::Array(all)) => {
+                        all.iter_mut().for_each(open);
+                    }
+                    _ => {}
+                }
+                without_boolean_schemas(member);
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(without_boolean_schemas),
+        _ => {}
+    }
 }
 
 fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
@@ -84,7 +117,7 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     }
     if !operation.body.media_types.is_empty() {
         let schema = (operation.body.schema)(generator).map(|schema| json!({ "schema": schema }));
-        let schema = schema.unwrap_or_else(|| json!({}));
+        let schema = schema.unwrap_or_else(binary);
         let types = operation.body.media_types.iter();
         let content: Map<String, Value> =
             types.map(|name| ((*name).to_owned(), schema.clone())).collect();
@@ -197,9 +230,14 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         if let Some((media_type, schema)) = &content
             && !matches!(status, 204 | 304)
         {
-            let schema =
-                schema.as_ref().map_or_else(|| json!({}), |schema| json!({ "schema": schema }));
+            let schema = schema.as_ref().map_or_else(binary, |schema| json!({ "schema": schema }));
             answer["content"] = json!({ *media_type: schema });
+            if operation.is_conditional || operation.success.contains(&304) {
+                answer["headers"] = json!({ "ETag": {
+                    "description": "The state that was answered; send it as `If-Match` or `If-None-Match`.",
+                    "schema": { "type": "string" },
+                } });
+            }
         }
         told.insert(status.to_string(), answer);
     }

@@ -43,6 +43,7 @@ struct Overview {
 
 /// What waits for a decision.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PendingCounts")]
 struct Pending {
     /// Requests for access that you may decide, 200 at most.
     grants: usize,
@@ -54,6 +55,7 @@ struct Pending {
 
 /// What is open now.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ConnectionCounts")]
 struct Connected {
     sessions: usize,
     requests: usize,
@@ -62,6 +64,7 @@ struct Connected {
 
 /// What is in the deck.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CapabilityCounts")]
 struct Capabilities {
     usable: usize,
     all: usize,
@@ -72,6 +75,7 @@ struct Capabilities {
 
 /// Tool calls of the last 24 hours.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CallCounts")]
 struct Calls {
     last_24_hours: u64,
     errors_last_24_hours: u64,
@@ -81,6 +85,7 @@ struct Calls {
 
 /// Tool calls of one hour.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "HourlyCallCount")]
 struct CallsOfHour {
     calls: u64,
     errors: u64,
@@ -88,6 +93,7 @@ struct CallsOfHour {
 
 /// What the deck costs an agent, as upper bounds.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TokenCounts")]
 struct Tokens {
     direct: usize,
     offered: usize,

@@ -17,7 +17,7 @@ const LONGEST_CURSOR: usize = 4_096;
 
 /// A page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "PageOf{T}")]
+#[schemars(rename = "{T}Page")]
 pub(super) struct Page<T> {
     pub(super) items: Vec<T>,
     /// Give it as `cursor` for what comes next; null at the end.

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, error::Error, io};
 
 use axum::response::{IntoResponse, Response};
-use capdeck_auth::inbound::RegistryError;
+use capdeck_auth::inbound::{RegistryError, SelfLink};
 use capdeck_host::{CallError, CapsuleFailure, ErrorKind};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
@@ -204,7 +204,9 @@ impl From<RegistryError> for ApiError {
         let status = match &error {
             RegistryError::NotFound { .. } => StatusCode::NOT_FOUND,
             RegistryError::Invalid { .. } => StatusCode::BAD_REQUEST,
-            RegistryError::Forbidden { .. } => StatusCode::FORBIDDEN,
+            RegistryError::Forbidden { .. } | RegistryError::SelfApproval { .. } => {
+                StatusCode::FORBIDDEN
+            }
             RegistryError::WrongState { .. }
             | RegistryError::Taken { .. }
             | RegistryError::Widens { .. } => StatusCode::CONFLICT,
@@ -224,10 +226,14 @@ impl From<RegistryError> for ApiError {
             RegistryError::TooSoon { seconds } => {
                 answer.header(header::RETRY_AFTER, HeaderValue::from(seconds))
             }
+            RegistryError::SelfApproval { link: SelfLink::Address } => answer.hint(SHARED_ADDRESS),
             _ => answer,
         }
     }
 }
+
+/// What an admin does where an address says nothing about who asked.
+const SHARED_ADDRESS: &str = "where a proxy hides addresses, an admin sets `serve.trustedProxies`; where everyone has one address, an admin sets `shared_address` in the approval policy";
 
 impl From<CallError> for ApiError {
     fn from(error: CallError) -> Self {

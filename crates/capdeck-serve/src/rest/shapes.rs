@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use capdeck_host::RawObject;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
 /// An object with members that are documented where it comes from.
@@ -17,16 +17,21 @@ pub(super) struct Open(pub(super) Value);
 #[serde(transparent)]
 pub(super) struct Raw(pub(super) Box<RawValue>);
 
+/// A body without members.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EmptyBody {}
+
 /// A tool's definition, member for member as its capability gave it.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub(super) struct ToolDefinition(pub(super) RawObject);
 
 macro_rules! open_object {
-    ($($name:ident: $told:literal, $required:expr;)*) => {$(
+    ($($name:ident as $schema:literal: $told:literal, $required:expr;)*) => {$(
         impl JsonSchema for $name {
             fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
+                $schema.into()
             }
 
             fn schema_id() -> Cow<'static, str> {
@@ -42,7 +47,7 @@ macro_rules! open_object {
 }
 
 open_object! {
-    Open: "An object with the members that `capdeck … --json` gives it", &[];
-    Raw: "An object as its capability gave it", &[];
-    ToolDefinition: "A tool as its capability defines it: `name`, `description`, `inputSchema` and more", &["name"];
+    Open as "JsonObject": "An object with the members that `capdeck … --json` gives it", &[];
+    Raw as "ToolResult": "An object as its capability gave it", &[];
+    ToolDefinition as "ToolDefinition": "A tool as its capability defines it: `name`, `description`, `inputSchema` and more", &["name"];
 }

@@ -8,7 +8,7 @@ use std::{
 
 use capdeck_auth::{
     Environment, KeySettings, Secret, Vault,
-    inbound::{AdminKey, Clock, Limits, Registry, RegistryOptions},
+    inbound::{AdminKey, Clock, Limits, Network, Registry, RegistryOptions},
 };
 use capdeck_definition::{Exposure, Owner, Root};
 use capdeck_host::{AuditMode, Host, HostSettings, ViewPolicy, WorkerCommand};
@@ -135,6 +135,12 @@ impl Setting {
     /// Operators sign in at a provider.
     pub(crate) fn oidc(mut self, oidc: OidcSettings) -> Self {
         self.http.oidc = Some(oidc);
+        self
+    }
+
+    /// Addresses whose `X-Forwarded-For` is believed.
+    pub(crate) fn trusted_proxy(mut self, network: &str) -> Self {
+        self.http.trusted_proxies.push(Network::parse(network).unwrap());
         self
     }
 

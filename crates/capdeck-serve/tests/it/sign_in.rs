@@ -9,6 +9,7 @@ mod limits;
 mod operators;
 mod provider;
 mod refusals;
+mod self_approval;
 mod tokens;
 
 pub(crate) use provider::Provider;

@@ -29,7 +29,7 @@ pub(super) fn own(places: &Settings, context: &Context<'_>) -> Result<AdminKey, 
         (true, true) => {
             let key = loaded.key.reveal();
             context.printer.note(&format!(
-                "The admin key of this host, shown this once and kept in {place}:\n\n  {key}\n"
+                "The admin key of this host, to sign in to the dashboard. It is shown this once and kept in {place}\n\n{key}\n"
             ));
         }
         _ => context.printer.note(&format!("The admin key of this host is in {place}")),

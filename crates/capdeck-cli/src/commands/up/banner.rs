@@ -28,7 +28,11 @@ pub(super) fn render(url: &str, catalog: &Catalog, has_key: bool, palette: Palet
     if let Some(note) = left_out(&others) {
         text.push_str(&format!("\n{}\n", palette.paint(Style::Careful, &note)));
     }
-    text.push_str(&format!("\nPaste this into an MCP client:\n\n{}\n", client_entry(url, has_key)));
+    text.push_str(&format!("\nDashboard: {url}/\n"));
+    text.push_str(&format!("\nPaste this into an MCP client:\n\n{}\n", client_entry(url)));
+    if has_key {
+        text.push_str(&signing_in(url));
+    }
     text.push_str("\nStop with Ctrl-C.");
     text
 }
@@ -61,15 +65,21 @@ fn left_out(others: &[ListItem]) -> Option<String> {
     (!parts.is_empty()).then(|| format!("Not served: {}", parts.join(", ")))
 }
 
-/// The `mcpServers` block that most clients take.
-fn client_entry(url: &str, has_key: bool) -> String {
-    let mut server = json!({ "type": "http", "url": format!("{url}/mcp") });
-    if has_key {
-        server["headers"] = json!({ "Authorization": "Bearer <the admin key>" });
-    }
+/// The `mcpServers` block that most clients take. There is no key in it: clients sign in by themselves.
+fn client_entry(url: &str) -> String {
+    let server = json!({ "type": "http", "url": format!("{url}/mcp") });
     let block = json!({ "mcpServers": { "capdeck": server } });
     let text = serde_json::to_string_pretty(&block).unwrap_or_default();
     text.lines().map(|line| format!("  {line}\n")).collect::<String>().trim_end().to_owned()
+}
+
+/// What people and agents do first where everyone has to sign in.
+fn signing_in(url: &str) -> String {
+    format!(
+        "\nThe client opens a page in the browser, where you choose what it can use.\n\
+         An agent without a browser enrolls: POST {url}/v1/agent-enrollments\n\
+         The admin key is for people, to sign in to the dashboard. Do not give it to agents.\n"
+    )
 }
 
 #[cfg(test)]
@@ -77,11 +87,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_with_a_key_says_which_without_saying_it() {
-        let with_key = client_entry("http://127.0.0.1:7717", true);
-        // The host may have made the key itself; then no variable has it.
-        assert!(with_key.contains(r#""Authorization": "Bearer <the admin key>""#), "{with_key}");
-        let without = client_entry("http://127.0.0.1:7717", false);
-        assert!(!without.contains("headers"), "{without}");
+    fn no_client_is_given_a_key() {
+        let entry = client_entry("http://127.0.0.1:7717");
+        assert!(!entry.contains("Authorization") && !entry.contains("Bearer"), "{entry}");
     }
 }

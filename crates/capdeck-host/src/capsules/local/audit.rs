@@ -134,6 +134,7 @@ impl LocalDesk {
                 subject: None,
                 outcome: if error_code.is_some() { AuditOutcome::Denied } else { AuditOutcome::Ok },
                 error_code,
+                self_approved: None,
             };
             self.capsules.acting_for(author).note_access(event).await?;
         }

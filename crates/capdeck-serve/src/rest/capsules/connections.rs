@@ -78,6 +78,7 @@ struct Connection {
 
 /// A share with its token, told once.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ConnectionWithToken")]
 struct NewConnection {
     #[serde(flatten)]
     connection: Connection,
@@ -87,6 +88,7 @@ struct NewConnection {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "NewConnection")]
 struct AddConnection {
     /// What it is for.
     #[schemars(length(min = 1, max = 100))]

@@ -122,6 +122,7 @@ struct EntryChange {
 
 /// What was deleted.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "EntryDeleteResult")]
 struct Removed {
     capsule: String,
     #[serde(flatten)]

@@ -48,6 +48,7 @@ struct SearchEntries {
 
 /// Entries that were found.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "EntrySearchResults")]
 struct Found {
     items: Vec<Hit>,
     next_cursor: Option<String>,

@@ -49,6 +49,7 @@ impl Capsule {
 
 /// A capsule with what is in it.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CapsuleDetails")]
 pub(super) struct CapsuleWhole {
     #[serde(flatten)]
     pub(super) capsule: Capsule,
@@ -127,6 +128,7 @@ pub(super) struct Entry {
 
 /// A file that an entry cites.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "EntryAnchor")]
 pub(super) struct Anchor {
     path: String,
     /// `unchecked`, `present`, `changed` or `missing`.
@@ -135,6 +137,7 @@ pub(super) struct Anchor {
 
 /// An entry that a search found.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "EntrySearchHit")]
 pub(super) struct Hit {
     #[serde(flatten)]
     meta: EntryMeta,
@@ -145,6 +148,7 @@ pub(super) struct Hit {
 
 /// What was written.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "EntryWriteResult")]
 pub(super) struct Written {
     pub(super) capsule: String,
     pub(super) uri: String,
@@ -162,6 +166,7 @@ pub(super) struct Written {
 
 /// An entry that was deleted and can be restored.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DeletedEntry")]
 pub(super) struct Deleted {
     pub(super) uri: String,
     /// The last version it had.
@@ -172,6 +177,7 @@ pub(super) struct Deleted {
 
 /// A typed drawer of a capsule.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CapsuleScheme")]
 pub(super) struct SchemeShown {
     pub(super) name: String,
     #[serde(default)]
@@ -209,6 +215,7 @@ pub(super) struct Signal {
 
 /// Who sent a message, as the host knows it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "SignalSender")]
 pub(super) struct Sender {
     /// What the client calls itself: a claim.
     client: String,
@@ -245,6 +252,9 @@ pub(in crate::rest) struct AuditLine {
     pub(in crate::rest) outcome: AuditOutcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::rest) error_code: Option<String>,
+    /// Of an approval of one's own request: what ties the two, `requester`, `program`, `enrollment`, `browser` or `address`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    self_approved: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     role: Option<Role>,
     /// Bytes read or written.

@@ -52,6 +52,7 @@ struct ImportAs {
 
 /// A capsule that was made of an archive.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ImportResult")]
 struct Imported {
     capsule: Capsule,
     /// Schemes that were added.

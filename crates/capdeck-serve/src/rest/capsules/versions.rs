@@ -69,6 +69,7 @@ struct Versions {
 
 /// What changed between two versions.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "EntryDiff")]
 struct Difference {
     capsule: String,
     uri: String,
@@ -81,6 +82,7 @@ struct Difference {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "EntryRestoreOptions")]
 struct Restore {
     #[schemars(range(min = 1))]
     version: u64,

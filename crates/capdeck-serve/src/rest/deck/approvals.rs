@@ -37,6 +37,7 @@ struct ListApprovals {
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "CallApprovalOptions")]
 struct Approve {
     /// The tool for good, instead of this call once.
     #[serde(default)]

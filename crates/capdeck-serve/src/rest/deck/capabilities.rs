@@ -16,7 +16,7 @@ use crate::rest::{
     page::{Page, Paging},
     problem::ApiError,
     reply::Reply,
-    shapes::Open,
+    shapes::{EmptyBody, Open},
     who::Who,
 };
 
@@ -50,6 +50,7 @@ struct ListCapabilities {
 /// One capability in a list.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "CapabilitySummary")]
 struct Listed {
     id: String,
     name: String,
@@ -86,14 +87,11 @@ struct Listed {
 
 /// A failure of a capability.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DiscoveryFailure")]
 pub(super) struct Failure {
     pub(super) at: jiff::Timestamp,
     pub(super) message: String,
 }
-
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Nothing {}
 
 async fn list(
     call: Call,
@@ -157,7 +155,7 @@ async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Open>, ApiError
     Ok(Reply::new(Open(shown)))
 }
 
-async fn check(call: Call, _: NoQuery, _: MaybeJson<Nothing>) -> Result<Reply<Open>, ApiError> {
+async fn check(call: Call, _: NoQuery, _: MaybeJson<EmptyBody>) -> Result<Reply<Open>, ApiError> {
     let session = call.session();
     let id = call.place("capability");
     session.capability(id)?;

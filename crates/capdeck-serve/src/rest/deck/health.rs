@@ -23,6 +23,7 @@ pub(super) fn operations() -> Vec<Operation> {
 
 /// How the deck is doing.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DeckHealth")]
 struct Health {
     /// `ok` or `degraded`.
     status: &'static str,

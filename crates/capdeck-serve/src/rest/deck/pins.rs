@@ -61,6 +61,7 @@ struct Diff {
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "PinApprovalOptions")]
 struct Approve {
     /// Only this tool.
     tool: Option<String>,
@@ -68,6 +69,7 @@ struct Approve {
 
 /// What was approved.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PinApprovalResult")]
 struct Approved {
     id: String,
     tool: Option<String>,

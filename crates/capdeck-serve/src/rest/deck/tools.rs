@@ -61,6 +61,7 @@ struct SearchTools {
 
 /// Tools that were found, the best first.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ToolSearchResults")]
 struct Found {
     /// Each with its `capability` and `score`; `name` is null where the capability's tools are not known.
     items: Vec<Open>,
@@ -77,6 +78,7 @@ struct Found {
 
 /// A capability that could not be searched.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "UnavailableCapability")]
 struct Unavailable {
     capability: String,
     reason: String,

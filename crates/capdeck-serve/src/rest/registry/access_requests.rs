@@ -29,6 +29,7 @@ pub(super) fn operations() -> Vec<Operation> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "NewAccessRequest")]
 struct AccessRequest {
     role: Role,
     #[schemars(length(max = 1000))]

@@ -33,6 +33,7 @@ pub(super) fn operations() -> Vec<Operation> {
 /// Where lines come from.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "AuditSource")]
 enum Source {
     #[default]
     Registry,
@@ -65,6 +66,7 @@ struct ListAudit {
 /// One line.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(rename = "AuditEvent")]
 enum Line {
     Registry(Box<AuditLine>),
     Deck(Box<TrailLine>),

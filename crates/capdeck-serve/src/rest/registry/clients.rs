@@ -35,6 +35,7 @@ struct Pages {
 
 /// A program that signs in.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OAuthClient")]
 struct ClientShown {
     id: String,
     /// `registered` or `document`.
@@ -48,6 +49,7 @@ struct ClientShown {
 
 /// Who holds grants.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Principal")]
 struct PrincipalShown {
     id: String,
     name: String,

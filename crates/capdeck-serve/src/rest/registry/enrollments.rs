@@ -2,8 +2,8 @@
 //! itself gave.
 
 use capdeck_auth::inbound::{
-    Caller, CredentialClass, EnrollmentState, EnrollmentStatus, GrantTarget, NewEnrollment,
-    Registry, RegistryError, Role as GrantedRole, Scope, Scopes, capsule_id_of,
+    ADMIN_OPERATOR, Caller, CredentialClass, EnrollmentState, EnrollmentStatus, GrantTarget,
+    NewEnrollment, Registry, RegistryError, Role as GrantedRole, Scope, Scopes, capsule_id_of,
     missing_capsule_key,
 };
 use capdeck_host::{Reach, Role};
@@ -48,6 +48,7 @@ pub(super) fn operations() -> Vec<Operation> {
 /// What an agent asks for: one role in one capsule, or a part of the deck.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "NewEnrollment")]
 struct Wanted {
     #[schemars(length(min = 1, max = 1000))]
     client_id: String,
@@ -77,6 +78,7 @@ struct Wanted {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "DeckSelection")]
 struct WantedDeck {
     /// Patterns of capability ids; all of them when left out.
     capabilities: Option<Vec<String>>,
@@ -87,13 +89,14 @@ struct WantedDeck {
 
 /// A sign-up for whoever made it. What it opens is told once it opens something.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Enrollment")]
 struct EnrollmentShown {
     id: String,
     /// `pending`, `approved`, `active` once it was used, `denied`, `revoked` or `expired`.
     status: &'static str,
     /// Ask here how it stands.
     poll_url: String,
-    /// A person decides here.
+    /// The page of the dashboard where a person decides this very request.
     approval_url: String,
     /// Seconds between two questions.
     interval: u64,
@@ -123,7 +126,7 @@ async fn create(
 ) -> Result<Reply<EnrollmentShown>, ApiError> {
     let registry = registry(&call)?;
     let new = body.0.into_enrollment(&call).await?;
-    let enrolled = registry.enroll(&caller(&call), new).await.map_err(refused)?;
+    let enrolled = registry.enroll(&sender(&call, registry), new).await.map_err(refused)?;
     let shown = EnrollmentShown::of(&call, &enrolled.state)?;
     let Some(token) = enrolled.token else { return Ok(Reply::new(shown)) };
     // The code goes with the token: whoever shows it has what an approval opens. A repeat may be somebody else's, and a
@@ -198,7 +201,7 @@ impl EnrollmentShown {
         let mut shown = Self {
             status: state.status.as_str(),
             poll_url: format!("{issuer}/v1/agent-enrollments/{id}"),
-            approval_url: format!("{issuer}/"),
+            approval_url: format!("{issuer}/#/access/request/{}", state.enrollment.request),
             interval: state.interval,
             expires_at: state.expires_at,
             user_code: None,
@@ -252,6 +255,22 @@ async fn check_token(
 
 fn caller(call: &Call) -> Caller {
     Caller::unknown(call.address.map(|address| address.ip))
+}
+
+/// Who signs an agent up. Credentials are not needed; whoever sends some cannot approve the sign-up afterwards.
+fn sender(call: &Call, registry: &Registry) -> Caller {
+    let reception = &call.rest.reception;
+    let by_token = |token: &str| match reception.is_key(token) {
+        true => Some(ADMIN_OPERATOR.to_owned()),
+        false => registry
+            .operator_by_key(token)
+            .map(|operator| operator.id)
+            .or_else(|| registry.authenticate(token).map(|standing| standing.principal.clone())),
+    };
+    let session = || reception.session_of(&call.headers, call.address);
+    let known = bearer(&call.headers).and_then(by_token);
+    let known = known.or_else(|| session().map(|session| session.operator.id));
+    Caller { id: known.unwrap_or_default(), ..call.registry_caller() }
 }
 
 fn refused(error: RegistryError) -> ApiError {

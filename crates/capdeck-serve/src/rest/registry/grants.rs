@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use capdeck_auth::inbound::{
-    BulkDenial, CredentialClass, Decision, GrantRequest, NewConnection, RequestQuery,
+    BulkDenial, CredentialClass, Decider, Decision, GrantRequest, NewConnection, RequestQuery,
     RequestSource, RequestStatus, Terms,
 };
 use http::StatusCode;
@@ -19,6 +19,7 @@ use crate::rest::{
     page::{Page, Paging},
     problem::ApiError,
     reply::Reply,
+    shapes::EmptyBody,
     who::Who,
 };
 
@@ -35,7 +36,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .who(Who::Manager)
             .done_by(show),
         post("/v1/grants/{id}/approve", "approveGrant", "Approve a request, as it was made or narrower")
-            .about("What is left out is as it was asked for. An approval never goes beyond the request, nor beyond what you may grant: that is answered 409 `widens` or 403.")
+            .about("What is left out is as it was asked for. An approval never goes beyond the request (409 `widens`), nor beyond what you hold yourself (403 `forbidden`). A request of your own, from your browser, your address or a program of yours, is for others to approve (403 `self_approval`); an admin may, and the grant says so in `self_approved`.")
             .who(Who::Manager)
             .problems(&[507])
             .done_by(approve),
@@ -62,6 +63,7 @@ pub(super) fn operations() -> Vec<Operation> {
 /// How requests stand.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "RequestStatus")]
 enum Status {
     Pending,
     Approved,
@@ -73,7 +75,8 @@ enum Status {
 /// Where requests come from.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Source {
+#[schemars(rename = "RequestSource")]
+pub(super) enum Source {
     Oauth,
     Dashboard,
     Enrollment,
@@ -103,6 +106,7 @@ struct ListGrants {
 /// On what terms to approve.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
+#[schemars(rename = "GrantApproval")]
 struct Approval {
     #[serde(flatten)]
     narrowing: Narrowing,
@@ -116,6 +120,7 @@ struct Approval {
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "GrantDenial")]
 struct Denial {
     #[schemars(length(max = 1000))]
     note: Option<String>,
@@ -148,10 +153,7 @@ struct DeniedRequests {
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
-
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[schemars(rename = "NewConnectionToken")]
 struct Connect {
     /// When the token ends; 90 days when nobody says.
     expires_at: Option<Timestamp>,
@@ -159,6 +161,7 @@ struct Connect {
 
 /// A token, told once.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ConnectionToken")]
 struct Token {
     /// The id of the connection.
     id: String,
@@ -226,7 +229,7 @@ async fn approve(
         profile,
         note,
     };
-    decide(&call, &request.id, Decision::Approve(terms)).await
+    decide(&call, &request, Decision::Approve(terms)).await
 }
 
 async fn deny(
@@ -235,7 +238,7 @@ async fn deny(
     body: MaybeJson<Denial>,
 ) -> Result<Reply<RequestShown>, ApiError> {
     let request = request(&call)?;
-    decide(&call, &request.id, Decision::Deny { note: body.0.note }).await
+    decide(&call, &request, Decision::Deny { note: body.0.note }).await
 }
 
 async fn deny_many(
@@ -261,18 +264,32 @@ async fn deny_many(
 
 async fn decide(
     call: &Call,
-    id: &str,
+    request: &GrantRequest,
     decision: Decision,
 ) -> Result<Reply<RequestShown>, ApiError> {
-    let (registry, caller, decider) = (call.registry()?, call.registry_caller(), call.decider()?);
-    let decided = registry.decide(&caller, &decider, id, decision).await?;
+    let (registry, caller) = (call.registry()?, call.registry_caller());
+    let decider = decider_for(call, request).await?;
+    let decided = registry.decide(&caller, &decider, &request.id, decision).await?;
     Ok(Reply::new(RequestShown::of(call, &decided)?))
+}
+
+/// Who decides, with whether they can read the capsule like every operator.
+async fn decider_for(call: &Call, request: &GrantRequest) -> Result<Decider, ApiError> {
+    let decider = call.decider()?;
+    let (Decider::Operator { id, role, .. }, Some(capsule)) =
+        (decider.clone(), request.target.capsule_id())
+    else {
+        return Ok(decider);
+    };
+    let reached = call.capsules(false).await?;
+    let readable = reached.into_iter().map(|one| one.id).filter(|id| id == capsule).collect();
+    Ok(Decider::Operator { id, role, readable })
 }
 
 async fn revoke(
     call: Call,
     _: NoQuery,
-    _: MaybeJson<Nothing>,
+    _: MaybeJson<EmptyBody>,
 ) -> Result<Reply<RequestShown>, ApiError> {
     let request = request(&call)?;
     let grant = granted(&request)?;
@@ -290,11 +307,11 @@ async fn connect(
     if request.requested_by != call.id() && !call.is_admin() {
         return Err(ApiError::forbidden("only whoever made the request gets its token"));
     }
-    granted(&request)?;
+    let grant = call.registry()?.grant(granted(&request)?);
     let usual = || Timestamp::now().checked_add(USUAL_LIFE).unwrap_or(Timestamp::MAX);
     let new = NewConnection {
         principal: request.principal.clone(),
-        scopes: request.scopes.clone(),
+        scopes: grant.map_or_else(|| request.scopes.clone(), |grant| grant.scopes),
         audience: None,
         expires_at: body.0.expires_at.unwrap_or_else(usual),
     };

@@ -38,6 +38,7 @@ struct ListLibrary {
 
 /// A capsule in the library.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LibraryCapsule")]
 struct Shelved {
     id: String,
     name: String,

@@ -15,6 +15,7 @@ use crate::rest::{
     page::{Page, Paging},
     problem::ApiError,
     reply::{NoContent, Reply},
+    shapes::EmptyBody,
 };
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -48,6 +49,7 @@ pub(super) fn operations() -> Vec<Operation> {
 /// What a person may do.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "OperatorRole")]
 enum Role {
     /// Has capsules of their own, reads those of the team, decides about their own.
     Member,
@@ -60,6 +62,7 @@ enum Role {
 /// How an account is known.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "OperatorAccount")]
 enum Account {
     /// By what the provider calls it.
     Subject(#[schemars(length(min = 1, max = 255))] String),
@@ -69,6 +72,7 @@ enum Account {
 
 /// An account at a provider of sign-ins.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OperatorSubject")]
 struct Subject {
     /// How the provider calls itself.
     issuer: String,
@@ -78,6 +82,7 @@ struct Subject {
 /// An account that somebody is to sign in with.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "NewOperatorSubject")]
 struct Binding {
     /// How the provider calls itself; the one of this host when left out.
     #[schemars(length(min = 1, max = 2048))]
@@ -101,6 +106,7 @@ struct Operator {
 
 /// A person with their key, told once.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OperatorWithKey")]
 struct WithKey {
     #[serde(flatten)]
     operator: Operator,
@@ -116,6 +122,7 @@ struct Pages {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "NewOperator")]
 struct AddOperator {
     #[schemars(length(min = 1, max = 100))]
     name: String,
@@ -128,6 +135,7 @@ struct AddOperator {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "OperatorChange")]
 struct ChangeOperator {
     #[schemars(length(min = 1, max = 100))]
     name: Option<String>,
@@ -160,10 +168,6 @@ impl Binding {
         Ok(OperatorSubject { issuer, account })
     }
 }
-
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 fn shown_subject(subject: &OperatorSubject) -> Subject {
     let account = match &subject.account {
@@ -231,7 +235,11 @@ async fn update(
     Ok(Reply::new(shown(&changed)?))
 }
 
-async fn rotate(call: Call, _: NoQuery, _: MaybeJson<Nothing>) -> Result<Reply<WithKey>, ApiError> {
+async fn rotate(
+    call: Call,
+    _: NoQuery,
+    _: MaybeJson<EmptyBody>,
+) -> Result<Reply<WithKey>, ApiError> {
     let (registry, caller) = (call.registry()?, call.registry_caller());
     let rotated = registry.rotate_operator_key(&caller, call.place("id")).await?;
     Ok(Reply::new(with_key(&rotated)?))

@@ -5,7 +5,7 @@ use capdeck_host::{CapsuleFailure, Role, find_capsule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::shapes::translated;
+use super::{grants::Source, shapes::translated};
 use crate::rest::{
     call::Call,
     input::{Json, NoBody, NoQuery},
@@ -28,11 +28,16 @@ pub(super) fn operations() -> Vec<Operation> {
 /// How requests are decided.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ApprovalPolicy")]
 struct Policy {
     mode: ApprovalMode,
     /// In their order; they count in the mode `policy`.
     #[serde(default)]
     rules: Vec<Rule>,
+    /// Whether different people and programs reach this host from one address: one machine, one office, or a proxy that hides
+    /// addresses. Then a request from the decider's own address can be approved.
+    #[serde(default)]
+    shared_address: bool,
 }
 
 /// Who decides.
@@ -50,6 +55,7 @@ pub(super) enum ApprovalMode {
 /// One rule.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "PolicyRule")]
 struct Rule {
     #[serde(rename = "match")]
     matches: Match,
@@ -65,6 +71,7 @@ struct Rule {
 /// Which requests a rule is about. What is left out does not matter.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "PolicyMatch")]
 struct Match {
     /// A pattern for the client's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,20 +89,10 @@ struct Match {
     ip_cidr: Option<String>,
 }
 
-/// Where a request came from.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Source {
-    Oauth,
-    Dashboard,
-    Enrollment,
-    Library,
-    Manage,
-}
-
 /// What a rule does.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "PolicyAction")]
 enum Action {
     Approve,
     Deny,

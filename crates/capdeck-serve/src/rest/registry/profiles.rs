@@ -44,6 +44,7 @@ struct Pages {
 
 /// An access profile.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AccessProfile")]
 struct Profile {
     id: String,
     created_at: Timestamp,
@@ -54,6 +55,7 @@ struct Profile {
 /// What a profile says. What is left out narrows nothing.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "AccessProfileTerms")]
 struct TermsShown {
     #[schemars(length(min = 1, max = 100))]
     name: String,
@@ -101,6 +103,7 @@ enum ScopeName {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "AccessProfileChange")]
 struct ProfileChange {
     #[schemars(length(min = 1, max = 100))]
     name: Option<String>,

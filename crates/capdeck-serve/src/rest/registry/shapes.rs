@@ -2,7 +2,7 @@
 
 use capdeck_auth::inbound::{
     Enrollment, Grant, GrantRequest, GrantTarget, Page as RegistryPage, PageRequest, RequestSource,
-    Scopes, capsule_id_of,
+    RequestStatus, Scopes, capsule_id_of,
 };
 use capdeck_host::Role;
 use jiff::Timestamp;
@@ -18,6 +18,7 @@ use crate::rest::{
 /// What access is about.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
+#[schemars(rename = "GrantTarget")]
 pub(super) enum Target {
     /// A role on a part of a capsule.
     Capsule {
@@ -52,6 +53,7 @@ impl Target {
 
 /// What somebody may use, as it was approved.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Grant")]
 pub(super) struct GrantShown {
     id: String,
     request_id: String,
@@ -61,10 +63,14 @@ pub(super) struct GrantShown {
     created_at: Timestamp,
     expires_at: Option<Timestamp>,
     revoked_at: Option<Timestamp>,
+    /// Of an approval of one's own request: what ties the two, `requester`, `program`, `enrollment`, `browser` or `address`.
+    #[serde(default)]
+    self_approved: Option<String>,
 }
 
 /// Somebody asks for access.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "GrantRequest")]
 pub(super) struct RequestShown {
     pub(super) id: String,
     /// `oauth`, `dashboard`, `enrollment`, `library` or `manage`.
@@ -99,10 +105,17 @@ pub(super) struct RequestShown {
     /// Whether you may decide it.
     #[serde(default)]
     may_decide: bool,
+    /// Why you cannot approve it although you may decide it: it is your own.
+    #[serde(default, skip_deserializing)]
+    cannot_approve: Option<String>,
+    /// The address that it came from, for those who may decide it.
+    #[serde(default, skip_deserializing)]
+    from_address: Option<String>,
 }
 
 /// What a sign-up says about whoever made it.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RequestEnrollment")]
 struct EnrollmentOf {
     id: String,
     /// The agent was given the same: whoever approves compares them.
@@ -129,8 +142,14 @@ impl RequestShown {
                 EnrollmentOf { id, user_code, contact, address }
             });
         }
-        shown.may_decide =
-            call.decider().is_ok_and(|decider| registry.may_decide(&decider, request));
+        let decider = call.decider().ok().filter(|one| registry.may_decide(one, request));
+        shown.may_decide = decider.is_some();
+        if let Some(decider) = decider {
+            let judged = registry.check_self_approval(&call.registry_caller(), &decider, request);
+            let is_pending = request.status == RequestStatus::Pending;
+            shown.cannot_approve = judged.err().filter(|_| is_pending).map(|one| one.to_string());
+            shown.from_address = request.origin.address.map(|address| address.to_string());
+        }
         Ok(shown)
     }
 }

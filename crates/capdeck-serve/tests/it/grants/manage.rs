@@ -91,7 +91,7 @@ fn item_20_nobody_decides_for_themselves_or_about_what_they_do_not_hold() {
     let own = manage(&mut boss, more);
     assert_eq!(own["missing_scopes"], json!(["capsule:admin"]), "its token would not do: {own}");
     let approve = |id: &serde_json::Value| json!({"action": "approve_grant", "request_id": id});
-    assert_eq!(refused(&mut boss, "capsol_manage", approve(&own["request_id"])), "forbidden");
+    assert_eq!(refused(&mut boss, "capsol_manage", approve(&own["request_id"])), "self_approval");
     let listed = manage(&mut boss, json!({"action": "list_grant_requests"}));
     assert_eq!(listed["requests"][0]["may_decide"], false, "{listed}");
     // Somebody else asks about a capsule that this one does not hold.

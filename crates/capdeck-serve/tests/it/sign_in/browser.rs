@@ -17,6 +17,10 @@ pub(crate) struct Browser {
     pub(crate) url: String,
     /// What a page of ours gave it.
     pub(crate) cookie: Option<String>,
+    /// What tells it from other browsers.
+    pub(crate) mark: Option<String>,
+    /// The address that a proxy says it comes from.
+    pub(crate) address: Option<&'static str>,
     /// The key of an operator, sent when a page asks for one.
     pub(crate) key: Option<&'static str>,
 }
@@ -32,7 +36,8 @@ pub(crate) struct Tokens {
 impl Browser {
     pub(crate) fn new(served: &Served) -> Self {
         let url = served.url().to_owned();
-        Self { http: HttpClient::new(&format!("{url}/")), url, cookie: None, key: None }
+        let http = HttpClient::new(&format!("{url}/"));
+        Self { http, url, cookie: None, mark: None, address: None, key: None }
     }
 
     pub(crate) fn with_key(served: &Served, key: &'static str) -> Self {
@@ -48,14 +53,22 @@ impl Browser {
         body: &str,
     ) -> HttpReply {
         let mut all = headers.to_vec();
-        let cookie = self.cookie.clone();
-        if let Some(cookie) = &cookie {
-            all.push(("Cookie", cookie));
+        let cookies: Vec<String> = self.cookie.iter().chain(&self.mark).cloned().collect();
+        let cookies = cookies.join("; ");
+        if !cookies.is_empty() {
+            all.push(("Cookie", &cookies));
+        }
+        if let Some(address) = self.address {
+            all.push(("X-Forwarded-For", address));
         }
         let reply = self.http.send(method, path, &all, body.as_bytes());
-        if let Some(set) = reply.header("set-cookie") {
-            self.cookie = set.split(';').next().map(str::to_owned);
-        }
+        let sets = reply.headers.iter().filter(|(name, _)| name == "set-cookie");
+        let pairs = sets.filter_map(|(_, set)| set.split(';').next().map(str::to_owned));
+        let (marks, others): (Vec<String>, Vec<String>) =
+            pairs.partition(|pair| pair.starts_with("capdeck-browser="));
+        self.mark = marks.into_iter().next().or(self.mark.take());
+        // The first is the one that counts; others are taken away with it.
+        self.cookie = others.into_iter().next().or(self.cookie.take());
         reply
     }
 

@@ -120,7 +120,8 @@ fn an_operator_signs_in_and_lands_where_they_wanted_to_be() {
         .map(|(_, value)| value.as_str())
         .collect();
     assert!(cookies[0].starts_with("capdeck=") && cookies[0].contains("HttpOnly"), "{cookies:?}");
-    assert!(cookies[1].starts_with("capdeck-sign-in=; ") && cookies[1].contains("Max-Age=0"));
+    assert!(cookies[1].starts_with("capdeck-browser="), "{cookies:?}");
+    assert!(cookies[2].starts_with("capdeck-sign-in=; ") && cookies[2].contains("Max-Age=0"));
     let me = body(&browser.get("/api/me"));
     assert_eq!((&me["operator"]["id"], &me["role"]), (&json!(stage.ann), &json!("approver")));
     assert_eq!(stage.recorded(), ["login.ok", "operator.update"]);

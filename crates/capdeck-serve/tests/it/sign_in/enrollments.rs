@@ -40,7 +40,11 @@ fn ask(browser: &mut Browser, method: &str, id: &str, token: &str) -> (u16, Stri
 
 fn decide(served: &Served, id: &str, decision: Decision) {
     let request = served.registry().enrollment(id).unwrap().enrollment.request;
-    let decider = Decider::Operator { id: "admin".to_owned(), role: OperatorRole::Admin };
+    let decider = Decider::Operator {
+        id: "admin".to_owned(),
+        role: OperatorRole::Admin,
+        readable: Vec::new(),
+    };
     let caller = Caller::new("admin", None);
     served.wait(served.registry().decide(&caller, &decider, &request, decision)).unwrap();
 }

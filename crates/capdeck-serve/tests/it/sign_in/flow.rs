@@ -131,6 +131,7 @@ fn item_13_what_is_granted_and_taken_back_shows_with_the_next_call() {
     let decider = capdeck_auth::inbound::Decider::Operator {
         id: "local".to_owned(),
         role: capdeck_auth::inbound::OperatorRole::Admin,
+        readable: Vec::new(),
     };
     for grant in &grants {
         served.wait(served.registry().revoke_grant(&caller, &decider, &grant.id)).unwrap();

@@ -38,14 +38,10 @@ fn security_04_an_address_that_is_not_registered_is_never_gone_to() {
             ("state", "xyz"),
         ];
         let reply = browser.get(&format!("/oauth/authorize?{}", form(&fields)));
+        assert_eq!((reply.status, reply.header("location")), (400, None), "{redirect}");
         // One that is left out is the only one that there is.
-        let expected = if redirect.is_empty() { 303 } else { 400 };
-        assert_eq!(reply.status, expected, "{redirect}");
-        let location = reply.header("location");
-        assert!(
-            location.is_none_or(|to| to.starts_with("https://app.example/cb?")),
-            "{location:?}"
-        );
+        let names_client = reply.body.contains(">app.example</a>");
+        assert_eq!(names_client, redirect.is_empty(), "{redirect}: {}", reply.body);
     }
     for unknown in ["cli_unknown", "", "http://127.0.0.1:1/client.json"] {
         let reply = browser.get(&browser.authorize_path(unknown, &[]));
@@ -77,8 +73,10 @@ fn item_16_documents_of_clients_inside_are_not_fetched() {
 fn item_15_plain_pkce_is_refused_and_told_to_the_client() {
     let served = served();
     let mut browser = Browser::new(&served);
-    let client = browser.register(REDIRECT);
+    let (client, stranger) = (browser.register(REDIRECT), browser.register(REDIRECT));
     let path = browser.authorize_path(&client, &[]);
+    let choices = [("scope", "deck:call"), ("deck", "all")];
+    browser.code(&client, &[("scope", "deck:call")], &choices);
     for (from, to, error) in [
         ("code_challenge_method=S256", "code_challenge_method=plain", "invalid_request"),
         ("&code_challenge_method=S256", "", "invalid_request"),
@@ -96,7 +94,23 @@ fn item_15_plain_pkce_is_refused_and_told_to_the_client() {
         assert_eq!(parameter(location, "error").as_deref(), Some(error), "{location}");
         assert_eq!(parameter(location, "iss").as_deref(), Some(served.url()));
         assert_eq!(parameter(location, "state").as_deref(), Some("xyz"));
+        // Anyone can register a client and send people here with a mistake: nobody is sent on before they saw where to.
+        let reply = browser.get(&path.replace(from, to).replace(&client, &stranger));
+        assert_eq!((reply.status, reply.header("location")), (400, None), "{to}");
+        assert!(
+            reply.body.contains("<p class=\"host\"><a href=\"http://127.0.0.1:9/callback?error=")
+        );
+        assert!(reply.body.contains(">127.0.0.1</a>"), "{}", reply.body);
+        assert!(reply.body.contains(&format!("error={error}&amp;")), "{}", reply.body);
+        let policy = reply.header("content-security-policy").unwrap();
+        assert!(policy.contains("default-src 'none'"), "{policy}");
     }
+    // It is a matter of the person: what one let in leads nobody else away.
+    let grants = served.registry().principals_of_client(&client);
+    assert_eq!(grants.len(), 1);
+    let wrong = path.replace("response_type=code", "response_type=token");
+    let elsewhere = browser.send("GET", &wrong, &[("X-Forwarded-For", "192.0.2.1")], "");
+    assert_eq!((elsewhere.status, elsewhere.header("location")), (400, None));
 }
 
 #[test]

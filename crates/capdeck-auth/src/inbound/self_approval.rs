@@ -1,0 +1,177 @@
+//! Self-approval: whether a request for access comes from the one who decides it.
+//!
+//! An operator is tied to a request by their id, by the programs they use, by the browser and by the address. A program
+//! that decides is tied by its principal, its enrollment, the operator it works for and its address. What ties them is
+//! evidence, not proof: a second browser behind a second address leaves none. The limit on what they can grant
+//! (`holdings.rs`) holds in any case.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Caller, Credential, CredentialKind, GrantRequest, OperatorRole, RequestSource, state::State,
+};
+
+/// Where a request for access came from, as the host saw it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestOrigin {
+    /// The id of the operator or the principal that sent it; none for a request without credentials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender: Option<String>,
+    /// The client address; of IPv6 the /64 network, of this machine always `127.0.0.1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    /// The hash of the browser's cookie.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub browser: Option<String>,
+}
+
+/// What ties a request to the one who decides it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SelfLink {
+    /// They made the request, or a program of theirs did.
+    Requester,
+    /// The request is for a program of theirs.
+    Program,
+    /// The request is an enrollment under the client id of the program that decides.
+    Enrollment,
+    /// The request came from the same browser.
+    Browser,
+    /// The request came from the same address.
+    Address,
+}
+
+impl RequestOrigin {
+    pub(super) fn of(caller: &Caller) -> Self {
+        Self {
+            sender: Some(caller.id.clone()).filter(|id| !id.is_empty()),
+            address: caller.address.map(comparable),
+            browser: caller.browser.clone(),
+        }
+    }
+}
+
+impl SelfLink {
+    /// The name as files and responses have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Requester => "requester",
+            Self::Program => "program",
+            Self::Enrollment => "enrollment",
+            Self::Browser => "browser",
+            Self::Address => "address",
+        }
+    }
+
+    /// Why an approval is refused.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Requester => "you made this request, or a program of yours did",
+            Self::Program => "this request is for a program of yours",
+            Self::Enrollment => "this request is an enrollment under your own client id",
+            Self::Browser => "this request came from the browser that you use",
+            Self::Address => "this request came from the address that you use",
+        }
+    }
+
+    /// What ties a request to an operator.
+    pub(super) fn to_operator(
+        state: &State,
+        operator: &str,
+        caller: &Caller,
+        request: &GrantRequest,
+    ) -> Option<Self> {
+        let is_theirs =
+            |id: &str| id == operator || state.works_for(id).as_deref() == Some(operator);
+        let is_sender = request.origin.sender.as_deref().is_some_and(is_theirs);
+        if is_sender || is_theirs(&request.requested_by) {
+            return Some(Self::Requester);
+        }
+        if is_theirs(&request.principal) {
+            return Some(Self::Program);
+        }
+        Self::by_place(state, caller, request)
+    }
+
+    /// What ties a request to a program that decides.
+    pub(super) fn to_program(
+        state: &State,
+        program: &Credential,
+        caller: &Caller,
+        request: &GrantRequest,
+    ) -> Option<Self> {
+        let operator = state.works_for(&program.principal);
+        // An admin may approve what is their own, so a program of theirs may approve what another one asks for.
+        let operator = operator.filter(|id| !state.is_admin(id));
+        let is_own = |id: &str| {
+            id == program.principal
+                || operator
+                    .as_deref()
+                    .is_some_and(|own| id == own || state.works_for(id).as_deref() == Some(own))
+        };
+        let is_sender = request.origin.sender.as_deref().is_some_and(is_own);
+        if is_sender || is_own(&request.requested_by) {
+            return Some(Self::Requester);
+        }
+        if is_own(&request.principal) {
+            return Some(Self::Program);
+        }
+        let is_enrolled = program.kind == CredentialKind::Enrollment
+            && request.source == RequestSource::Enrollment;
+        if is_enrolled && program.client_id.is_some() && program.client_id == request.client_id {
+            return Some(Self::Enrollment);
+        }
+        Self::by_place(state, caller, request)
+    }
+
+    fn by_place(state: &State, caller: &Caller, request: &GrantRequest) -> Option<Self> {
+        let origin = &request.origin;
+        if caller.browser.is_some() && caller.browser == origin.browser {
+            return Some(Self::Browser);
+        }
+        let address = caller.address.map(comparable);
+        let is_same = address.is_some() && address == origin.address;
+        (is_same && !state.policy.shared_address).then_some(Self::Address)
+    }
+}
+
+impl State {
+    /// The operator that a principal works for.
+    fn works_for(&self, principal: &str) -> Option<String> {
+        self.principals.get(principal).and_then(|found| found.operator.clone())
+    }
+
+    fn is_admin(&self, operator: &str) -> bool {
+        self.operator_standing(operator).is_some_and(|found| found.role == OperatorRole::Admin)
+    }
+}
+
+/// An address as it is compared: a program on this machine can choose any loopback address, and a machine with IPv6 any
+/// address of its network.
+fn comparable(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        own if own.is_loopback() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => IpAddr::V6((u128::from(address) >> 64 << 64).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_one_machine_can_choose_between_are_one() {
+        let one = |text: &str| comparable(text.parse().unwrap());
+        assert_eq!(one("127.0.0.1"), one("127.9.9.9"));
+        assert_eq!(one("127.0.0.1"), one("::1"));
+        assert_eq!(one("127.0.0.1"), one("::ffff:127.0.0.2"));
+        assert_eq!(one("2001:db8:1:2:3::4"), one("2001:db8:1:2:ffff::1"));
+        assert_ne!(one("2001:db8:1:2::1"), one("2001:db8:1:3::1"));
+        assert_eq!(one("::ffff:192.0.2.1"), one("192.0.2.1"));
+        assert_ne!(one("192.0.2.1"), one("192.0.2.2"));
+    }
+}
