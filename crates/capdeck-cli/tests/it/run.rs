@@ -80,7 +80,7 @@ fn json_is_the_whole_answer_with_the_exit_code() {
 }
 
 #[test]
-fn a_call_that_is_asked_about_needs_a_yes() {
+fn a_call_that_is_asked_about_needs_approval() {
     let dirs = TestDirs::new();
     let wipe = json!({"name": "wipe", "annotations": {"destructiveHint": true}});
     let plan = FakePlan { extra_tools: vec![wipe], ..FakePlan::default() };
@@ -88,7 +88,7 @@ fn a_call_that_is_asked_about_needs_a_yes() {
     let code = "await caplets.fake.wipe(); 'done'";
     let refused = run(&dirs, &["run", "-e", code]);
     assert_eq!(refused.code, Some(1));
-    assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the person runs: capdeck approve "), "{}", refused.stderr);
     assert_eq!(run(&dirs, &["run", "-e", code, "--yes"]).success().stdout, "done\n");
 }
 
