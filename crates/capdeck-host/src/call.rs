@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::SystemTime};
 
 use capdeck_backend::{CallContext, CallError, ErrorCode, ToolCall};
-use capdeck_catalog::{Capability, RawObject, Tool};
+use capdeck_catalog::{Capability, RawObject, Tool, shell_word};
 use capdeck_definition::{Backend, Layer};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    Consent, FlowGuard, Scope, Session, audit::TOOL_CALL, consent::Passage, flow::Flow, projection,
-    questions::Questions, raw, set_tools, spans::CallSpan, tasks::Calling, unformatted,
+    CallForm, Consent, FlowGuard, Scope, Session, audit::TOOL_CALL, consent::Passage, flow::Flow,
+    projection, questions::Questions, raw, set_tools, spans::CallSpan, tasks::Calling, unformatted,
 };
 
 /// A tool call in the host's words.
@@ -34,6 +34,8 @@ pub struct ToolRequest {
     pub whole: bool,
     /// Leave the result as the backend gave it, although a capability file names a formatter.
     pub unformatted: bool,
+    /// How the caller writes this call; hints show calls in the same form.
+    pub form: CallForm,
 }
 
 /// A call that may run.
@@ -104,7 +106,7 @@ impl Session {
             self.check_artifacts(request.arguments.as_deref())?;
         }
         if let Some(tool) = &tool {
-            check_arguments(&capability, tool, request.arguments.as_deref())?;
+            check_arguments(&capability, tool, request)?;
             projection::check(&request.fields, &capability, tool)?;
         }
         Ok((capability, tool))
@@ -175,7 +177,7 @@ impl Session {
         if let Some(span) = call.span {
             span.backend_answered(began);
         }
-        self.host.note_outcome(&capability.definition.id, outcome.as_ref().err());
+        self.host.note_outcome(&capability.definition, outcome.as_ref().err());
         let result = outcome?;
         if let Some(tool) = tool {
             self.host.observe(&capability.definition, tool, &result);
@@ -296,7 +298,11 @@ impl Session {
         let error = CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"));
         match self.catalog().nearest_tool(id.as_str(), name) {
             Some(near) => {
-                error.hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near }))
+                let shown = match self.scope {
+                    Scope::Operator => shell_word(near),
+                    Scope::Deck(_) | Scope::Transparent(_) => near.to_owned(),
+                };
+                error.hint(format!("did you mean `{shown}`?")).data(json!({ "nearest": near }))
             }
             None => error.hint(format!("the person sees its tools with: capdeck tools {id}")),
         }
@@ -307,10 +313,10 @@ impl Session {
 fn check_arguments(
     capability: &Capability,
     tool: &Tool,
-    arguments: Option<&RawValue>,
+    request: &ToolRequest,
 ) -> Result<(), CallError> {
     let invalid = |message: String| CallError::new(ErrorCode::RequestInvalid, message);
-    let mut value: Value = match arguments {
+    let mut value: Value = match request.arguments.as_deref() {
         None => json!({}),
         Some(text) => serde_json::from_str(text.get())
             .map_err(|error| invalid(format!("the arguments are not JSON: {error}")))?,
@@ -328,9 +334,10 @@ fn check_arguments(
         let mut facts = serde_json::to_value(&bad).unwrap_or_default();
         // The whole schema goes along, so that the next attempt needs no further question.
         facts["inputSchema"] = tool.input_schema().and_then(raw::value).unwrap_or_default();
-        invalid(format!("`{}`: {bad}", capability.definition.id))
-            .hint(format!("call it as: {}", bad.signature))
-            .data(facts)
+        let id = capability.definition.id.as_str();
+        let signature = request.form.signature(id, tool.name(), &bad.arguments);
+        facts["callSignature"] = json!(signature);
+        invalid(format!("`{id}`: {bad}")).hint(format!("call it as: {signature}")).data(facts)
     })
 }
 

@@ -58,7 +58,7 @@ impl Host {
             }
             Err(error) => Err(error),
         };
-        self.note_outcome(&definition.id, outcome.as_ref().err());
+        self.note_outcome(definition, outcome.as_ref().err());
         self.0.discoveries.note_outcome(&definition.id, outcome.as_ref().err());
         let discovery = Arc::new(outcome?);
         let before = self.0.discoveries.last_answer(definition, audience.key());

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use capdeck_backend::{ArtifactUri, CallContext, CallError, ErrorCode};
 use capdeck_catalog::{RawObject, Tool};
-use capdeck_sandbox::member_of;
+use capdeck_sandbox::call_text;
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{Route, Scope, Session, ToolRequest, gate, raw};
+use crate::{CallForm, Route, Scope, Session, ToolRequest, gate, raw};
 
 impl Session {
     /// Calls a tool by the name it is listed under. `Ok(None)` when no such tool is listed.
@@ -28,6 +28,7 @@ impl Session {
         match route {
             Route::Tool { capability, tool } => {
                 (request.capability, request.tool) = (capability, tool);
+                request.form = CallForm::ListedName(name.to_owned());
                 self.call(&request, context).await
             }
             Route::Wrapper { capability } => self.run_wrapper(&capability, &request, context).await,
@@ -80,11 +81,12 @@ impl Session {
                 format!("`{name}` is not listed here"),
             )
             .hint(format!(
-                "use `setup_tools` with `@{id}`, then `call_tool` with name `{id}.{tool}`"
+                "use `setup_tools` with `@{id}`, then `call_tool` with name `{}`",
+                self.view().spoken_name(&id, &tool)
             )));
         }
         if self.view().is_coded(&capability) {
-            let call = format!("await caplets{}{}(…)", member_of(&id), member_of(&tool));
+            let call = format!("await {}", call_text(&id, &tool, "…"));
             return Err(CallError::new(
                 ErrorCode::ToolNotFound,
                 format!("`{name}` is not listed here"),

@@ -10,7 +10,7 @@ use std::{
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{
     Capability, Discovery, Held, HeldReason, HiddenText, PinBook, PinChange, Tool,
-    held_for_hidden_text, hidden_text,
+    held_for_hidden_text, hidden_text, tool_words,
 };
 use capdeck_definition::{Backend, CapabilityId, Definition, Effect, PinMode};
 use jiff::Timestamp;
@@ -263,7 +263,8 @@ impl Session {
         Some(
             CallError::new(ErrorCode::ApprovalRequired, message)
                 .hint(format!(
-                    "the person looks at: capdeck pins diff {id} {name}; then runs: capdeck pins approve {id} {name}"
+                    "the person looks at: capdeck pins diff {words}; then runs: capdeck pins approve {words}",
+                    words = tool_words(id, name)
                 ))
                 .data(json!({ "held": reason })),
         )

@@ -5,13 +5,13 @@ use std::{sync::Arc, time::Instant};
 use async_trait::async_trait;
 use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_catalog::{Capability, RawObject};
-use capdeck_sandbox::{CallAnswer, CallOut, CallRequest, Method};
+use capdeck_sandbox::{CallAnswer, CallOut, CallRequest, Method, call_text};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::watch;
 
 use super::{data, failure, run_caller::RunCaller};
-use crate::{Consent, FlowGuard, Session, ToolRequest, raw};
+use crate::{CallForm, Consent, FlowGuard, Session, ToolRequest, call_form::nearest_of, raw};
 
 /// Answers the calls of one run as calls of the client that runs it.
 pub(super) struct Bridge {
@@ -110,6 +110,7 @@ impl Called {
             consent: manner.consent,
             flow: manner.flow,
             whole: true,
+            form: CallForm::Script,
             ..ToolRequest::default()
         }
     }
@@ -171,7 +172,13 @@ impl Session {
         context: &CallContext,
     ) -> Outcome {
         facts.extend(raw::object([("tool", json!(request.tool))]));
-        let result = self.call(&request, context).await.map_err(|error| failure::of(&error))?;
+        let result = self.call(&request, context).await.map_err(|error| {
+            let call = nearest_of(&error).map(|near| call_text(&request.capability, near, "…"));
+            match call {
+                Some(call) => failure::of(&error.hint(format!("did you mean `{call}`?"))),
+                None => failure::of(&error),
+            }
+        })?;
         let mut parts = data::read(&result);
         let artifacts = self.host.artifacts();
         if let Some(whole) = parts.kept.take().filter(|_| !parts.is_error) {
@@ -180,7 +187,8 @@ impl Session {
         facts.extend(parts.facts);
         if parts.is_error {
             let tool = self.catalog().tool(&request.capability, &request.tool).cloned();
-            return Err(failure::of_tool(&request.tool, &parts.data, facts, tool.as_deref()));
+            let (id, name) = (&request.capability, &request.tool);
+            return Err(failure::of_tool(id, name, &parts.data, facts, tool.as_deref()));
         }
         Ok(parts.data)
     }

@@ -11,7 +11,7 @@ use super::{
     operation::{Operation, Request, invalid},
     page::paginate,
 };
-use crate::{Consent, Session, ToolRequest, card, projection, raw};
+use crate::{CallForm, Consent, Session, ToolRequest, card, projection, raw};
 
 impl Session {
     /// Runs a wrapper call of the capability `id`.
@@ -217,6 +217,7 @@ impl WrapperCall<'_> {
             flow: self.outer.flow.clone(),
             whole: self.outer.whole,
             unformatted: self.outer.unformatted,
+            form: CallForm::OwnName,
         };
         let result = self.session.call(&request, self.context).await?;
         if asks_for_input(&result) {
