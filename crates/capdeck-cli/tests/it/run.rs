@@ -61,7 +61,7 @@ fn a_failure_shows_its_line() {
     assert!(finished.stderr.lines().any(|line| line.trim() == "^"), "{}", finished.stderr);
     let unknown = run(&dirs, &["run", "-e", "await caplets.ecko.say()"]);
     assert_eq!(unknown.code, Some(1));
-    assert!(unknown.stderr.contains("did you mean `echo`?"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("did you mean `caplets.echo`?"), "{}", unknown.stderr);
 }
 
 #[test]
