@@ -21,6 +21,8 @@ pub struct CallError {
     pub data: Option<Value>,
     /// The remote's own JSON-RPC error, kept whole so that it can pass through.
     pub rpc: Option<Box<RpcFailure>>,
+    /// True when the host itself ended the connection: idle, reloaded or closing. The capability did not fail.
+    pub host_stopped: bool,
 }
 
 /// A JSON-RPC error as a remote MCP server sent it.
@@ -105,7 +107,15 @@ const CODES: [ErrorCode; 24] = [
 
 impl CallError {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), detail: None, hint: None, data: None, rpc: None }
+        Self {
+            code,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            data: None,
+            rpc: None,
+            host_stopped: false,
+        }
     }
 
     #[must_use]

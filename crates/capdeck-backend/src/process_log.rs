@@ -17,20 +17,38 @@ const MAX_LINE: usize = 4 * 1024;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProcessLogs(Arc<Mutex<indexmap::IndexMap<CapabilityId, ProcessLog>>>);
 
-/// One capability's log. Cheap to clone; all clones write to the same log.
+/// One capability's log, as one of its processes writes it. Cheap to clone; all clones write to the same log.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ProcessLog(Arc<Mutex<Lines>>);
+pub(crate) struct ProcessLog {
+    lines: Arc<Mutex<Lines>>,
+    /// Which of the processes writes here.
+    process: u64,
+}
 
 #[derive(Debug, Default)]
 struct Lines {
-    lines: VecDeque<String>,
+    /// Each line with the number of the process that wrote it.
+    lines: VecDeque<(u64, String)>,
     bytes: usize,
+    /// How many processes there were.
+    processes: u64,
 }
 
 impl ProcessLogs {
     /// The log of a capability, made when it is first asked for.
     pub(crate) fn of(&self, id: &CapabilityId) -> ProcessLog {
         self.0.lock().entry(id.clone()).or_default().clone()
+    }
+
+    /// The same for a new process of the capability, whose lines are told apart from those of others.
+    pub(crate) fn of_process(&self, id: &CapabilityId) -> ProcessLog {
+        let ProcessLog { lines, .. } = self.of(id);
+        let process = {
+            let mut log = lines.lock();
+            log.processes += 1;
+            log.processes
+        };
+        ProcessLog { lines, process }
     }
 
     /// What is kept for a capability. `None` when it never wrote anything.
@@ -48,20 +66,29 @@ impl ProcessLog {
             line.truncate(line.floor_char_boundary(MAX_LINE));
             line.push('…');
         }
-        let mut log = self.0.lock();
+        let mut log = self.lines.lock();
         log.bytes += line.len() + 1;
-        log.lines.push_back(line);
+        log.lines.push_back((self.process, line));
         while log.bytes > MAX_BYTES {
-            let Some(oldest) = log.lines.pop_front() else { break };
+            let Some((_, oldest)) = log.lines.pop_front() else { break };
             log.bytes -= oldest.len() + 1;
         }
     }
 
     /// Everything kept, oldest line first.
     pub(crate) fn text(&self) -> String {
-        let log = self.0.lock();
-        let mut text = String::with_capacity(log.bytes);
-        for line in &log.lines {
+        self.joined(|_| true)
+    }
+
+    /// What this process wrote, oldest line first.
+    pub(crate) fn own_text(&self) -> String {
+        self.joined(|process| process == self.process)
+    }
+
+    fn joined(&self, is_wanted: impl Fn(u64) -> bool) -> String {
+        let log = self.lines.lock();
+        let mut text = String::new();
+        for (_, line) in log.lines.iter().filter(|(process, _)| is_wanted(*process)) {
             text.push_str(line);
             text.push('\n');
         }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use capdeck_definition::Layer;
+use rustc_hash::FxHashMap;
 
-use crate::{Capability, Catalog, Tool, nearest::nearest};
+use crate::{Capability, Catalog, Tool, nearest::nearest, shell_word};
 
 /// The words under which usable capabilities and their tools are found.
 #[derive(Debug)]
@@ -26,7 +27,10 @@ impl<'a> CommandNames<'a> {
     /// The names of everything usable in the catalog.
     pub fn of(catalog: &'a Catalog) -> Self {
         let usable = catalog.capabilities().filter(|capability| capability.is_usable());
-        let groups = usable.map(|one| (command_word(one.definition.id.as_str()), one)).collect();
+        let usable: Vec<&Arc<Capability>> = usable.collect();
+        let words = CommandWords::of(usable.iter().map(|one| one.definition.id.as_str()));
+        let groups = usable.into_iter().map(|one| (words.get(one.definition.id.as_str()), one));
+        let groups = groups.collect();
         let ungrouped = catalog.parts().ungrouped.as_ref();
         let ungrouped = ungrouped.and_then(|id| catalog.get(id.as_str())).filter(|one| {
             // Another file may have a capability of the same id.
@@ -56,6 +60,12 @@ impl<'a> CommandNames<'a> {
         tools.filter(|tool| self.group(&command_word(tool.name())).is_err()).cloned().collect()
     }
 
+    /// The word to type for a capability.
+    pub fn word_of(&self, id: &str) -> String {
+        let group = self.groups.iter().find(|(_, one)| one.definition.id.as_str() == id);
+        group.map_or_else(|| command_word(id), |(word, _)| word.clone())
+    }
+
     /// The group that a word names: by the capability's own id, or by the id written as a word.
     pub fn group(&self, word: &str) -> Result<&'a Arc<Capability>, Unfound> {
         let named = |one: &&(String, &'a Arc<Capability>)| one.1.definition.id.as_str() == word;
@@ -63,25 +73,67 @@ impl<'a> CommandNames<'a> {
             return Ok(capability);
         }
         let wanted = command_word(word);
-        let mut found = self.groups.iter().filter(|(known, _)| *known == wanted);
-        match (found.next(), found.next()) {
-            (Some((_, capability)), None) => Ok(capability),
-            (Some(_), Some(_)) => Err(Unfound::Ambiguous {
-                names: self
-                    .groups
-                    .iter()
-                    .filter(|(known, _)| *known == wanted)
-                    .map(|(_, capability)| capability.definition.id.to_string())
-                    .collect(),
+        let ids = self.groups.iter().map(|(_, capability)| capability);
+        let found = ids.filter(|one| command_word(one.definition.id.as_str()) == wanted);
+        match found.collect::<Vec<_>>().as_slice() {
+            [capability] => Ok(capability),
+            several @ [_, _, ..] => Err(Unfound::Ambiguous {
+                names: several.iter().map(|one| one.definition.id.to_string()).collect(),
             }),
-            (None, _) => {
+            [] => {
                 let known = self.ungrouped.and_then(|one| one.discovery.as_ref());
-                let tools = known.iter().flat_map(|known| &known.tools);
-                let tools: Vec<String> = tools.map(|tool| command_word(tool.name())).collect();
+                let tools = known.map(|known| known.tools.as_slice()).unwrap_or_default();
+                let words = CommandWords::of_tools(tools);
+                let tools: Vec<String> = tools.iter().map(|tool| words.get(tool.name())).collect();
                 let groups = self.groups.iter().map(|(known, _)| known.as_str());
                 let near = nearest(word, groups.chain(tools.iter().map(String::as_str)));
                 Err(Unfound::Unknown { nearest: near.map(str::to_owned) })
             }
+        }
+    }
+}
+
+/// The words to type for names of one list: each leads to its own name and to no other.
+#[derive(Debug)]
+pub struct CommandWords(FxHashMap<String, usize>);
+
+impl CommandWords {
+    /// The words of these names.
+    pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+        let mut uses = FxHashMap::default();
+        for name in names {
+            *uses.entry(command_word(name)).or_default() += 1;
+        }
+        Self(uses)
+    }
+
+    /// The words of these tools.
+    pub fn of_tools(tools: &[Arc<Tool>]) -> Self {
+        Self::of(tools.iter().map(|tool| tool.name()))
+    }
+
+    /// What to type for one of the names, quoted for a shell: the name as a word, or the name itself where several are
+    /// written alike.
+    pub fn get(&self, name: &str) -> String {
+        shell_word(&self.unquoted(name))
+    }
+
+    /// True when the word would be read as a flag; then it is typed with its group in front.
+    pub fn is_like_flag(&self, name: &str) -> bool {
+        self.unquoted(name).starts_with('-')
+    }
+
+    fn unquoted(&self, name: &str) -> String {
+        let word = command_word(name);
+        let is_own = self.0.get(&word).is_none_or(|uses| *uses == 1);
+        if is_own && !word.is_empty() { word } else { name.to_owned() }
+    }
+
+    /// The same for a tool, with the words of its group in front.
+    pub fn after(&self, group: &str, name: &str) -> String {
+        match self.is_like_flag(name) {
+            true => shell_word(&format!("{group}.{name}")),
+            false => format!("{group} {}", self.get(name)),
         }
     }
 }
@@ -97,7 +149,8 @@ pub fn tool_by_word<'a>(tools: &'a [Arc<Tool>], word: &str) -> Result<&'a Arc<To
     match found.as_slice() {
         [tool] => Ok(tool),
         [] => {
-            let words: Vec<String> = tools.iter().map(|tool| command_word(tool.name())).collect();
+            let words = CommandWords::of_tools(tools);
+            let words: Vec<String> = tools.iter().map(|tool| words.get(tool.name())).collect();
             let near = nearest(word, words.iter().map(String::as_str));
             Err(Unfound::Unknown { nearest: near.map(str::to_owned) })
         }

@@ -55,6 +55,13 @@ impl NameTable {
         self.names.get(&Owner::tool(capability, tool)).map(String::as_str)
     }
 
+    /// True when the tool's name is `<capability>__<tool>` as it stands, whatever else is in the deck but for a
+    /// capability of that id.
+    pub fn is_natural(capability: &str, tool: &str) -> bool {
+        let owner = Owner::tool(capability, tool);
+        owner.keeps(&owner.natural())
+    }
+
     /// The name of a capability's wrapper tool.
     pub fn wrapper_name(&self, capability: &str) -> Option<&str> {
         self.names.get(&Owner::wrapper(capability)).map(String::as_str)

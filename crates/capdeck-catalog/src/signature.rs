@@ -1,4 +1,6 @@
 //! A tool's call in one line of TypeScript-like text: `read_file(path: string, limit?: number)`.
+//!
+//! The name in front is the caller's: the name, command or expression by which its surface reaches the tool.
 
 mod brief;
 mod schema_walk;
@@ -20,12 +22,17 @@ const MOST_ALTERNATIVES: usize = 6;
 /// Object levels that are spelled out; deeper ones read `object`.
 const DEEPEST: usize = 2;
 
-/// The call signature of a tool, required arguments first.
-pub fn signature(tool: &Tool) -> String {
-    render(tool.name(), &InputShape::of(tool))
+/// The call of a tool under the name that the caller uses, required arguments first.
+pub fn signature(name: &str, tool: &Tool) -> String {
+    format!("{name}({})", argument_list(tool))
 }
 
-pub(crate) fn render(name: &str, shape: &InputShape) -> String {
+/// The arguments of a tool, required ones first: `path: string, limit?: number`.
+pub fn argument_list(tool: &Tool) -> String {
+    render(&InputShape::of(tool))
+}
+
+pub(crate) fn render(shape: &InputShape) -> String {
     let required = shape.required();
     let optional = shape.accepted().into_iter().filter(|argument| !shape.is_required(argument));
     let room = MOST_ARGUMENTS.max(required.len());
@@ -46,7 +53,7 @@ pub(crate) fn render(name: &str, shape: &InputShape) -> String {
     if named.len() > room {
         arguments.push("…".to_owned());
     }
-    format!("{}({})", key(name), arguments.join(", "))
+    arguments.join(", ")
 }
 
 /// The TypeScript-like name of what a schema accepts.
@@ -152,7 +159,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: Value, expected: &str) {
-        assert_eq!(render("tool", &InputShape::from_schema(schema)), expected);
+        assert_eq!(format!("tool({})", render(&InputShape::from_schema(schema))), expected);
     }
 
     #[test]
@@ -192,8 +199,8 @@ mod tests {
         );
         let properties: serde_json::Map<String, Value> =
             (0..40).map(|number| (format!("a{number}"), json!({"type": "string"}))).collect();
-        let text = render("tool", &InputShape::from_schema(json!({ "properties": properties })));
-        assert!(text.ends_with("a11?: string, …)"), "{text}");
+        let text = render(&InputShape::from_schema(json!({ "properties": properties })));
+        assert!(text.ends_with("a11?: string, …"), "{text}");
     }
 
     #[test]
@@ -221,7 +228,7 @@ mod tests {
             })
             .collect();
         let schema = json!({"properties": {"x": {"$ref": "#/$defs/L0"}}, "$defs": levels});
-        let text = render("tool", &InputShape::from_schema(schema));
+        let text = render(&InputShape::from_schema(schema));
         assert!(text.len() < 200, "{text}");
     }
 }

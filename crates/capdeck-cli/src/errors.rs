@@ -102,13 +102,17 @@ impl Failure {
     }
 }
 
-/// A hint of the host in words for whoever types. The host speaks to agents, which pass a hint on to their person.
+/// Commands by which a person lets something run. What types here may be an agent, which must not be asked to use them.
+const APPROVING: [&str; 4] =
+    ["capdeck approve ", "capdeck trust", "capdeck pins approve ", "capdeck setup "];
+
+/// A hint of the host in words for the reader of a terminal. The host speaks to agents, which pass a hint on to their
+/// person; what only the person may do stays in these words.
 pub(crate) fn to_person(hint: &str) -> String {
-    let spoken = [
-        ("the person reviews the files, then runs: ", "review the files, then run: "),
-        ("the person runs: ", "run: "),
-        ("the person sees ", "see "),
-    ];
+    if APPROVING.iter().any(|command| hint.contains(command)) {
+        return hint.to_owned();
+    }
+    let spoken = [("the person runs: ", "run: "), ("the person sees ", "see ")];
     let said = spoken.iter().find_map(|(told, said)| Some((said, hint.strip_prefix(told)?)));
     said.map_or_else(|| hint.to_owned(), |(said, rest)| format!("{said}{rest}"))
 }

@@ -11,7 +11,7 @@ use capdeck_definition::Backend;
 use serde_json::value::RawValue;
 
 use crate::{
-    Consent, FlowGuard, Scope, Session,
+    CallForm, Consent, FlowGuard, Scope, Session,
     audit::TOOL_CALL,
     consent::{EarlierApproval, GatedCall, Passage},
     deck_snapshot::DeckSnapshot,
@@ -46,6 +46,8 @@ pub struct ToolRequest {
     pub whole: bool,
     /// Leave the result as the backend gave it, although a capability file names a formatter.
     pub unformatted: bool,
+    /// How the caller writes this call; hints show calls in the same form.
+    pub form: CallForm,
 }
 
 /// How often a call is decided again because the catalog was replaced meanwhile.
@@ -187,7 +189,7 @@ impl Session {
         if let Some(span) = span {
             span.backend_answered(began);
         }
-        self.host.note_outcome(&capability.definition.id, outcome.as_ref().err());
+        self.host.note_outcome(&capability.definition, outcome.as_ref().err());
         let result = outcome?;
         let config = deck.catalog().config();
         if let Some(tool) = tool {

@@ -33,7 +33,7 @@ impl Session {
         let capability = self.capability(id)?;
         let definition = &capability.definition;
         if let Some(problem) = self.host.obstacles(definition).into_iter().next() {
-            self.host.note_outcome(&definition.id, Some(&problem));
+            self.host.note_outcome(definition, Some(&problem));
             return Err(problem);
         }
         let is_declared = matches!(

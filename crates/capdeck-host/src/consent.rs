@@ -23,6 +23,8 @@ pub enum Consent {
     /// Nothing yet.
     #[default]
     NotAsked,
+    /// Nothing yet; the surface asks them itself once it learns that the call needs approval.
+    AskedLater,
     /// They want this very call.
     Given,
 }
@@ -136,15 +138,14 @@ impl Session {
         if let Some(hold) = self.store(call, ApprovalStore::admit).await? {
             return Ok(hold.into());
         }
-        if self.scope == Scope::Operator {
-            return match request.consent {
-                Consent::Given => Ok(Passage::Once),
-                Consent::NotAsked => {
-                    Err(needs_approval(call).hint("approve it by calling it again with --yes"))
-                }
-            };
+        let is_operator = self.scope == Scope::Operator;
+        match request.consent {
+            Consent::Given if is_operator => return Ok(Passage::Once),
+            Consent::AskedLater if is_operator => return Err(needs_approval(call)),
+            Consent::Given | Consent::AskedLater | Consent::NotAsked => {}
         }
-        if self.can_be_asked() {
+        // A command line asks the person before it calls. One that could not may be an agent's: its call waits, too.
+        if !is_operator && self.can_be_asked() {
             match question::put(call, context).await? {
                 Answer::Once => return Ok(Passage::Once),
                 Answer::Always => {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{Capability, Catalog, Clearance, Subject, Tool};
+use capdeck_catalog::{Capability, Catalog, Clearance, Subject, Tool, shell_word, tool_words};
 use capdeck_definition::{Effect, Exposure, Layer, PinMode};
 use serde_json::json;
 
@@ -170,7 +170,8 @@ impl DeckSnapshot<'_> {
         let message = format!("`{name}` of `{id}` is held: {}", reason.as_str());
         let error = CallError::new(ErrorCode::ApprovalRequired, message)
             .hint(format!(
-                "the person looks at: capdeck pins diff {id} {name}; then runs: capdeck pins approve {id} {name}"
+                "the person looks at: capdeck pins diff {words}; then runs: capdeck pins approve {words}",
+                words = tool_words(id, name)
             ))
             .data(json!({ "held": reason }));
         ToolLookup::Held(error)
@@ -220,7 +221,11 @@ impl DeckSnapshot<'_> {
         let error = CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"));
         match self.seen.nearest_tool(id.as_str(), name) {
             Some(near) => {
-                error.hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near }))
+                let shown = match self.session.scope {
+                    Scope::Operator => shell_word(near),
+                    Scope::Deck(_) | Scope::Transparent(_) => near.to_owned(),
+                };
+                error.hint(format!("did you mean `{shown}`?")).data(json!({ "nearest": near }))
             }
             None => error.hint(format!("the person sees its tools with: capdeck tools {id}")),
         }

@@ -62,7 +62,7 @@ impl Host {
     ) -> Result<(), CallError> {
         let Some(max_age) = max_list_age(&definition.backend) else { return Ok(()) };
         let lease = connections.lease(self, definition, &context.cancel).await;
-        let lease = lease.inspect_err(|error| self.note_outcome(&definition.id, Some(error)))?;
+        let lease = lease.inspect_err(|error| self.note_outcome(definition, Some(error)))?;
         let asked = self.0.discoveries.asked(&definition.id, connections.audience().key());
         let since = match asked {
             Some(asked) if asked >= lease.opened() && asked.elapsed() < max_age => return Ok(()),
@@ -135,7 +135,7 @@ impl Host {
             }
             Err(error) => Err(error),
         };
-        self.note_outcome(&definition.id, outcome.as_ref().err());
+        self.note_outcome(definition, outcome.as_ref().err());
         self.0.discoveries.note_outcome(&definition.id, outcome.as_ref().err());
         if outcome.is_err() {
             self.0.discoveries.note_failed_check(&definition.id, audience.key());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{Capability, Catalog, HiddenReason, Status};
+use capdeck_catalog::{Capability, Catalog, HiddenReason, Status, shell_word};
 
 use crate::{Scope, deck_snapshot::DeckSnapshot};
 
@@ -38,8 +38,12 @@ pub(crate) fn admit(deck: &DeckSnapshot<'_>, id: &str) -> Result<Arc<Capability>
 /// What an agent is told of a capability that is not offered to it: the command that reaches it.
 pub(crate) fn not_offered(id: &str, tool: Option<&str>) -> CallError {
     let command = match tool {
-        Some(tool) => format!("capdeck sh {} {}", word(id), word(tool)),
-        None => format!("capdeck sh {}", word(id)),
+        // A word that begins with a hyphen would be read as a flag.
+        Some(tool) if tool.starts_with('-') => {
+            format!("capdeck sh {}", shell_word(&format!("{id}.{tool}")))
+        }
+        Some(tool) => format!("capdeck sh {} {}", shell_word(id), shell_word(tool)),
+        None => format!("capdeck sh {}", shell_word(id)),
     };
     CallError::new(
         ErrorCode::Denied,
@@ -55,15 +59,6 @@ pub(crate) fn nothing_offered(name: &str) -> CallError {
         format!("`{name}` cannot be called: no tools are offered over MCP here"),
     )
     .hint("use the shell: `capdeck sh` lists what there is")
-}
-
-/// A name as a shell takes it. What a client sent must not become more than one word.
-fn word(name: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
-    if !name.is_empty() && name.chars().all(is_plain) {
-        return name.to_owned();
-    }
-    format!("'{}'", name.replace('\'', r"'\''"))
 }
 
 /// What a client is told that may look at the deck and make nothing in it work.

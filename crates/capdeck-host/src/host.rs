@@ -7,8 +7,7 @@ use std::sync::{Arc, Weak};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use capdeck_auth::GuardedClients;
 use capdeck_backend::{
-    ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, ErrorKind, LocalImport,
-    NoListener,
+    ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, LocalImport, NoListener,
 };
 use capdeck_catalog::{Capability, Catalog, Facts, Part, Trust};
 use capdeck_definition::{CapabilityId, Collision, Deck, Definition, RemoteDeck};
@@ -19,11 +18,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::derived::DerivedCatalogs;
 use crate::{
-    Admission, ApprovalStore, CapsuleDesk, Continuity, HostEvent, HostSettings, LastFailure,
-    Principal, Scope, Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
+    Admission, ApprovalStore, CapsuleDesk, Continuity, HostEvent, HostSettings, Principal, Scope,
+    Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
     artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, capsules::capability,
     code_mode::CodeMode, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
-    failures::Failures, flow::FlowGuards, journal::Journal, observed_shapes::ObservedShapes,
+    flow::FlowGuards, health::HealthStore, journal::Journal, observed_shapes::ObservedShapes,
     pins::PinStore, pool::ConnectionPool, spans::Spans, subscriptions::Subscriptions, tasks::Tasks,
     usage::Usage,
 };
@@ -55,7 +54,7 @@ pub(crate) struct HostState {
     pub(crate) journal: Journal,
     pub(crate) flow_guards: FlowGuards,
     pub(crate) shapes: ObservedShapes,
-    failures: Failures,
+    pub(crate) health: HealthStore,
     pub(crate) usage: Usage,
     pub(crate) code_mode: CodeMode,
     pub(crate) spans: Spans,
@@ -108,7 +107,7 @@ impl Host {
             list_checks: TaskTracker::new(),
             connector,
             events: broadcast::channel(256).0,
-            failures: Failures::open(&settings.state_dir),
+            health: HealthStore::open(&settings.state_dir),
             usage: Usage::open(&settings.state_dir),
             code_mode: CodeMode::new(settings.sandbox.clone(), &settings.state_dir),
             spans: Spans::default(),
@@ -249,11 +248,6 @@ impl Host {
         drop(self.0.events.send(event));
     }
 
-    /// Why the last call or start of this capability failed, if nothing succeeded since.
-    pub fn last_failure(&self, id: &str) -> Option<LastFailure> {
-        self.0.failures.get(id)
-    }
-
     /// What the capability's process printed to standard error lately.
     pub fn process_log(&self, id: &CapabilityId) -> Option<String> {
         self.0.connector.process_log(id.as_str())
@@ -268,14 +262,6 @@ impl Host {
     /// Imports the description of a capability if it is a file of this machine. Nothing is fetched.
     pub async fn import_local(&self, definition: &Definition) -> Option<LocalImport> {
         self.0.connector.import_local(definition).await
-    }
-
-    pub(crate) fn note_outcome(&self, id: &CapabilityId, error: Option<&CallError>) {
-        // A caller's own mistake or change of mind says nothing about the capability.
-        let blameless = |error: &&CallError| {
-            !matches!(error.kind(), ErrorKind::BadInput | ErrorKind::Cancelled)
-        };
-        self.0.failures.note(id, error.filter(blameless).map(ToString::to_string));
     }
 
     /// A session for the person's own command line: everything usable, nobody to ask.
@@ -321,6 +307,7 @@ impl Host {
         // Sessions end their own, except those that a task outlived.
         let pools: Vec<_> = self.0.own_pools.lock().iter().filter_map(Weak::upgrade).collect();
         join_all(pools.iter().map(|pool| pool.close())).await;
+        self.0.health.settle().await;
         if let Some(capsules) = self.capsules() {
             capsules.close().await;
         }

@@ -1,7 +1,8 @@
 //! The journal of code mode: every run is recorded, so that it can be looked at, taken up again after a pause, and repeated.
 //!
 //! A record is made and written by a thread of its own after the client has its answer. Only a run that pauses waits for the disk: the
-//! client is told to come back, and must find it.
+//! client is told to come back, and must find it. Readers in this process wait for the records that are still to be written
+//! ([`PendingRecords`]), so that a run is found as soon as its answer is there.
 
 mod comparison;
 mod ended_run;
@@ -21,13 +22,16 @@ mod test_text;
 mod tests;
 
 use std::{
-    sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
     thread,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use indexmap::IndexMap;
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 pub use record::{RecordedCall, RecordedOutcome, RecordedScope, RunEnd, RunRecord, RunState};
 pub use rehearsal::{Rehearsal, RehearsalError, ReplayReport, TestReport};
@@ -37,10 +41,13 @@ pub use test_file::{TestCall, TestCell, TestExpectation, TestFile};
 pub(crate) use recording::Stage;
 
 use self::{ended_run::EndedRun, run_store::RunLimits, run_store::SweepCount};
-use crate::HostSettings;
+use crate::{Host, HostSettings};
 
 /// Runs that may wait for a disk that does not keep up.
 const MOST_WAITING: usize = 64;
+
+/// How long a reader waits for records that are still to be written. A disk that is slower than this is in trouble.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sessions of code mode whose last run is remembered.
 const MOST_SESSIONS: usize = 1_000;
@@ -50,8 +57,43 @@ pub(crate) struct Journal {
     settings: HostSettings,
     /// Started with the first record.
     writer: Mutex<Option<Writer>>,
+    pending: Arc<PendingRecords>,
     /// The last run of each session of code mode, the one used longest ago first.
     last_runs: Mutex<IndexMap<String, String>>,
+}
+
+/// How many records were handed over, and how many of them are written.
+#[derive(Default)]
+struct PendingRecords {
+    counts: Mutex<RecordCounts>,
+    written: Condvar,
+}
+
+#[derive(Default)]
+struct RecordCounts {
+    queued: u64,
+    written: u64,
+}
+
+impl PendingRecords {
+    fn add(&self) {
+        self.counts.lock().queued += 1;
+    }
+
+    fn note_written(&self) {
+        self.counts.lock().written += 1;
+        self.written.notify_all();
+    }
+
+    /// Waits until everything is written that was handed over before this call. Blocks its thread.
+    fn wait(&self) {
+        let mut counts = self.counts.lock();
+        let wanted = counts.queued;
+        let is_pending = |counts: &mut RecordCounts| counts.written < wanted;
+        if self.written.wait_while_for(&mut counts, is_pending, WRITE_TIMEOUT).timed_out() {
+            tracing::warn!("the journal is read although records are still to be written");
+        }
+    }
 }
 
 struct Writer {
@@ -61,20 +103,33 @@ struct Writer {
 
 impl Journal {
     pub(crate) fn new(settings: HostSettings) -> Self {
-        Self { settings, writer: Mutex::default(), last_runs: Mutex::default() }
+        Self {
+            settings,
+            writer: Mutex::default(),
+            pending: Arc::default(),
+            last_runs: Mutex::default(),
+        }
     }
 
     pub(crate) fn store(&self) -> RunStore {
         RunStore::new(&self.settings.state_dir)
     }
 
+    /// Waits for the records of runs that have ended. Blocks its thread until they are on disk.
+    pub(crate) fn settle(&self) {
+        self.pending.wait();
+    }
+
     /// Makes and writes a record later.
     pub(crate) fn record(&self, run: EndedRun, limits: RunLimits) {
         let mut writer = self.writer.lock();
-        let writer = writer.get_or_insert_with(|| Writer::start(self.settings.clone()));
+        let start = || Writer::start(self.settings.clone(), self.pending.clone());
+        let writer = writer.get_or_insert_with(start);
+        self.pending.add();
         match writer.queue.try_send((Box::new(run), limits)) {
             Ok(()) => {}
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                self.pending.note_written();
                 tracing::error!("the disk is too slow for the journal; a run is not recorded");
             }
         }
@@ -107,6 +162,14 @@ impl Journal {
     }
 }
 
+impl Host {
+    /// The recorded runs, those that ended just now among them. Blocks its thread until these are written.
+    pub fn settled_runs(&self) -> RunStore {
+        self.0.journal.settle();
+        self.0.journal.store()
+    }
+}
+
 impl Drop for Journal {
     /// Waits for the last record to be on disk: a one-shot command exits right after its run.
     fn drop(&mut self) {
@@ -118,19 +181,24 @@ impl Drop for Journal {
 }
 
 impl Writer {
-    fn start(settings: HostSettings) -> Self {
+    fn start(settings: HostSettings, pending: Arc<PendingRecords>) -> Self {
         let (queue, waiting) = sync_channel(MOST_WAITING);
-        Self { queue, thread: thread::spawn(move || write(&settings, &waiting)) }
+        Self { queue, thread: thread::spawn(move || write(&settings, &waiting, &pending)) }
     }
 }
 
-fn write(settings: &HostSettings, waiting: &Receiver<(Box<EndedRun>, RunLimits)>) {
+fn write(
+    settings: &HostSettings,
+    waiting: &Receiver<(Box<EndedRun>, RunLimits)>,
+    pending: &PendingRecords,
+) {
     let store = RunStore::new(&settings.state_dir);
     let mut sweeps = SweepCount::default();
     for (run, limits) in waiting {
         if let Err(error) = store.save(&run.record(settings)) {
             tracing::error!(%error, "a run could not be recorded");
         }
+        pending.note_written();
         if sweeps.is_due() {
             store.sweep(limits, SystemTime::now());
         }

@@ -13,6 +13,7 @@ mod attach;
 mod audience;
 mod audit;
 mod call;
+mod call_form;
 mod capsules;
 mod card;
 mod check;
@@ -26,12 +27,12 @@ mod discovery_cache;
 mod durable;
 mod eras;
 mod event;
-mod failures;
 mod flow;
 mod forwarded_capabilities;
 mod gate;
 mod grant_desk;
 mod handed_out;
+mod health;
 mod host;
 mod journal;
 mod kept_json;
@@ -98,6 +99,7 @@ pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold}
 pub use attach::Attachment;
 pub use audit::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
 pub use call::ToolRequest;
+pub use call_form::CallForm;
 pub use capsules::{
     AmbiguousName, AuditFilter, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk,
     CapsuleFailure, CapsuleOperation, CapsuleRequest, CapsuleTool, EntryHit, EntryNaming,
@@ -110,9 +112,9 @@ pub use check::CheckReport;
 pub use code_mode::CodeRequest;
 pub use consent::Consent;
 pub use event::HostEvent;
-pub use failures::LastFailure;
 pub use flow::FlowGuard;
 pub use grant_desk::{GrantDesk, GrantWish, NarrowedGrant, WantedGrant};
+pub use health::{Health, LastFailure};
 pub use host::Host;
 pub use journal::{
     RecordedCall, RecordedOutcome, RecordedScope, Rehearsal, RehearsalError, ReplayReport, RunEnd,

@@ -1,6 +1,9 @@
 //! `search`, `describe` and `call_tool`: three tools that reach a deck of any size.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use capdeck_backend::{ArtifactUri, CallContext, CallError, ErrorCode};
 use capdeck_catalog::{Capability, Catalog, RawObject, SearchHit, SearchRequest, signature};
@@ -8,7 +11,8 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    EntryHit, Scope, Session, ToolRequest, View,
+    CallForm, EntryHit, Scope, Session, ToolRequest, View,
+    call_form::nearest_of,
     capsules::{CapsuleTool, capability::CAPSULES},
     discover::Hurry,
     on_demand::correctable,
@@ -158,11 +162,25 @@ impl Session {
         let (within, cursor) = (asked.capability.as_deref(), asked.cursor.as_deref());
         let answer = self.search(&asked.query, within, asked.limit, cursor).await?;
         let view = self.view();
-        let items: Vec<Value> = answer.hits.iter().map(|hit| search_item(&view, hit)).collect();
+        let failing = self.failing_among(&answer.hits);
+        let items: Vec<Value> = answer
+            .hits
+            .iter()
+            .map(|hit| {
+                let mut item = search_item(&view, hit);
+                if let Some(failure) = failing.get(hit.capability.as_str()) {
+                    item["health"] = json!(failure);
+                }
+                item
+            })
+            .collect();
         let mut text = String::new();
         for item in &items {
             let part = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
             text.push_str(&format!("{}\n  {}\n", part("signature"), part("description")));
+            if item.get("health").is_some() {
+                text.push_str(&format!("  {}\n", part("health")));
+            }
         }
         if items.is_empty() {
             text.push_str("no tool matches; try other words for what it should do\n");
@@ -197,6 +215,19 @@ impl Session {
         answer_with(&result, text)
     }
 
+    /// How those capabilities of a search fail that do.
+    fn failing_among(&self, hits: &[SearchHit]) -> BTreeMap<String, String> {
+        let catalog = self.catalog();
+        let records = self.host.0.health.records();
+        let ids: BTreeSet<&str> = hits.iter().map(|hit| hit.capability.as_str()).collect();
+        let capabilities = ids.into_iter().filter_map(|id| catalog.get(id));
+        let failures = capabilities.filter_map(|one| {
+            let failure = self.host.health_among(&records, one).failure()?;
+            Some((one.definition.id.to_string(), failure))
+        });
+        failures.collect()
+    }
+
     /// The `describe` tool.
     pub(crate) async fn describe_tool(
         &self,
@@ -206,7 +237,9 @@ impl Session {
         let asked: DescribeArguments = parse("describe", arguments)?;
         let (id, name) = self.named_tool(&asked.name, context).await?;
         let capability = self.snapshot().capability_of_tool(&id, &name)?;
-        let tool = self.find_tool(&capability, &name, context).await?.ok_or_else(|| {
+        let found = self.find_tool(&capability, &name, context).await;
+        let found = found.map_err(|error| self.with_spoken_name(&id, error))?;
+        let tool = found.ok_or_else(|| {
             CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
         })?;
         let mut shown: RawObject = tool.raw().clone();
@@ -216,6 +249,10 @@ impl Session {
             "\n`call_tool` takes `fields` beside `data`: dotted paths of the result to keep.",
         );
         let mut answer = json!({ "capability": id, "tool": shown });
+        if let Some(failure) = self.host.health(&capability).failure() {
+            text.push_str(&format!("\n`{id}` is {failure}"));
+            answer["health"] = json!(failure);
+        }
         if let Some(shape) = self.host.observed_shape(&capability.definition, &tool) {
             let seen = shape["typeScript"].as_str().unwrap_or_default();
             text.push_str(&format!("\nIts results looked like this so far: {seen}"));
@@ -238,19 +275,38 @@ impl Session {
         // What else the client sent with the call, such as answers to questions, is meant for the tool.
         let CallArguments { name: _, data, fields } = asked;
         let arguments = data.map(unquoted);
-        let inner = ToolRequest { capability: id, tool, arguments, fields, ..request };
         let deck = self.snapshot();
         let view = deck.view();
-        let capability = deck.capability_of_tool(&inner.capability, &inner.tool)?;
-        if !view.is_on_demand(&capability) {
-            return self.call_in(deck, &inner, context).await;
+        let capability = deck.capability_of_tool(&id, &tool)?;
+        let is_on_demand = view.is_on_demand(&capability);
+        let spoken = match is_on_demand {
+            true => view.spoken_name(&id, &tool),
+            false => view.name_of(&id, &tool),
+        };
+        let form = CallForm::ListedName(spoken.clone());
+        let inner = ToolRequest { capability: id, tool, arguments, fields, form, ..request };
+        let id = inner.capability.as_str();
+        if !is_on_demand {
+            let outcome = self.call_in(deck, &inner, context).await;
+            return outcome.map_err(|error| self.with_spoken_name(id, error));
         }
-        let known = self.find_tool(&capability, &inner.tool, context).await?;
+        let known = self.find_tool(&capability, &inner.tool, context).await;
+        let known = known.map_err(|error| self.with_spoken_name(id, error))?;
         self.check_set_up(&view, &capability, &inner.tool)?;
         let outcome = self.call_in(deck, &inner, context).await;
         match known {
-            Some(tool) => correctable(&inner.capability, &tool, outcome),
+            Some(tool) => correctable(&spoken, &tool, outcome),
             None => outcome,
+        }
+    }
+
+    /// The error with the name that it suggests as `call_tool` takes it.
+    fn with_spoken_name(&self, id: &str, error: CallError) -> CallError {
+        match nearest_of(&error).map(|near| self.view().spoken_name(id, near)) {
+            Some(near) => {
+                error.hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near }))
+            }
+            None => error,
         }
     }
 
@@ -326,12 +382,10 @@ fn search_item(view: &View, hit: &SearchHit) -> Value {
         });
     };
     let name = view.name_of(id, tool.name());
-    let shape = signature(tool);
-    let arguments = shape.strip_prefix(tool.name()).unwrap_or(&shape);
     json!({
         "name": name,
         "capability": id,
-        "signature": format!("{name}{arguments}"),
+        "signature": signature(&name, tool),
         "description": shorten(&tool.description().unwrap_or_default()),
         "score": hit.score,
     })

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use capdeck_backend::{ArtifactUri, CallContext, CallError, ErrorCode};
 use capdeck_catalog::{RawObject, Tool};
 use capdeck_definition::Backend;
-use capdeck_sandbox::member_of;
+use capdeck_sandbox::call_text;
 use futures_util::future::join_all;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    Route, Scope, Session, ToolRequest, View,
+    CallForm, Route, Scope, Session, ToolRequest, View,
     deck_snapshot::{DeckSnapshot, ToolLookup},
     gate,
     pins::declares_its_tools,
@@ -36,6 +36,7 @@ impl Session {
         match route {
             Route::Tool { capability, tool } => {
                 (request.capability, request.tool) = (capability, tool);
+                request.form = CallForm::ListedName(name.to_owned());
                 self.call_in(deck, &request, context).await
             }
             Route::Wrapper { capability } => {
@@ -162,11 +163,12 @@ impl Session {
                 format!("`{name}` is not listed here"),
             )
             .hint(format!(
-                "use `setup_tools` with `@{id}`, then `call_tool` with name `{id}.{tool}`"
+                "use `setup_tools` with `@{id}`, then `call_tool` with name `{}`",
+                self.view().spoken_name(&id, &tool)
             )));
         }
         if view.is_coded(&capability) {
-            let call = format!("await caplets{}{}(…)", member_of(&id), member_of(&tool));
+            let call = format!("await {}", call_text(&id, &tool, "…"));
             return Err(CallError::new(
                 ErrorCode::ToolNotFound,
                 format!("`{name}` is not listed here"),

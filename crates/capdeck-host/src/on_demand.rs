@@ -17,7 +17,6 @@ use crate::{
     Continuity, Session, View,
     discover::Hurry,
     meta_tools::{answer_with, parse},
-    view::qualified,
 };
 
 pub(crate) use correction::correctable;
@@ -93,7 +92,8 @@ impl Session {
             .chosen_tools(&chosen)
             .iter()
             .map(|(capability, tool)| {
-                brief_signature(&qualified(capability.definition.id.as_str(), tool.name()), tool)
+                let name = view.spoken_name(capability.definition.id.as_str(), tool.name());
+                brief_signature(&name, tool)
             })
             .collect();
         let answer = Answer {
@@ -141,7 +141,7 @@ impl Session {
             .iter()
             .find(leads)
             .map_or_else(|| format!("@{}", capability.definition.id), |bundle| bundle.id.clone());
-        let name = qualified(capability.definition.id.as_str(), tool);
+        let name = view.spoken_name(capability.definition.id.as_str(), tool);
         let call = json!({ "skills": [with] });
         Err(CallError::new(ErrorCode::Denied, format!("`{name}` is not activated for this client"))
             .hint(format!("first call `setup_tools` with {call}")))

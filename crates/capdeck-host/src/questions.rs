@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capdeck_backend::{CallContext, CallError, Caller, ErrorCode};
-use capdeck_catalog::RawObject;
+use capdeck_catalog::{RawObject, tool_words};
 use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
 
@@ -236,7 +236,8 @@ fn unanswerable(id: &str, tool: &str, wanted: Option<Wanted>) -> CallError {
     );
     let hint = match wanted {
         Wanted::Form => format!(
-            "turn on elicitation in this client, use one that has it, or run in a terminal: capdeck call {id} {tool}"
+            "turn on elicitation in this client, use one that has it, or run in a terminal: capdeck call {}",
+            tool_words(id, tool)
         ),
         Wanted::Url | Wanted::Sampling | Wanted::Roots => {
             format!("turn on {capability} in this client, or use one that has it")

@@ -11,7 +11,7 @@ use capdeck_definition::{Backend, PinMode};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    Session, ToolRequest,
+    CallForm, Session, ToolRequest,
     deck_snapshot::{DeckSnapshot, ToolLookup},
     pins::declares_its_tools,
     projection, raw, unformatted,
@@ -217,7 +217,7 @@ impl Session {
         }
         if let Some(tool) = tool {
             let arguments = read_arguments(&capability, tool, request.arguments.as_deref())?;
-            let checked = check_arguments(&capability, tool, &arguments)
+            let checked = check_arguments(&capability, tool, &arguments, &request.form)
                 .and_then(|()| projection::check(&request.fields, &capability, tool));
             if let Err(error) = checked {
                 return Ok(Match::RefusedByList(capability, error));
@@ -273,14 +273,21 @@ fn read_arguments(
 }
 
 /// Checks the arguments against the tool's own schema; a failure says everything needed to correct them.
-fn check_arguments(capability: &Capability, tool: &Tool, value: &Value) -> Result<(), CallError> {
+fn check_arguments(
+    capability: &Capability,
+    tool: &Tool,
+    value: &Value,
+    form: &CallForm,
+) -> Result<(), CallError> {
     tool.argument_check().check(value).map_err(|bad| {
         let mut facts = serde_json::to_value(&bad).unwrap_or_default();
         // The whole schema goes along, so that the next attempt needs no further question.
         facts["inputSchema"] = tool.input_schema().and_then(raw::value).unwrap_or_default();
-        let message = format!("`{}`: {bad}", capability.definition.id);
-        CallError::new(ErrorCode::RequestInvalid, message)
-            .hint(format!("call it as: {}", bad.signature))
+        let id = capability.definition.id.as_str();
+        let signature = form.signature(id, tool.name(), &bad.arguments);
+        facts["callSignature"] = json!(signature);
+        CallError::new(ErrorCode::RequestInvalid, format!("`{id}`: {bad}"))
+            .hint(format!("call it as: {signature}"))
             .data(facts)
     })
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_catalog::{
-    Capability, CommandNames, Discovery, RawObject, Tool, Unfound, command_word, tool_by_word,
+    Capability, CommandNames, CommandWords, Discovery, RawObject, Tool, Unfound, command_word,
+    shell_word, tool_by_word,
 };
 use capdeck_definition::{Backend, Layer};
 use serde::{Deserialize, Serialize};
@@ -41,7 +42,8 @@ pub struct ShellGroup {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShellCommand {
-    /// The word to type after the group's.
+    /// The word to type after the group's, quoted for a shell. A name that would be read as a flag has its group in front:
+    /// `group.-name`.
     pub command: String,
     /// The tool's own name.
     pub tool: String,
@@ -75,8 +77,7 @@ impl Session {
         let tools = names.ungrouped_tools();
         let Some(first) = words.first() else {
             let groups = names.groups().map(|(word, capability)| group(word, capability));
-            let commands = tools.iter().map(|tool| command(tool)).collect();
-            return Ok(ShellPlace::Everything(groups.collect(), commands));
+            return Ok(ShellPlace::Everything(groups.collect(), commands(None, &tools)));
         };
         // A command of the project's file that is in no group is a word by itself.
         if let Some(ungrouped) = names.ungrouped()
@@ -98,8 +99,8 @@ impl Session {
             Some(tool) => self.find_in(capability, tool, 2, context).await,
             None => {
                 let known = self.offered(capability, context).await?;
-                let word = command_word(capability.definition.id.as_str());
-                let commands = known.tools.iter().map(|tool| command(tool)).collect();
+                let word = names.word_of(capability.definition.id.as_str());
+                let commands = commands(Some(&word), &known.tools);
                 let group =
                     ShellGroup { tools: Some(known.tools.len()), ..group(&word, capability) };
                 Ok(ShellPlace::Group(group, commands))
@@ -132,8 +133,8 @@ impl Session {
         Ok(ShellPlace::Tool(Box::new(ShellTool {
             capability: id.to_owned(),
             command: match words {
-                1 if self.is_ungrouped(id) => command_word(tool.name()),
-                _ => format!("{} {}", command_word(id), command_word(tool.name())),
+                1 if self.is_ungrouped(id) => CommandWords::of_tools(&known.tools).get(tool.name()),
+                _ => self.command_of(&known, id, tool.name()),
             },
             words,
             definition: tool.raw().clone(),
@@ -151,6 +152,13 @@ impl Session {
             Some(known) => Ok(known.clone()),
             None => self.check(capability.definition.id.as_str(), context).await.outcome,
         }
+    }
+
+    /// What is typed after `capdeck sh` for a tool.
+    fn command_of(&self, known: &Discovery, id: &str, tool: &str) -> String {
+        let catalog = self.catalog();
+        let group = CommandNames::of(&catalog).word_of(id);
+        CommandWords::of_tools(&known.tools).after(&group, tool)
     }
 
     fn is_ungrouped(&self, id: &str) -> bool {
@@ -220,7 +228,11 @@ impl Session {
             Err(Unfound::Unknown { nearest: Some(near) }) => {
                 error.hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near }))
             }
-            _ => error.hint(format!("see its tools with: capdeck sh {}", command_word(id))),
+            _ => {
+                let catalog = self.catalog();
+                let group = CommandNames::of(&catalog).word_of(id);
+                error.hint(format!("see its tools with: capdeck sh {group}"))
+            }
         }
     }
 }
@@ -236,16 +248,22 @@ fn group(word: &str, capability: &Capability) -> ShellGroup {
     }
 }
 
-fn command(tool: &Tool) -> ShellCommand {
-    ShellCommand {
-        command: command_word(tool.name()),
+/// The tools of one group, or those that are in none.
+fn commands(group: Option<&str>, tools: &[Arc<Tool>]) -> Vec<ShellCommand> {
+    let words = CommandWords::of_tools(tools);
+    let command = |tool: &Arc<Tool>| ShellCommand {
+        command: match group.filter(|_| words.is_like_flag(tool.name())) {
+            Some(group) => words.after(group, tool.name()),
+            None => words.get(tool.name()),
+        },
         tool: tool.name().to_owned(),
         description: tool.description().or_else(|| tool.title()).unwrap_or_default(),
-    }
+    };
+    tools.iter().map(command).collect()
 }
 
 fn ambiguous(what: &str, word: &str, names: &[String]) -> CallError {
-    let list: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let list: Vec<String> = names.iter().map(|name| format!("`{}`", shell_word(name))).collect();
     CallError::new(ErrorCode::RequestInvalid, format!("{what} are called `{word}`"))
         .hint(format!("write the name as it is, one of: {}", list.join(", ")))
         .data(json!({ "names": names }))

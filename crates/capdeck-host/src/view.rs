@@ -28,7 +28,7 @@ pub use direct::PromptRoute;
 pub(crate) use direct::resource_uri;
 pub(crate) use on_demand::Bundle;
 pub use policy::ViewPolicy;
-pub(crate) use spoken_name::{SpokenName, qualified};
+pub(crate) use spoken_name::SpokenName;
 pub use standing::{META_TOOLS, direct_tokens};
 
 /// The surface of one client. Immutable; a new catalog means a new view.
@@ -292,6 +292,8 @@ impl View {
         // Most names are natural ones, which are cut at their last mark; this spares building the table.
         let natural = name.rsplit_once("__");
         let dotted = name.split_once('.');
+        // A tool whose own name looks like another's listed name does not have that name.
+        let natural = natural.filter(|(id, tool)| NameTable::is_natural(id, tool));
         let is_known = |(id, tool): &(&str, &str)| self.catalog.tool(id, tool).is_some();
         if let Some((id, tool)) = [natural, dotted].into_iter().flatten().find(is_known) {
             return Some((id.to_owned(), tool.to_owned()));

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 pub(crate) use self::for_check::declarations_for_check;
 use self::schema_type::{Types, key};
+use crate::call_out::Method;
 
 /// Longest text of one answer to `types`; further tools are named.
 const LONGEST_TYPES: usize = 40_000;
@@ -103,7 +104,7 @@ pub fn tool_types(id: &str, tools: &[ToolShape<'_>]) -> String {
     let mut types = Types::default();
     let mut left_out = Vec::new();
     for tool in tools {
-        let method = method(tool, &mut types, "");
+        let method = method(id, tool, &mut types, "");
         if text.len() + method.len() + types.size() > LONGEST_TYPES && tools.len() > 1 {
             left_out.push(tool.name);
         } else {
@@ -124,7 +125,7 @@ pub fn tool_types(id: &str, tools: &[ToolShape<'_>]) -> String {
 }
 
 /// A tool as a method. `options` is the text of a second parameter, if it is shown.
-fn method(tool: &ToolShape<'_>, types: &mut Types, options: &str) -> String {
+fn method(id: &str, tool: &ToolShape<'_>, types: &mut Types, options: &str) -> String {
     let doc = tool.description.map_or_else(String::new, |doc| {
         let doc = one_line(doc, LONGEST_DOC).replace("*/", "* /");
         if doc.is_empty() { doc } else { format!("  /** {doc} */\n") }
@@ -135,7 +136,36 @@ fn method(tool: &ToolShape<'_>, types: &mut Types, options: &str) -> String {
     };
     let input = types.of(tool.input_schema, 1);
     let output = tool.output_schema.map_or_else(|| "any".to_owned(), |schema| types.of(schema, 1));
+    if is_covered(id, tool.name) {
+        let name = Value::from(tool.name);
+        return format!(
+            "{doc}  callTool(name: {name}, args{optional}: {input}{options}): Promise<{{ ok: boolean; data?: {output}; error?: any; meta: any }}>;\n"
+        );
+    }
     format!("{doc}  {}(args{optional}: {input}{options}): Promise<{output}>;\n", key(tool.name))
+}
+
+/// The call of a tool as an expression of a script, with its arguments as `path: string, limit?: number`.
+pub fn call_text(id: &str, tool: &str, arguments: &str) -> String {
+    let handle = format!("caplets{}", member_of(id));
+    let object = if arguments.is_empty() { String::new() } else { format!("{{ {arguments} }}") };
+    if !is_covered(id, tool) {
+        return format!("{handle}{}({object})", member_of(tool));
+    }
+    let name = Value::from(tool);
+    match object.is_empty() {
+        true => format!("{handle}.callTool({name})"),
+        false => format!("{handle}.callTool({name}, {object})"),
+    }
+}
+
+/// True when a member of this name of a handle is something else than the tool: a method of ours, or what the language
+/// asks of every object.
+pub(crate) fn is_covered(id: &str, tool: &str) -> bool {
+    Method::OF_HANDLES.iter().any(|method| method.name() == tool)
+        || ["id", "call", "then", "toJSON", "constructor"].contains(&tool)
+        // Functions of `caplets` whose name is a capability's, too, have members of their own.
+        || ["search", "types", "artifacts", "debug"].contains(&id)
 }
 
 /// How a member of this name is reached in a script: `.name`, or `["a-name"]`.

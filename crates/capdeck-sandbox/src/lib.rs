@@ -20,7 +20,9 @@ mod settings;
 mod worker;
 
 pub use call_out::{CallAnswer, CallFailure, CallOut, CallRequest, Method};
-pub use declarations::{CapabilityLine, ToolShape, member_of, tool_text, tool_types, type_of};
+pub use declarations::{
+    CapabilityLine, ToolShape, call_text, member_of, tool_text, tool_types, type_of,
+};
 pub use directory::{Directory, ToolSchemas};
 pub use envelope::{
     Diagnostic, Envelope, ErrorCode, Location, LogEntry, Logs, Meta, RunError, SessionStatus,

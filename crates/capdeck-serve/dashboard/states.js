@@ -73,9 +73,12 @@ export function Time({ at, never = '–' }) {
 /** @type {Record<string, string>} */
 const KINDS = {
   ready: 'good', available: 'good', ok: 'good', done: 'good', approved: 'good', pinned: 'good', active: 'good', standing: 'good', success: 'good',
-  stale: 'warn', pending: 'warn', waiting: 'warn', paused: 'warn', changed: 'warn', renamed: 'warn', added: 'info', untrusted: 'warn', degraded: 'warn',
-  quarantined: 'bad', denied: 'bad', error: 'bad', failed: 'bad', unavailable: 'bad', removed: 'bad', held: 'bad', revoked: 'bad', tool_error: 'bad',
+  stale: 'warn', pending: 'warn', starting: 'info', waiting: 'warn', paused: 'warn', changed: 'warn', renamed: 'warn', added: 'info', untrusted: 'warn', degraded: 'warn',
+  quarantined: 'bad', denied: 'bad', error: 'bad', failed: 'bad', failing: 'bad', unavailable: 'bad', removed: 'bad', held: 'bad', revoked: 'bad', tool_error: 'bad',
 };
+
+/** Where a capability stands in one word: how it does while it can be used, else why it cannot. @param {any} item */
+export const stateOf = (item) => (item.status === 'ready' ? item.health?.state ?? item.status : item.status);
 
 /** @param {{ value: string, kind?: string }} props */
 export function Badge({ value, kind }) {

@@ -28,6 +28,7 @@ use crate::{
     connect::Prepared,
     outbound::credentials,
     process::{ChildCommand, Errors, Input, Process},
+    process_log::ProcessLog,
     sign_in::CapabilitySignIn,
     surroundings::Surroundings,
 };
@@ -97,26 +98,33 @@ pub(super) async fn open(
     }
 }
 
+/// A process, and where its error output goes.
+struct LoggedProcess {
+    process: Process,
+    log: ProcessLog,
+}
+
 impl Opening {
-    fn start_program(&self) -> Result<(Client, Process), CallError> {
+    fn start_program(&self) -> Result<(Client, LoggedProcess), CallError> {
         let Prepared { id, block, folder, surroundings, log_scrubber, .. } = &self.prepared;
         let program = block.command.clone().ok_or_else(|| {
             CallError::new(ErrorCode::ConfigInvalid, format!("`{id}` has no `command` to start"))
         })?;
+        let log = surroundings.logs.of_process(id);
         let command = ChildCommand {
             program,
             args: block.args.clone(),
             env: child_environment(&surroundings.environment, [&block.env]),
             folder: folder.resolve(block.cwd.as_deref())?,
             input: Input::Piped,
-            errors: Errors::Log { log: surroundings.logs.of(id), scrubber: log_scrubber.clone() },
+            errors: Errors::Log { log: log.clone(), scrubber: log_scrubber.clone() },
         };
         let (process, pipes) = surroundings.spawner.spawn(&command)?;
         let (Some(stdin), Some(stdout)) = (pipes.stdin, pipes.stdout) else {
             let message = format!("`{id}` was started without its pipes");
             return Err(CallError::new(ErrorCode::InternalError, message));
         };
-        Ok((Client::stdio(stdout, stdin, self.handler()), process))
+        Ok((Client::stdio(stdout, stdin, self.handler()), LoggedProcess { process, log }))
     }
 
     async fn reach_sse(&self, target: HttpTarget) -> Result<Client, ClientError> {
@@ -126,7 +134,7 @@ impl Opening {
     async fn session(
         &self,
         client: Client,
-        process: Option<Process>,
+        process: Option<LoggedProcess>,
         era: EraChoice,
     ) -> Result<Arc<Session>, StartError> {
         let Prepared { id, block, surroundings, log_scrubber, .. } = &self.prepared;
@@ -134,11 +142,15 @@ impl Opening {
             Some(chaos) => client.with_chaos(surroundings.faults.of(id, chaos)),
             None => client,
         };
+        let (process, log) = match process {
+            Some(LoggedProcess { process, log }) => (Some(process), log),
+            None => (None, surroundings.logs.of_process(id)),
+        };
         let parts = SessionParts {
             id: id.clone(),
             client,
             process,
-            log: surroundings.logs.of(id),
+            log,
             listener: Arc::clone(&self.options.listener),
             introduction: self.introduction(),
             own_info: own_info(surroundings),

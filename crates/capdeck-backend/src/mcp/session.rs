@@ -74,6 +74,8 @@ pub(super) struct Session {
     told_level: tokio::sync::Mutex<Option<String>>,
     /// Counts handshakes; held while one is under way, so that ten calls that find the session lost reopen it once.
     handshakes: tokio::sync::Mutex<u64>,
+    /// Cancelled when the host ends the session.
+    stop: CancellationToken,
     /// Cancelled when everything behind the session is gone.
     gone: CancellationToken,
 }
@@ -104,9 +106,10 @@ impl Session {
             watched_tasks: Mutex::default(),
             told_level: tokio::sync::Mutex::default(),
             handshakes: tokio::sync::Mutex::new(0),
+            stop,
             gone: CancellationToken::new(),
         });
-        tokio::spawn(Arc::clone(&session).watch_end(stop));
+        tokio::spawn(Arc::clone(&session).watch_end());
         let timeout = deadline.saturating_duration_since(Instant::now());
         match session.introduce(session.parts.era, timeout).await {
             Ok(()) => Ok(session),

@@ -31,8 +31,9 @@ pub struct BadArguments {
     /// The smallest arguments that have the right shape.
     #[serde(rename = "minimalArgsTemplate", skip_serializing_if = "Option::is_none")]
     pub template: Option<Map<String, Value>>,
-    #[serde(rename = "callSignature")]
-    pub signature: String,
+    /// The arguments that the tool takes, without the call around them: `path: string, limit?: number`.
+    #[serde(skip)]
+    pub arguments: String,
 }
 
 /// One rule of the schema that is not met.
@@ -96,7 +97,7 @@ impl BadArguments {
             accepted: sorted(accepted),
             unexpected,
             template: template(shape),
-            signature: signature::render(tool, shape),
+            arguments: signature::render(shape),
         }
     }
 

@@ -67,9 +67,10 @@ fn bad_arguments_say_everything_needed_to_correct_them() {
             "acceptedArgs": ["limit", "mode", "path", "range"],
             "unexpectedArgs": [{"name": "pth", "nearest": "path"}],
             "minimalArgsTemplate": {"path": ""},
-            "callSignature": "read_file(path: string, mode?: \"text\" | \"binary\", limit?: number | null, range?: { from: number })",
         })
     );
+    let arguments = "path: string, mode?: \"text\" | \"binary\", limit?: number | null, range?: { from: number }";
+    assert_eq!(bad.arguments, arguments);
     let sentence = bad.to_string();
     assert!(sentence.starts_with("arguments for `read_file` do not fit: "), "{sentence}");
     assert!(sentence.ends_with("; did you mean `path` instead of `pth`?"), "{sentence}");

@@ -12,7 +12,7 @@ pub(crate) struct OwnFlags {
     /// Longest silence of the tool, in milliseconds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout_ms: Option<u64>,
-    /// Approve the call: do not ask before a tool that your policy asks about, or that says it is destructive.
+    /// For a person at the keyboard: approve the call without being asked. Agents leave the approval to their person.
     #[arg(long, short)]
     pub(crate) yes: bool,
     /// Show what would be called with which arguments, and call nothing.

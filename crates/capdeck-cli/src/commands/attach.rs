@@ -61,7 +61,7 @@ pub(crate) fn run(args: &AttachArgs, context: &Context<'_>) -> Result<ExitStatus
     if *dry_run {
         return single_thread()?.block_on(async {
             host.attach(attachment).await?;
-            let items = list_items(&host.catalog());
+            let items = list_items(&host, &host.catalog());
             host.close().await;
             if context.printer.wants_json() {
                 context.printer.json(&json!({ "items": items }));
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &AttachArgs, context: &Context<'_>) -> Result<ExitStatus
                     Cell::plain(&item.id),
                     Cell::plain(item.source.path.display().to_string()),
                     Cell::plain(hidden.join(", ")),
-                    Cell::styled(style(item.status), item.status.as_str()),
+                    Cell::styled(style(item), item.word()),
                 ]);
             }
             table.print(context.printer);

@@ -6,7 +6,7 @@ mod watcher;
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_host::{CallContext, CallError, Consent, ErrorCode, ToolRequest};
+use capdeck_host::{CallContext, CallError, CallForm, Consent, ErrorCode, ToolRequest};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -47,7 +47,7 @@ pub(crate) struct CallArgs {
     /// Longest silence of the tool, in milliseconds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     timeout_ms: Option<u64>,
-    /// Approve the call: do not ask before a tool that your policy asks about, or that says it is destructive.
+    /// For a person at the keyboard: approve the call without being asked. Agents leave the approval to their person.
     #[arg(long, short)]
     yes: bool,
 }
@@ -82,6 +82,7 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, 
             arguments: Some(arguments),
             fields: field.clone(),
             consent,
+            form: CallForm::CommandLine,
             ..ToolRequest::default()
         };
         let call = CallContext { timeout: timeout_ms.map(Duration::from_millis), ..call.clone() };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Tool, signature};
+use capdeck_catalog::{Tool, shell_word, signature};
 use capdeck_host::{CallError, ClientProfile, ErrorCode, NoCaller, described_tool};
 use serde_json::{Value, value::RawValue};
 
@@ -67,7 +67,7 @@ fn to_text(id: &str, tool: &Tool, palette: Palette) -> String {
     let mut text = format!(
         "{} {}\n",
         palette.paint(Style::Dim, id),
-        palette.paint(Style::Strong, &one_line(&signature(tool)))
+        palette.paint(Style::Strong, &one_line(&signature(&shell_word(tool.name()), tool)))
     );
     if let Some(title) = tool.title() {
         text.push_str(&format!("{}\n", one_line(&title)));

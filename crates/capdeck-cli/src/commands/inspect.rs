@@ -3,7 +3,8 @@
 use capdeck_catalog::Capability;
 use capdeck_definition::reveal;
 use capdeck_host::{
-    ListItem, capabilities_of_file, card, inspection, known_capability, tools_with_hidden_text,
+    Health, ListItem, capabilities_of_file, card, inspection, known_capability,
+    tools_with_hidden_text,
 };
 use serde_json::{Value, json};
 
@@ -31,27 +32,30 @@ pub(crate) fn run(args: &InspectArgs, context: &Context<'_>) -> Result<ExitStatu
     let children = capabilities_of_file(&host.catalog(), &args.id);
     if !children.is_empty() {
         if printer.wants_json() {
-            let items: Vec<Value> = children.iter().map(|child| inspection(child)).collect();
+            let items: Vec<Value> = children.iter().map(|child| inspection(&host, child)).collect();
             printer.json(&json!({ "id": args.id, "items": items }));
         } else {
-            let texts: Vec<String> =
-                children.iter().map(|child| to_text(child, printer.palette())).collect();
+            let texts: Vec<String> = children
+                .iter()
+                .map(|child| to_text(child, host.health(child), printer.palette()))
+                .collect();
             printer.data(&texts.join("\n"));
         }
         return Ok(ExitStatus::Done);
     }
     let capability = known_capability(&host, &args.id)?;
     if printer.wants_json() {
-        printer.json(&inspection(&capability));
+        printer.json(&inspection(&host, &capability));
     } else {
-        printer.data(&to_text(&capability, printer.palette()));
+        let health = host.health(&capability);
+        printer.data(&to_text(&capability, health, printer.palette()));
     }
     Ok(ExitStatus::Done)
 }
 
-fn to_text(capability: &Capability, palette: Palette) -> String {
+fn to_text(capability: &Capability, health: Health, palette: Palette) -> String {
     let definition = &capability.definition;
-    let item = ListItem::of(capability);
+    let item = ListItem::of(capability, health);
     let mut text = format!(
         "{}  {}\n{}\n\n",
         palette.paint(Style::Strong, definition.id.as_str()),
@@ -61,7 +65,7 @@ fn to_text(capability: &Capability, palette: Palette) -> String {
     let mut fact = |name: &str, value: &str| {
         text.push_str(&format!("{}{value}\n", palette.paint(Style::Dim, &format!("{name:<11}"))));
     };
-    let status = item.status.as_str();
+    let status = item.word();
     match item.explanation() {
         Some(explanation) => fact("status", &format!("{status}: {}", one_line(&explanation))),
         None => fact("status", status),

@@ -143,7 +143,7 @@ fn agree(report: &Report<'_>, yes: bool, printer: &Printer) -> Result<(), Failur
             "NOT_TRUSTED",
             "this project is not trusted in its present state, so nothing was installed",
         )
-        .hint("read the list above, then run: capdeck install --yes"));
+        .hint("the person reads the list above, then runs in a terminal: capdeck install"));
     }
     if printer.confirm("Install this, and trust the project?") {
         Ok(())

@@ -1,6 +1,6 @@
 //! `capdeck list`: what is in the deck.
 
-use capdeck_host::{ItemStatus, ListItem, list_items};
+use capdeck_host::{Health, ItemStatus, ListItem, list_items};
 use serde_json::json;
 
 use crate::{
@@ -13,7 +13,8 @@ use crate::{
 
 /// Show what is in the deck
 ///
-/// Reads files only; nothing is connected.
+/// Reads files only; nothing is connected. What is usable is shown by how it did when it was last used: `ok`, `failing`,
+/// or `unchecked` while nothing was asked of it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// Also show what is disabled, untrusted or broken.
@@ -24,7 +25,7 @@ pub(crate) struct ListArgs {
 pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let ListArgs { all } = args;
     let host = context.open_host()?;
-    let items = list_items(&host.catalog());
+    let items = list_items(&host, &host.catalog());
     let (shown, left_out): (Vec<ListItem>, Vec<ListItem>) =
         items.into_iter().partition(|item| *all || item.status.is_listed());
     let printer = context.printer;
@@ -47,7 +48,14 @@ pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, 
                 ));
             }
             if let Some(explanation) = item.explanation() {
-                printer.note(&format!("{} is {}: {explanation}", item.id, item.status.as_str()));
+                let word = item.word();
+                // A failure begins with the word already.
+                match item.health {
+                    Health::Failing { .. } if item.status == ItemStatus::Ready => {
+                        printer.warn(&format!("{} is {explanation}", item.id));
+                    }
+                    _ => printer.note(&format!("{} is {word}: {explanation}", item.id)),
+                }
             }
         }
     }
@@ -60,7 +68,7 @@ fn table(items: &[ListItem]) -> Table {
     for item in items {
         table.row([
             Cell::plain(&item.id),
-            Cell::styled(style(item.status), item.status.as_str()),
+            Cell::styled(style(item), item.word()),
             Cell::plain(item.backend.map_or("-", |backend| backend.as_str())),
             Cell::plain(item.exposure.map_or_else(|| "-".to_owned(), written)),
             Cell::plain(item.tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string())),

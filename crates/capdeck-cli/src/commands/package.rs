@@ -88,7 +88,7 @@ impl PackageArgs {
             if !may_ask || !printer.confirm(&question) {
                 return refused(
                     format!("`{id}` can do more than what you approved, so it is left as it is"),
-                    format!("read what is new, then run: {command} --yes"),
+                    format!("the person reads what is new, then runs in a terminal: {command}"),
                 );
             }
         }

@@ -42,7 +42,7 @@ pub(crate) struct RunArgs {
     /// Check types first: `warn` reports what is wrong, `full` does not run such code.
     #[arg(long, value_enum, value_name = "HOW")]
     check: Option<CheckArg>,
-    /// Approve every call that your policy asks about.
+    /// For a person at the keyboard: approve every call that your policy asks about. Agents leave that to their person.
     #[arg(long, short)]
     yes: bool,
 }

@@ -1,6 +1,6 @@
 //! `capdeck search QUERY`: tools by what they do.
 
-use capdeck_catalog::{RawObject, SearchHit, signature};
+use capdeck_catalog::{RawObject, SearchHit, shell_word, signature};
 use capdeck_host::{EntryHit, SearchAnswer, found_tool};
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn table(hits: &[SearchHit]) -> Table {
     let mut table = Table::new(["CAPABILITY", "TOOL", "DESCRIPTION"]);
     for hit in hits {
         let (tool, description) = match &hit.tool {
-            Some(tool) => (signature(tool), first_sentence(tool)),
+            Some(tool) => (signature(&shell_word(tool.name()), tool), first_sentence(tool)),
             None => ("(not known yet)".to_owned(), String::new()),
         };
         table.row([

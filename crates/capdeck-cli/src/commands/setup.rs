@@ -45,8 +45,11 @@ pub(crate) fn run(args: &SetupArgs, context: &Context<'_>) -> Result<ExitStatus,
     printer.note(&format!("The set-up of {id}:\n  {}\n", plan.join("\n  ")));
     if !yes {
         if !printer.can_ask() {
-            return Err(Failure::request("APPROVAL_NEEDED", "the set-up was not approved")
-                .hint(format!("read the plan above, then run: capdeck setup {id} --yes")));
+            return Err(Failure::request("APPROVAL_NEEDED", "the set-up was not approved").hint(
+                format!(
+                    "the person reads the plan above, then runs in a terminal: capdeck setup {id}"
+                ),
+            ));
         }
         if !printer.confirm("Run it?") {
             return Err(Failure::request("CANCELLED", "nothing was run"));

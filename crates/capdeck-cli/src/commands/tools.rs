@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Discovery, RawObject, Tool, signature};
+use capdeck_catalog::{Discovery, RawObject, Tool, shell_word, signature};
 use capdeck_host::{CallContext, Session, tool_item};
 use serde_json::json;
 
@@ -43,7 +43,8 @@ pub(crate) fn run(args: &ToolsArgs, context: &Context<'_>) -> Result<ExitStatus,
     } else {
         let mut table = Table::new(["TOOL", "DESCRIPTION"]);
         for tool in &discovery.tools {
-            table.row([Cell::plain(signature(tool)), Cell::plain(first_sentence(tool))]);
+            let call = signature(&shell_word(tool.name()), tool);
+            table.row([Cell::plain(call), Cell::plain(first_sentence(tool))]);
         }
         table.print(printer);
     }

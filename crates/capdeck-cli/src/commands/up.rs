@@ -275,12 +275,7 @@ fn announce(url: &str, host: &Host, settings: &UpSettings, context: &Context<'_>
         }));
     } else {
         let has_key = settings.key.is_some();
-        context.printer.note(&banner::render(
-            url,
-            &host.catalog(),
-            has_key,
-            context.printer.note_palette(),
-        ));
+        context.printer.note(&banner::render(url, host, has_key, context.printer.note_palette()));
     }
 }
 

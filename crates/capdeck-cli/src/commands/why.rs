@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use capdeck_catalog::Catalog;
 use capdeck_definition::{Effect, Layer};
-use capdeck_host::{Account, ItemStatus};
+use capdeck_host::{Account, Health, ItemStatus};
 
 use super::attach;
 use crate::{
@@ -87,7 +87,7 @@ fn name_both(failure: Failure, catalog: &Catalog, id: &str) -> Failure {
 
 fn to_text(account: &Account, palette: Palette) -> String {
     let item = &account.item;
-    let status = palette.paint(style(item.status), item.status.as_str());
+    let status = palette.paint(style(item), item.word());
     let mut text = format!("{} is {status}\n", palette.paint(Style::Strong, &item.id));
     let mut line = |name: &str, value: &str| {
         let name = palette.paint(Style::Dim, &format!("  {name:<15}"));
@@ -157,11 +157,27 @@ fn to_text(account: &Account, palette: Palette) -> String {
     if account.left_out.len() > MOST_PROBLEMS {
         line("", &format!("all of them with: capdeck why {} --json", item.id));
     }
-    if let Some((at, message)) = &account.last_failure {
-        line("last failure", &format!("{at}: {}", one_line(message)));
-        line("", &format!("try it now with: capdeck check {}", item.id));
+    match &item.health {
+        Health::Ok { at } => line("answered", &moment(*at)),
+        Health::Failing { since, last_at, times, reason } => {
+            let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
+            line(
+                "failing",
+                &format!("since {}, {times}, last {}", moment(*since), moment(*last_at)),
+            );
+            line("last failure", &one_line(reason));
+            line("", &format!("try it now with: capdeck check {}", item.id));
+        }
+        Health::Unchecked => {
+            line("health", &format!("not asked yet; ask with: capdeck check {}", item.id))
+        }
+        Health::Starting | Health::Hidden { .. } | Health::Disabled => {}
     }
     text
+}
+
+fn moment(at: jiff::Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 fn layer_name(layer: Layer) -> &'static str {

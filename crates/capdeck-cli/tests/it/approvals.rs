@@ -111,15 +111,36 @@ fn unknown_ids_are_said() {
 }
 
 #[test]
-fn a_call_of_the_person_needs_a_yes() {
+fn a_call_without_a_terminal_waits_for_the_person() {
     let dirs = destructive();
-    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["call", "files", "remove", "path=x"])), @r"
-    exit 1
-    --- stdout
-    --- stderr
-    error: `remove` of `files` runs only with a person's approval
-    hint: approve it by calling it again with --yes
-    ");
+    for words in [
+        &["call", "files", "remove", "path=x"][..],
+        &["sh", "files", "remove", "--path", "x"],
+        &["call", "files", "remove", "path=x", "--json"],
+        &["run", "-e", "await caplets.files.remove({ path: 'x' })"],
+    ] {
+        let refused = run(&dirs, words);
+        assert_eq!(refused.code, Some(1), "{words:?}: {}", refused.stderr);
+        let said = format!("{}{}", refused.stdout, refused.stderr);
+        let waiting = json(&dirs, &["approvals"])["items"].clone();
+        let id = waiting[0]["id"].as_str().unwrap_or_else(|| panic!("{words:?}: {said}"));
+        assert!(
+            said.contains(&format!("the person runs: capdeck approve {id}")),
+            "{words:?}: {said}"
+        );
+        // Who reads this may be an agent, which must not learn here how to approve its own call.
+        assert!(!said.contains("--yes") && !said.contains("hint: run: "), "{words:?}: {said}");
+        run(&dirs, &["approve", id, "--revoke"]).success();
+    }
+    let refused = run(&dirs, &["call", "files", "remove", "path=x", "--json"]);
+    let id = refused.json()["error"]["details"]["approval"]["id"].as_str().unwrap().to_owned();
+    run(&dirs, &["approve", &id]).success();
+    let done = run(&dirs, &["call", "files", "remove", "path=x"]).success();
+    assert_eq!(done.stdout, "removed x\n");
+    assert_eq!(run(&dirs, &["call", "files", "remove", "path=x"]).code, Some(1), "once is once");
+
+    let help = run(&dirs, &["sh", "files", "remove", "--help"]).success().stdout;
+    assert!(help.contains("Requires approval") && !help.contains("--yes"), "{help}");
     let done = run(&dirs, &["call", "files", "remove", "path=x", "--yes"]).success();
     assert_eq!(done.stdout, "removed x\n");
     dirs.write("config/config.yaml", "policy:\n  - allow: { capability: files }\n");

@@ -122,6 +122,18 @@ fn a_server_that_fails_is_explained_and_remembered() {
     let why = json(&dirs, &["why", "gone"]);
     let remembered = why["lastFailure"]["message"].as_str().unwrap();
     assert!(remembered.contains("no-such-program-here"), "{why}");
+    // Every listing says so, until it answers.
+    let item = json(&dirs, &["list"])["items"][0].clone();
+    assert_eq!((&item["status"], &item["health"]["state"]), (&json!("ready"), &json!("failing")));
+    assert_eq!((&item["health"]["times"], &why["health"]), (&json!(1), &item["health"]));
+    let listed = run(&dirs, &["list"]).success();
+    assert!(listed.stdout.contains("gone  failing  mcp"), "{}", listed.stdout);
+    assert!(listed.stderr.contains("gone is failing since "), "{}", listed.stderr);
+    let told = run(&dirs, &["why", "gone"]).success().stdout;
+    assert!(told.starts_with("gone is failing\n"), "{told}");
+    assert!(run(&dirs, &["inspect", "gone"]).success().stdout.contains("status     failing: "));
+    let doctor = json(&dirs, &["doctor"])["items"].to_string();
+    assert!(doctor.contains("gone is failing since "), "{doctor}");
 }
 
 #[test]
@@ -179,4 +191,42 @@ fn known_tools_need_no_connection_and_can_be_asked_again() {
     assert_eq!(starts(), 1);
     json(&dirs, &["tools", "fake", "--refresh"]);
     assert_eq!(starts(), 2);
+}
+
+/// What `capdeck tools` prints is what a shell takes: pasted behind `capdeck call` it reaches that tool.
+#[test]
+fn printed_names_can_be_pasted_into_a_shell() {
+    let names =
+        ["get-sum", "a b", "it's", "say \"hi\"", "$HOME", "a;b", "größe", "#1", "*", "line\nbreak"];
+    let tools = names.iter().enumerate().map(|(number, name)| {
+        json!({"name": name, "description": "An odd one.", "inputSchema": {"type": "object",
+            "properties": {"which": {"const": number}}, "required": ["which"]}})
+    });
+    let plan = FakePlan {
+        behaviours: false,
+        tools: 0,
+        extra_tools: tools.collect(),
+        ..FakePlan::default()
+    };
+    let dirs = TestDirs::new();
+    dirs.write_config(&json!({"mcpServers": {"fake": plan.deck_entry()}}));
+    let listed = run(&dirs, &["tools", "fake"]).success().stdout;
+    for number in 0..names.len() {
+        let end = format!("(which: {number})");
+        let line = listed.lines().find(|line| line.contains(&end));
+        let line = line.unwrap_or_else(|| panic!("{end}: {listed}"));
+        let printed = line.split(&end).next().unwrap();
+        let output = std::process::Command::new("bash")
+            .args(["-c", &format!("printf '%s\\0' call fake {printed} which:={number}")])
+            .output()
+            .unwrap();
+        let words = String::from_utf8(output.stdout).unwrap();
+        let words: Vec<&str> = words.split_terminator('\0').collect();
+        assert_eq!(words.len(), 4, "{printed}");
+        let called = run(&dirs, &words).success();
+        assert_eq!(called.stdout.trim(), format!("{{\"which\":{number}}}"), "{printed}");
+        // A hint after wrong arguments prints the same.
+        let wrong = run(&dirs, words.get(..3).unwrap());
+        assert!(wrong.stderr.contains(&format!("call it as: {printed}{end}")), "{}", wrong.stderr);
+    }
 }

@@ -200,7 +200,8 @@ fn a_person_is_asked_before_what_wants_it() {
             (Some(1), &json!("APPROVAL_REQUIRED")),
             "{error}"
         );
-        assert!(error["hint"].as_str().unwrap().contains("--yes"), "{error}");
+        let hint = error["hint"].as_str().unwrap();
+        assert!(hint.starts_with("the person runs: capdeck approve "), "{error}");
     }
     let words =
         ["cmp", "intent", "delete emails", "--run", "--yes", "--param", "ids=[\"a\", \"b c\"]"];

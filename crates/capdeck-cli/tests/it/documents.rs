@@ -233,6 +233,15 @@ fn settled(text: &str) -> String {
 /// The id of an approval in the guide.
 const SHOWN_ID: &str = "3f9a1c2e";
 
+/// The ids of approvals that commands of a guide cause themselves.
+const FURTHER_IDS: [&str; 2] = ["5b7d20e4", "9c01fa36"];
+
+/// The id of the approval that a hint names.
+fn approval_in(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("the person runs: capdeck approve ")?;
+    rest.get(..SHOWN_ID.len())
+}
+
 fn compare(path: &Path, actual: &str) {
     #[expect(clippy::disallowed_methods, reason = "the switch of this test, not of the product")]
     if std::env::var_os("CAPDECK_UPDATE_DOCS").is_some() {
@@ -274,6 +283,9 @@ fn fenced<'a>(text: &'a str, kind: &str) -> Vec<&'a str> {
 /// The text with the output of every `$ capdeck …` line of its console blocks as it is now. `names` pairs what the
 /// document shows with what it stands for in this run.
 fn replay(dirs: &TestDirs, text: &str, names: &[(&str, &str)]) -> String {
+    let mut names: Vec<(&str, String)> =
+        names.iter().map(|(shown, real)| (*shown, (*real).to_owned())).collect();
+    let mut further = FURTHER_IDS.into_iter();
     let mut lines = Vec::new();
     let mut inside = false;
     for line in text.lines() {
@@ -284,14 +296,18 @@ fn replay(dirs: &TestDirs, text: &str, names: &[(&str, &str)]) -> String {
                 let Some(command) = line.strip_prefix("$ capdeck ") else { continue };
                 lines.push(line.to_owned());
                 let mut command = command.to_owned();
-                for (shown, real) in names {
+                for (shown, real) in &names {
                     command = command.replace(shown, real);
                 }
                 let finished = capdeck(dirs).args(words(&command)).run();
                 let mut shown = format!("{}{}", finished.stdout, finished.stderr)
                     .replace(dirs.config().to_str().unwrap(), "~/.config/capdeck")
                     .replace(dirs.root().to_str().unwrap(), "~");
-                for (name, real) in names {
+                let waiting = approval_in(&shown).map(str::to_owned);
+                if let Some(real) = waiting.filter(|id| names.iter().all(|known| known.1 != *id)) {
+                    names.push((further.next().expect("an id to show"), real));
+                }
+                for (name, real) in &names {
                     shown = shown.replace(real, name);
                 }
                 let shown = without_times(&shown);

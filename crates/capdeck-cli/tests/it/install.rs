@@ -71,7 +71,7 @@ fn what_would_happen_is_shown_then_agreed_to_then_done_then_taken_back() {
 
     let refused = run(&dirs, &["install"]);
     assert_eq!(refused.code, Some(1));
-    assert!(refused.stderr.contains("capdeck install --yes"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("runs in a terminal: capdeck install\n"), "{}", refused.stderr);
     assert!(refused.stderr.contains("hook `guard` runs ./guard.sh"), "{}", refused.stderr);
     assert!(refused.stderr.contains("server `notes` starts notes-server --stdio"));
     assert_eq!(tree(&dirs.project()), before);

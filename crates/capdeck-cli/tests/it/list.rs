@@ -30,7 +30,7 @@ fn the_shape_of_an_item_is_exact() {
         json!([{
             "id": "one", "name": "One", "description": "Says the words it is given.", "tags": ["a", "b"],
             "backend": "cli", "exposure": "code_mode_and_search", "status": "ready",
-            "source": {"kind": "user-file", "path": file},
+            "health": {"state": "unchecked"}, "source": {"kind": "user-file", "path": file},
             "shadows": [{"kind": "user-config", "path": dirs.config().join("config.json")}],
             "tokens": null,
         }])
@@ -62,10 +62,10 @@ fn everything_that_is_not_ready_says_why() {
     insta::assert_snapshot!(brief, @r"
     exit 0
     --- stdout
-    ID     STATUS  BACKEND  EXPOSURE              TOKENS  DESCRIPTION
-    bound  hidden  cli      code_mode_and_search  N       Says the words it is given.
-    echo   ready   cli      code_mode_and_search  N       Says the words it is given.
-    later  hidden  cli      code_mode_and_search  N       Says the words it is given.
+    ID     STATUS     BACKEND  EXPOSURE              TOKENS  DESCRIPTION
+    bound  hidden     cli      code_mode_and_search  N       Says the words it is given.
+    echo   unchecked  cli      code_mode_and_search  N       Says the words it is given.
+    later  hidden     cli      code_mode_and_search  N       Says the words it is given.
     --- stderr
     bound is hidden: it works only inside a project, and there is none here; start capdeck in a project, or with --project DIR
     later is hidden: its set-up has not been run; capdeck setup later

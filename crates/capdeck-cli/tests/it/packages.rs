@@ -97,9 +97,12 @@ fn an_update_that_can_do_more_waits_for_approval() {
     commit(&dirs, "three");
     let refused = run(&dirs, &["update", "echo"]);
     assert_eq!(refused.code, Some(1));
-    for expected in
-        ["+ runs rm $input.text", "- runs echo $input.text", "+      command: rm", "--yes"]
-    {
+    for expected in [
+        "+ runs rm $input.text",
+        "- runs echo $input.text",
+        "+      command: rm",
+        "the person reads what is new, then runs in a terminal: capdeck update echo",
+    ] {
         assert!(refused.stderr.contains(expected), "{expected}: {}", refused.stderr);
     }
     assert!(fs::read_to_string(dirs.config().join("echo.md")).unwrap().contains("command: echo"));

@@ -61,7 +61,7 @@ fn a_failure_shows_its_line() {
     assert!(finished.stderr.lines().any(|line| line.trim() == "^"), "{}", finished.stderr);
     let unknown = run(&dirs, &["run", "-e", "await caplets.ecko.say()"]);
     assert_eq!(unknown.code, Some(1));
-    assert!(unknown.stderr.contains("did you mean `echo`?"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("did you mean `caplets.echo`?"), "{}", unknown.stderr);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn json_is_the_whole_answer_with_the_exit_code() {
 }
 
 #[test]
-fn a_call_that_is_asked_about_needs_a_yes() {
+fn a_call_that_is_asked_about_needs_approval() {
     let dirs = TestDirs::new();
     let wipe = json!({"name": "wipe", "annotations": {"destructiveHint": true}});
     let plan = FakePlan { extra_tools: vec![wipe], ..FakePlan::default() };
@@ -88,7 +88,7 @@ fn a_call_that_is_asked_about_needs_a_yes() {
     let code = "await caplets.fake.wipe(); 'done'";
     let refused = run(&dirs, &["run", "-e", code]);
     assert_eq!(refused.code, Some(1));
-    assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the person runs: capdeck approve "), "{}", refused.stderr);
     assert_eq!(run(&dirs, &["run", "-e", code, "--yes"]).success().stdout, "done\n");
 }
 

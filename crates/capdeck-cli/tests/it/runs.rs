@@ -100,13 +100,18 @@ fn the_agent_itself_can_go_on() {
 }
 
 #[test]
-fn a_run_of_the_person_goes_on_with_a_yes() {
+fn a_run_of_the_person_goes_on_once_it_is_approved() {
     let dirs = counted();
     let waits = run(&dirs, &["run", "-e", CODE]);
     assert_eq!(waits.code, Some(1), "{}", waits.stderr);
     let id = json(&dirs, &["runs", "list"])["items"][0]["id"].as_str().unwrap().to_owned();
-    assert!(waits.stderr.contains(&format!("capdeck runs resume {id} --yes")), "{}", waits.stderr);
-    run(&dirs, &["runs", "resume", &id, "--yes"]).success();
+    let approval = json(&dirs, &["approvals"])["items"][0]["id"].as_str().unwrap().to_owned();
+    let hint = format!(
+        "the person runs: capdeck approve {approval}; then go on with: capdeck runs resume {id}"
+    );
+    assert!(waits.stderr.contains(&hint), "{}", waits.stderr);
+    run(&dirs, &["approve", &approval]).success();
+    run(&dirs, &["runs", "resume", &id]).success();
     assert_eq!(calls(&dirs), ["read", "remove"]);
 }
 

@@ -35,7 +35,7 @@ fn approval_and_verification_make_it_visible() {
       set-up checks: ls [ROOT]/marker (Look for it)
 
     error: the set-up was not approved
-    hint: read the plan above, then run: capdeck setup echo --yes
+    hint: the person reads the plan above, then runs in a terminal: capdeck setup echo
     ");
     assert!(!dirs.root().join("marker").exists(), "nothing runs without approval");
 

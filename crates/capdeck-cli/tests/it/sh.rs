@@ -217,7 +217,7 @@ fn help_shows_types_choices_and_defaults() {
       --urgent, --no-urgent
       --json <string>
 
-    Flags of `sh` itself: --args, --dry-run, --field, --help, --raw, --timeout-ms, --yes
+    Flags of `sh` itself: --args, --dry-run, --field, --help, --raw, --timeout-ms
     The tool has its own --json; those of `sh` stand before the group: capdeck sh --json …
     --- stderr
     ");

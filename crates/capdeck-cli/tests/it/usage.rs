@@ -61,7 +61,7 @@ fn hints_are_for_whoever_types() {
     for (words, hint) in [
         (&["call", "qqqqq", "x"][..], "see what there is with: capdeck list"),
         (&["call", "machine", "qqqqq"], "see its tools with: capdeck tools machine"),
-        (&["call", "echo", "x"], "review the files, then run: capdeck trust"),
+        (&["call", "echo", "x"], "the person reviews the files, then runs: capdeck trust"),
     ] {
         let error = &run(&dirs, &[words, &["--json"]].concat()).json()["error"];
         assert_eq!(error["hint"], hint, "{error}");

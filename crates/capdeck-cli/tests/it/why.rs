@@ -11,12 +11,13 @@ fn the_starter_deck_explains_itself() {
     insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["why", "machine", "now"])), @r"
     exit 0
     --- stdout
-    machine is ready
+    machine is unchecked
       from           starter/machine.md (built in, used while nothing else is configured)
       exposure       code_mode_and_search (the host's default)
       agents see it  from code, by `code_mode`, and by `search`
       the tool       not listed; callable as `machine__now`
       policy         allowed (no rule is about it)
+      health         not asked yet; ask with: capdeck check machine
     --- stderr
     ");
 }

@@ -5,13 +5,16 @@ use std::{sync::Arc, time::Instant};
 use async_trait::async_trait;
 use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_catalog::{Capability, RawObject};
-use capdeck_sandbox::{CallAnswer, CallOut, CallRequest, Method};
+use capdeck_sandbox::{CallAnswer, CallOut, CallRequest, Method, call_text};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::watch;
 
 use super::{data, failure, run_caller::RunCaller};
-use crate::{Consent, FlowGuard, Session, ToolRequest, deck_snapshot::DeckSnapshot, raw};
+use crate::{
+    CallForm, Consent, FlowGuard, Session, ToolRequest, call_form::nearest_of,
+    deck_snapshot::DeckSnapshot, raw,
+};
 
 /// Answers the calls of one run as calls of the client that runs it.
 pub(super) struct Bridge {
@@ -111,6 +114,7 @@ impl Called {
             consent: manner.consent,
             flow: manner.flow,
             whole: true,
+            form: CallForm::Script,
             ..ToolRequest::default()
         }
     }
@@ -179,8 +183,13 @@ impl Session {
         context: &CallContext,
     ) -> Outcome {
         facts.extend(raw::object([("tool", json!(request.tool))]));
-        let called = self.call_in(deck, &request, context).await;
-        let result = called.map_err(|error| failure::of(&error))?;
+        let result = self.call_in(deck, &request, context).await.map_err(|error| {
+            let call = nearest_of(&error).map(|near| call_text(&request.capability, near, "…"));
+            match call {
+                Some(call) => failure::of(&error.hint(format!("did you mean `{call}`?"))),
+                None => failure::of(&error),
+            }
+        })?;
         let mut parts = data::read(&result);
         let artifacts = self.host.artifacts();
         if let Some(whole) = parts.kept.take().filter(|_| !parts.is_error) {
@@ -191,7 +200,8 @@ impl Session {
             // A hint for the next call, which is decided by the catalog of then.
             let catalog = self.catalog();
             let tool = catalog.tool(&request.capability, &request.tool).cloned();
-            return Err(failure::of_tool(&request.tool, &parts.data, facts, tool.as_deref()));
+            let (id, name) = (&request.capability, &request.tool);
+            return Err(failure::of_tool(id, name, &parts.data, facts, tool.as_deref()));
         }
         Ok(parts.data)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_catalog::{Capability, Catalog};
-use capdeck_sandbox::{Directory, ToolSchemas};
+use capdeck_sandbox::{Directory, ToolSchemas, call_text};
 use serde_json::Value;
 
 use super::types::Shape;
@@ -57,12 +57,15 @@ impl Directory for DeckDirectory<'_> {
     }
 
     fn check_arguments(&self, id: &str, tool: &str, arguments: &Value) -> Vec<String> {
-        let Some(tool) = self.get_listed(id).and_then(|_| self.catalog.tool(id, tool)) else {
+        let Some(found) = self.get_listed(id).and_then(|_| self.catalog.tool(id, tool)) else {
             return Vec::new();
         };
-        match tool.argument_check().check(arguments) {
+        match found.argument_check().check(arguments) {
             Ok(()) => Vec::new(),
-            Err(bad) => vec![format!("{bad}; it is called as: {}", bad.signature)],
+            Err(bad) => {
+                let call = call_text(id, tool, &bad.arguments);
+                vec![format!("{bad}; it is called as: {call}")]
+            }
         }
     }
 }

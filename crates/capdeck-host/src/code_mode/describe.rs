@@ -1,8 +1,8 @@
 //! `describeTool`: everything about one tool, for a script that reads it.
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
-use capdeck_catalog::{compact, signature};
-use capdeck_sandbox::type_of;
+use capdeck_catalog::{argument_list, compact};
+use capdeck_sandbox::{call_text, type_of};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{library::answer, types::Shape};
@@ -27,7 +27,7 @@ impl Session {
             "id": id,
             "tool": compact(&tool),
             "inputSchema": shape.input,
-            "callSignature": signature(&tool),
+            "callSignature": call_text(id, tool.name(), &argument_list(&tool)),
             "inputTypeScript": type_of(&shape.input),
             "outputTypeScript": shape.output.as_ref().map_or_else(|| "any".to_owned(), type_of),
             "examples": [],

@@ -1,8 +1,8 @@
 //! Failed calls in a script's words. Whatever helps to correct the next attempt goes along.
 
 use capdeck_backend::CallError;
-use capdeck_catalog::{RawObject, Tool, signature};
-use capdeck_sandbox::CallFailure;
+use capdeck_catalog::{RawObject, Tool, argument_list};
+use capdeck_sandbox::{CallFailure, call_text};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::raw;
@@ -53,6 +53,7 @@ pub(super) fn not_ready(error: &CallError) -> CallFailure {
 
 /// A result by which the tool itself says that it failed: what it said, its status, and how it is called.
 pub(super) fn of_tool(
+    id: &str,
     name: &str,
     data: &RawValue,
     facts: &RawObject,
@@ -79,7 +80,9 @@ pub(super) fn of_tool(
         code: "DOWNSTREAM_TOOL_ERROR".to_owned(),
         message: shortened(&message),
         details: Some(Value::Object(details)),
-        hint: tool.map(|tool| format!("it is called as: {}", signature(tool))),
+        hint: tool.map(|tool| {
+            format!("it is called as: {}", call_text(id, tool.name(), &argument_list(tool)))
+        }),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The functions of `caplets` itself: search, types, artifacts, logs.
 
 use capdeck_backend::{ArtifactUri, CallContext, CallError, ErrorCode};
-use capdeck_catalog::{SearchHit, compact, signature};
-use capdeck_sandbox::{Method, member_of};
+use capdeck_catalog::{SearchHit, argument_list, compact};
+use capdeck_sandbox::{Method, call_text, member_of};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -149,14 +149,12 @@ fn search_item(hit: &SearchHit) -> Value {
         return json!({ "capability": id, "score": hit.score, "call": format!("caplets{}.tools()", member_of(id)) });
     };
     let mut item = compact(tool);
-    let shape = signature(tool);
-    let call = shape.strip_prefix(tool.name()).unwrap_or(&shape);
     if let Some(members) = item.as_object_mut() {
         // The template is for wrapper tools; a script calls the tool by its name.
         members.remove("callTemplate");
     }
     item["capability"] = json!(id);
-    item["call"] = json!(format!("caplets{}{}{call}", member_of(id), member_of(tool.name())));
+    item["call"] = json!(call_text(id, tool.name(), &argument_list(tool)));
     item["score"] = json!(hit.score);
     item
 }

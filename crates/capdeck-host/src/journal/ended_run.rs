@@ -1,6 +1,6 @@
 //! A run as it ended, and the record that is made of it: without secrets, and within bounds.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use capdeck_auth::{Scrubber, Secret};
 use capdeck_catalog::sha256_hex;
@@ -17,6 +17,7 @@ use super::record::{
 use crate::{
     HostSettings,
     consent::{shorten, substitutions},
+    redact::without_keys,
 };
 
 /// Answers of one run that are kept.
@@ -57,11 +58,11 @@ pub(crate) struct EndedRun {
     logs: Vec<LogEntry>,
     calls: Vec<CallRecord>,
     moments: Vec<Moment>,
-    /// The definitions of the capabilities it called, which know what is secret.
+    /// The definitions of the deck, which know what is secret: code may hold values of capabilities that it did not call.
     definitions: Vec<Arc<Definition>>,
 }
 
-/// Takes secrets out and remembers that it did.
+/// Takes secrets out and remembers that it did: known values, and what has the form of a key.
 struct Cleaner {
     scrubber: Scrubber,
     found: bool,
@@ -72,14 +73,9 @@ impl EndedRun {
     pub(crate) fn new(
         begun: BegunRun,
         report: &mut RunReport,
-        definition: impl Fn(&str) -> Option<Arc<Definition>>,
+        definitions: Vec<Arc<Definition>>,
     ) -> Self {
         let calls = std::mem::take(&mut report.calls);
-        let mut ids: Vec<&str> =
-            calls.iter().filter_map(|call| call.capability.as_deref()).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let definitions = ids.into_iter().filter_map(definition).collect();
         let Envelope { outcome, diagnostics, meta, .. } = &report.envelope;
         Self {
             begun,
@@ -97,7 +93,7 @@ impl EndedRun {
     }
 
     /// A run that was given up before it ended.
-    pub(crate) fn cancelled(begun: BegunRun) -> Self {
+    pub(crate) fn cancelled(begun: BegunRun, definitions: Vec<Arc<Definition>>) -> Self {
         Self {
             begun,
             id: uuid::Uuid::now_v7().to_string(),
@@ -109,18 +105,26 @@ impl EndedRun {
             logs: Vec::new(),
             calls: Vec::new(),
             moments: Vec::new(),
-            definitions: Vec::new(),
+            definitions,
         }
     }
 
     /// The record. It reads the environment's and the vault's values, to leave them out.
     pub(crate) fn record(self, settings: &HostSettings) -> RunRecord {
         let Self { begun, outcome, calls, definitions, .. } = self;
-        let known: Vec<_> =
-            definitions.iter().flat_map(|one| substitutions(one, settings)).collect();
-        let everything = Scrubber::of_all(&known);
+        let is_called = |definition: &Definition| {
+            let id = definition.id.as_str();
+            calls.iter().any(|call| call.capability.as_deref() == Some(id))
+        };
+        let known: Vec<_> = definitions
+            .iter()
+            .map(|definition| (is_called(definition), substitutions(definition, settings)))
+            .collect();
+        let of_called = known.iter().filter(|(is_called, _)| *is_called);
+        let everything = Scrubber::new(of_called.flat_map(|(_, all)| all).map(|one| &one.value));
+        let all = known.iter().flat_map(|(_, all)| all);
         let sensitive: Vec<&Secret> =
-            known.iter().filter(|one| one.sensitive).map(|one| &one.value).collect();
+            all.filter(|one| one.sensitive).map(|one| &one.value).collect();
         let mut cleaner = Cleaner { scrubber: Scrubber::new(sensitive), found: false };
         let (state, stopped) = match &outcome {
             None => (RunState::Cancelled, Some("it was cancelled")),
@@ -196,13 +200,19 @@ fn unrepeatable(code: ErrorCode) -> Option<&'static str> {
 
 impl Cleaner {
     fn text(&mut self, text: String) -> String {
-        match self.scrubber.text(&text) {
-            std::borrow::Cow::Borrowed(_) => text,
-            std::borrow::Cow::Owned(cleaned) => {
-                self.found = true;
-                cleaned
-            }
-        }
+        self.cleaned(&text).unwrap_or(text)
+    }
+
+    /// The text without secrets; `None` when it has none.
+    fn cleaned(&mut self, text: &str) -> Option<String> {
+        let scrubbed = self.scrubber.text(text);
+        let cleaned = match (without_keys(&scrubbed), &scrubbed) {
+            (Cow::Owned(cleaned), _) => cleaned,
+            (Cow::Borrowed(_), Cow::Owned(scrubbed)) => scrubbed.clone(),
+            (Cow::Borrowed(_), Cow::Borrowed(_)) => return None,
+        };
+        self.found = true;
+        Some(cleaned)
     }
 
     fn tree(&mut self, value: Value) -> Value {
@@ -212,12 +222,9 @@ impl Cleaner {
 
     /// JSON text without secrets; `None` when nothing readable is left.
     fn json(&mut self, data: Box<RawValue>) -> Option<Box<RawValue>> {
-        match self.scrubber.text(data.get()) {
-            std::borrow::Cow::Borrowed(_) => Some(data),
-            std::borrow::Cow::Owned(cleaned) => {
-                self.found = true;
-                RawValue::from_string(cleaned).ok()
-            }
+        match self.cleaned(data.get()) {
+            None => Some(data),
+            Some(cleaned) => RawValue::from_string(cleaned).ok(),
         }
     }
 
@@ -233,6 +240,7 @@ impl Cleaner {
         let mut shown: Value = serde_json::from_str(call.args.get()).unwrap_or_default();
         let longest = if call.args.get().len() > MOST_ARGS_BYTES { CUT_TEXT } else { usize::MAX };
         shorten(&mut shown, all, longest);
+        let shown = self.tree(shown);
         let mut call = RecordedCall::of(call, shown);
         call.meta = call.meta.and_then(|meta| self.json(meta));
         call.outcome = match call.outcome {

@@ -53,7 +53,8 @@ impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if let Some(begun) = self.begun.take() {
             let limits = self.session.run_limits();
-            self.session.journal().record(EndedRun::cancelled(begun), limits);
+            let run = EndedRun::cancelled(begun, self.session.definitions());
+            self.session.journal().record(run, limits);
         }
     }
 }
@@ -124,7 +125,7 @@ impl Session {
         let is_paused =
             matches!(&report.envelope.outcome, Err(error) if error.code == ErrorCode::Paused);
         let waiting = if is_paused { waiting_calls(&report.calls) } else { Vec::new() };
-        let ended = EndedRun::new(begun, report, |id| self.definition_of(id));
+        let ended = EndedRun::new(begun, report, self.definitions());
         let limits = self.run_limits();
         if !is_paused {
             self.journal().record(ended, limits);
@@ -143,8 +144,10 @@ impl Session {
         self.tell_pause(report, &waiting, trouble);
     }
 
-    pub(super) fn definition_of(&self, id: &str) -> Option<Arc<Definition>> {
-        self.host.catalog().get(id).map(|capability| capability.definition.clone())
+    /// Every definition of the deck.
+    pub(super) fn definitions(&self) -> Vec<Arc<Definition>> {
+        let catalog = self.host.catalog();
+        catalog.capabilities().map(|capability| capability.definition.clone()).collect()
     }
 
     /// Says in the envelope what the run waits for, and how it goes on.
@@ -209,9 +212,8 @@ pub(super) fn waiting_calls(calls: &[CallRecord]) -> Vec<Waiting> {
 }
 
 fn next_step(scope: &Scope, run: &str, steps: &[String]) -> String {
-    let is_reviewed = steps.iter().any(|step| step.contains("pins approve"));
-    if *scope == Scope::Operator && !is_reviewed {
-        return format!("go on with: capdeck runs resume {run} --yes");
+    if *scope == Scope::Operator && !steps.is_empty() {
+        return format!("{}; then go on with: capdeck runs resume {run}", steps.join("; "));
     }
     if steps.is_empty() {
         return format!("the person answers in a terminal with: capdeck runs resume {run}");

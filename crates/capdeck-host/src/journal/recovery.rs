@@ -7,8 +7,8 @@ use capdeck_backend::{CallError, ErrorCode};
 use capdeck_sandbox::{ErrorCode as RunErrorCode, RunReport, SessionChoice, SessionStatus};
 use serde_json::{Value, json};
 
-use super::{RunRecord, RunState};
-use crate::Session;
+use super::{RunRecord, RunState, shown::clean};
+use crate::{Session, redact::redacted};
 
 /// Cells of one answer, unless another number is asked for.
 const PAGE: usize = 25;
@@ -72,10 +72,11 @@ impl Session {
 
     /// The recorded runs of a session, the oldest first.
     async fn cells_of(&self, session: &str) -> Vec<RunRecord> {
-        let (store, principal) = (self.journal().store(), self.principal.to_string());
+        let (host, principal) = (self.host.clone(), self.principal.to_string());
         let session = session.to_owned();
         let reading = tokio::task::spawn_blocking(move || {
-            let mut runs = store.list().map(|listing| listing.runs).unwrap_or_default();
+            let mut runs =
+                host.settled_runs().list().map(|listing| listing.runs).unwrap_or_default();
             runs.retain(|run| {
                 run.session.as_deref() == Some(&session) && run.principal == principal
             });
@@ -95,9 +96,9 @@ fn entry(run: &RunRecord) -> Value {
     json!({
         "runId": run.id,
         "timestamp": run.at,
-        "code": run.code,
+        "code": redacted(&run.code),
         "outcome": run.state,
-        "diagnostics": run.diagnostics,
+        "diagnostics": clean(json!(run.diagnostics)),
         "recoveryClassification": classification,
     })
 }

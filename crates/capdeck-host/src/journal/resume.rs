@@ -64,9 +64,9 @@ impl Session {
         owner: &str,
         id: &str,
     ) -> Result<RunReport, CallError> {
-        let (store, asked) = (self.journal().store(), id.to_owned());
+        let (host, asked) = (self.host.clone(), id.to_owned());
         let mine = (self.principal.to_string(), RecordedScope::from(&self.scope));
-        let claimed = blocking(move || claim(&store, &asked, &mine)).await??;
+        let claimed = blocking(move || claim(&host.settled_runs(), &asked, &mine)).await??;
         let Some((paused, earlier)) = claimed.chain.split_last() else { return Err(unknown(id)) };
         let session = match play_earlier(stage.pool, owner, earlier).await {
             Ok(session) => session,
@@ -119,7 +119,7 @@ impl Session {
         let is_paused =
             matches!(&report.envelope.outcome, Err(error) if error.code == RunErrorCode::Paused);
         let waiting = if is_paused { waiting_calls(&report.calls) } else { Vec::new() };
-        let ended = EndedRun::new(begun, report, |id| self.definition_of(id));
+        let ended = EndedRun::new(begun, report, self.definitions());
         let (host, limits) = (self.host.clone(), self.run_limits());
         let record = blocking(move || host.0.journal.record_now(ended, limits)).await?;
         let trouble = match record {

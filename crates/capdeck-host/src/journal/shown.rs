@@ -102,7 +102,7 @@ impl RecordedCall {
 }
 
 /// A value without members that sound like secrets, and without what looks like one inside its texts.
-fn clean(mut value: Value) -> Value {
+pub(super) fn clean(mut value: Value) -> Value {
     shorten(&mut value, &Scrubber::default(), usize::MAX);
     each_text(&mut value);
     value

@@ -4,7 +4,7 @@ use capdeck_backend::{CallError, ErrorKind};
 use capdeck_catalog::{RawObject, Tool, brief_signature};
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{call::is_tool_error, raw, view::qualified};
+use crate::{call::is_tool_error, raw};
 
 /// JSON-RPC's code for wrong parameters.
 const INVALID_PARAMS: i64 = -32602;
@@ -29,17 +29,20 @@ const PLAIN_WORDS: [&str; 12] = [
 const WORDS_BESIDE_A_NAME: [&str; 7] =
     ["required", "invalid", "must be", "must not", "expected", "missing", "unknown"];
 
-/// Turns a failure that the arguments caused into `{error, tool, schema, hint}`. Everything else stays as it is.
+/// Turns a failure that the arguments caused into `{error, tool, schema, hint}`. Everything else stays as it is. `name`
+/// is the one by which the client calls the tool.
 pub(crate) fn correctable(
-    id: &str,
+    name: &str,
     tool: &Tool,
     outcome: Result<Box<RawValue>, CallError>,
 ) -> Result<Box<RawValue>, CallError> {
     match outcome {
         Err(error) if is_about_arguments(&error) => {
-            answer(id, tool, &error.message, RawObject::new()).ok_or(error)
+            answer(name, tool, &error.message, RawObject::new()).ok_or(error)
         }
-        Ok(result) if is_tool_error(&result) => Ok(corrected(id, tool, &result).unwrap_or(result)),
+        Ok(result) if is_tool_error(&result) => {
+            Ok(corrected(name, tool, &result).unwrap_or(result))
+        }
         unchanged => unchanged,
     }
 }
@@ -51,7 +54,7 @@ fn is_about_arguments(error: &CallError) -> bool {
 
 /// The tool's own error result with the schema, if it says that the arguments are wrong. Blocks that are no text and
 /// `_meta` stay.
-fn corrected(id: &str, tool: &Tool, result: &RawValue) -> Option<Box<RawValue>> {
+fn corrected(name: &str, tool: &Tool, result: &RawValue) -> Option<Box<RawValue>> {
     let mut members: RawObject = serde_json::from_str(result.get()).ok()?;
     let content = members.get("content")?;
     let blocks: Vec<RawObject> = serde_json::from_str(content.get()).ok()?;
@@ -66,7 +69,7 @@ fn corrected(id: &str, tool: &Tool, result: &RawValue) -> Option<Box<RawValue>> 
     }
     let others: Vec<&RawObject> = blocks.iter().filter(|one| text_of(one).is_none()).collect();
     members.insert("content".to_owned(), serde_json::value::to_raw_value(&others).ok()?);
-    answer(id, tool, &text, members)
+    answer(name, tool, &text, members)
 }
 
 fn says_arguments_are_wrong(text: &str, tool: &Tool) -> bool {
@@ -83,13 +86,12 @@ fn says_arguments_are_wrong(text: &str, tool: &Tool) -> bool {
 }
 
 /// An error result: first the JSON, then what else the tool answered.
-fn answer(id: &str, tool: &Tool, error: &str, mut rest: RawObject) -> Option<Box<RawValue>> {
-    let name = qualified(id, tool.name());
+fn answer(name: &str, tool: &Tool, error: &str, mut rest: RawObject) -> Option<Box<RawValue>> {
     let mut facts = json!({
         "error": error,
         "tool": name,
         "schema": tool.input_schema().and_then(raw::value).unwrap_or_else(|| json!({})),
-        "hint": format!("correct `data` and call again: {}", brief_signature(&name, tool)),
+        "hint": format!("correct `data` and call again: {}", brief_signature(name, tool)),
     });
     if let Some(own) = rest.get("structuredContent").and_then(|own| raw::value(own)) {
         facts["details"] = own;
@@ -141,11 +143,11 @@ mod tests {
             ("rate limit exceeded", false),
             ("", false),
         ] {
-            let answered = correctable("slack", &tool(), Ok(said(text))).unwrap();
+            let answered = correctable("slack.post", &tool(), Ok(said(text))).unwrap();
             assert_eq!(answered.get() != said(text).get(), expected, "{text}");
         }
         let fine = result(&json!({"content": [{"type": "text", "text": "invalid arguments"}]}));
-        assert_eq!(correctable("slack", &tool(), Ok(fine.clone())).unwrap().get(), fine.get());
+        assert_eq!(correctable("slack.post", &tool(), Ok(fine.clone())).unwrap().get(), fine.get());
     }
 
     #[test]
@@ -154,7 +156,7 @@ mod tests {
             {"type": "text", "text": "channel is required"},
             {"type": "image", "data": "aGk=", "mimeType": "image/png"}],
             "structuredContent": {"field": "channel"}, "_meta": {"a": 1}, "isError": true}));
-        let answered = raw::value(&correctable("slack", &tool(), Ok(own)).unwrap()).unwrap();
+        let answered = raw::value(&correctable("slack.post", &tool(), Ok(own)).unwrap()).unwrap();
         let facts: Value =
             serde_json::from_str(answered["content"][0]["text"].as_str().unwrap()).unwrap();
         assert_eq!(facts, answered["structuredContent"]);
@@ -174,11 +176,11 @@ mod tests {
             error.rpc = Some(Box::new(RpcFailure { code, message: "no".to_owned(), data: None }));
             error
         };
-        assert!(correctable("slack", &tool(), Err(remote(INVALID_PARAMS))).is_ok());
-        assert!(correctable("slack", &tool(), Err(remote(-32603))).is_err());
+        assert!(correctable("slack.post", &tool(), Err(remote(INVALID_PARAMS))).is_ok());
+        assert!(correctable("slack.post", &tool(), Err(remote(-32603))).is_err());
         let local = CallError::new(ErrorCode::RequestInvalid, "wrong");
-        assert!(correctable("slack", &tool(), Err(local)).is_ok());
+        assert!(correctable("slack.post", &tool(), Err(local)).is_ok());
         let denied = CallError::new(ErrorCode::Denied, "no");
-        assert!(correctable("slack", &tool(), Err(denied)).is_err());
+        assert!(correctable("slack.post", &tool(), Err(denied)).is_err());
     }
 }

@@ -144,6 +144,8 @@ impl Request {
     pub(super) fn text(&self, field: &str) -> Result<&str, CallError> {
         match self.fields.get(field) {
             Some(Value::String(text)) if !text.trim().is_empty() => Ok(text),
+            // A tool may be called ` `.
+            Some(Value::String(text)) if field == "name" && !text.is_empty() => Ok(text),
             _ => Err(invalid(format!(
                 "`{}` needs a non-empty string `{field}`",
                 self.operation.as_str()

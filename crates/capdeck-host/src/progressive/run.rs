@@ -11,7 +11,9 @@ use super::{
     operation::{Operation, Request, invalid},
     page::paginate,
 };
-use crate::{Consent, Session, ToolRequest, card, deck_snapshot::DeckSnapshot, projection, raw};
+use crate::{
+    CallForm, Consent, Session, ToolRequest, card, deck_snapshot::DeckSnapshot, projection, raw,
+};
 
 impl Session {
     /// Runs a wrapper call of the capability `id`.
@@ -223,6 +225,7 @@ impl WrapperCall<'_> {
             flow: self.outer.flow.clone(),
             whole: self.outer.whole,
             unformatted: self.outer.unformatted,
+            form: CallForm::OwnName,
         };
         let deck = self.deck.clone();
         let result = self.session.call_in(deck, &request, self.context).await?;

@@ -3,6 +3,7 @@
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{
     Because, Capability, Catalog, Clearance, ImportProblem, Ruling, Subject, Tool, import_problems,
+    shell_word,
 };
 use capdeck_definition::Exposure;
 use serde_json::{Value, json};
@@ -38,7 +39,7 @@ impl Account {
         client: &str,
     ) -> Result<Account, CallError> {
         let catalog = host.catalog();
-        let broken = list_items(&catalog)
+        let broken = list_items(host, &catalog)
             .into_iter()
             .find(|item| item.id == id && item.status == ItemStatus::Quarantined);
         if let Some(item) = broken {
@@ -59,7 +60,7 @@ impl Account {
         let tool = tool.map(|name| about.account(&capability, name)).transpose()?;
         let failure = host.last_failure(id);
         Ok(Account {
-            item: ListItem::of(&capability),
+            item: ListItem::of(&capability, host.health(&capability)),
             exposure_from: match (capability.definition.exposure, capability.exposure_is_explicit) {
                 (Some(_), _) => "its own file says so",
                 (None, true) => "the deck's config says so",
@@ -79,6 +80,7 @@ impl Account {
         let mut shown = json!({
             "id": item.id,
             "status": item.status,
+            "health": item.health,
             "source": item.source,
             "shadows": item.shadows,
             "exposure": item.exposure,
@@ -256,7 +258,7 @@ fn tool_of<'a>(
     let Some(tool) = catalog.tool(id, name) else {
         let error = CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"));
         return Err(match catalog.nearest_tool(id, name) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            Some(near) => error.hint(format!("did you mean `{}`?", shell_word(near))),
             None => error.hint(format!("see its tools with: capdeck tools {id}")),
         });
     };

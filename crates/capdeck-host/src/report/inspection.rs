@@ -34,14 +34,15 @@ fn find<'a>(catalog: &'a Catalog, id: &str) -> Option<&'a Arc<Capability>> {
 }
 
 /// The card of a capability with where it stands: what `capdeck inspect --json` says.
-pub fn inspection(capability: &Capability) -> Value {
+pub fn inspection(host: &Host, capability: &Capability) -> Value {
     let mut shown = match card(capability) {
         Value::Object(card) => card,
         _ => Map::new(),
     };
-    let item = ListItem::of(capability);
+    let item = ListItem::of(capability, host.health(capability));
     shown.insert("exposure".to_owned(), json!(item.exposure));
     shown.insert("status".to_owned(), json!(item.status));
+    shown.insert("health".to_owned(), json!(item.health));
     if let Some(reason) = item.reason {
         shown.insert("reason".to_owned(), json!(reason));
     }

@@ -5,7 +5,7 @@ use capdeck_definition::{Backend, BackendKind, Chaos, Exposure, Quarantined, Sou
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::direct_tokens;
+use crate::{Health, Host, direct_tokens};
 
 /// One line of a listing. The names and their order are a public shape.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -21,6 +21,8 @@ pub struct ListItem {
     pub status: ItemStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// How it does, as far as is known without asking it.
+    pub health: Health,
     /// What to do about it; for people only.
     #[serde(skip)]
     pub next_step: Option<String>,
@@ -50,12 +52,13 @@ pub enum ItemStatus {
 }
 
 /// Every capability and every broken entry, by id.
-pub fn list_items(catalog: &Catalog) -> Vec<ListItem> {
+pub fn list_items(host: &Host, catalog: &Catalog) -> Vec<ListItem> {
+    let records = host.0.health.records();
     let known = catalog.capabilities().chain(catalog.untrusted());
     let mut items: Vec<ListItem> = known
         .map(|capability| ListItem {
             import_problems: import_problems(catalog, capability).len(),
-            ..ListItem::of(capability)
+            ..ListItem::of(capability, host.health_among(&records, capability))
         })
         .collect();
     // A stale entry stands for the broken file it came from.
@@ -73,7 +76,7 @@ pub fn list_items(catalog: &Catalog) -> Vec<ListItem> {
 }
 
 impl ListItem {
-    pub fn of(capability: &Capability) -> Self {
+    pub fn of(capability: &Capability, health: Health) -> Self {
         let definition = &capability.definition;
         let (status, reason, next_step) = state_of(capability);
         Self {
@@ -85,6 +88,7 @@ impl ListItem {
             exposure: Some(capability.exposure),
             status,
             reason,
+            health,
             next_step,
             source: definition.source.clone(),
             shadows: capability.shadows.clone(),
@@ -104,6 +108,7 @@ impl ListItem {
             exposure: None,
             status: ItemStatus::Quarantined,
             reason: Some(entry.reason.clone()),
+            health: Health::Hidden { reason: entry.reason.clone() },
             next_step: Some(format!("capdeck validate {}", entry.source.path.display())),
             source: entry.source.clone(),
             shadows: Vec::new(),
@@ -120,9 +125,20 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl ListItem {
-    /// Why it is not simply ready, and what to do, in one sentence.
+    /// Where it stands in one word: how it does while it can be used, else why it cannot.
+    pub fn word(&self) -> &'static str {
+        match self.status {
+            ItemStatus::Ready => self.health.as_str(),
+            status => status.as_str(),
+        }
+    }
+
+    /// Why it cannot be used or does not work, and what to do, in one sentence.
     pub fn explanation(&self) -> Option<String> {
-        let reason = self.reason.as_deref()?;
+        let Some(reason) = self.reason.as_deref() else {
+            let failure = self.health.failure()?;
+            return Some(format!("{failure}; capdeck check {}", self.id));
+        };
         Some(match &self.next_step {
             Some(next_step) => format!("{reason}; {next_step}"),
             None => reason.to_owned(),

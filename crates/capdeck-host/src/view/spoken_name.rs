@@ -41,18 +41,33 @@ impl View {
             [] => self.guess(name).map_or_else(
                 || {
                     let names: Vec<String> = all().map(|(id, tool)| qualified(id, tool)).collect();
-                    let near = nearest(name, names.iter().map(String::as_str));
+                    let whole = || {
+                        let near = nearest(name, names.iter().map(String::as_str))?;
+                        all().find(|(id, tool)| qualified(id, tool) == near)
+                    };
                     let bare = || {
                         let near = nearest(name, all().map(|(_, tool)| tool))?;
-                        all().find(|(_, tool)| *tool == near).map(|(id, tool)| qualified(id, tool))
+                        all().find(|(_, tool)| *tool == near)
                     };
-                    SpokenName::Unknown { near: near.map(str::to_owned).or_else(bare) }
+                    let near = whole().or_else(bare);
+                    let near = near.map(|(id, tool)| self.spoken_name(id, tool));
+                    SpokenName::Unknown { near }
                 },
                 |(id, tool)| SpokenName::Tool(id, tool),
             ),
             several => {
-                SpokenName::Several(several.iter().map(|(id, tool)| qualified(id, tool)).collect())
+                let names = several.iter().map(|(id, tool)| self.spoken_name(id, tool));
+                SpokenName::Several(names.collect())
             }
+        }
+    }
+
+    /// The name by which `call_tool` reaches a tool: `id.tool` where its end can be seen in a text, else the listed name.
+    pub(crate) fn spoken_name(&self, id: &str, tool: &str) -> String {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+        match !tool.is_empty() && tool.chars().all(is_plain) {
+            true => qualified(id, tool),
+            false => self.name_of(id, tool),
         }
     }
 
@@ -68,7 +83,7 @@ impl View {
 }
 
 /// A tool's name beside its capability's, as people write it.
-pub(crate) fn qualified(id: &str, tool: &str) -> String {
+fn qualified(id: &str, tool: &str) -> String {
     format!("{id}.{tool}")
 }
 

@@ -245,10 +245,17 @@ async fn cancelling_ends_the_question() {
 async fn the_person_at_the_command_line_approves_their_own_call() {
     let (deck, record) = destructive();
     let (host, session) = deck.operator();
+    // A surface that asks the person itself leaves nothing to approve behind.
+    let later = ToolRequest { consent: Consent::AskedLater, ..request("fake", "wipe", json!({})) };
+    let error = session.call(&later, &context()).await.unwrap_err();
+    assert_eq!((error.code, error.data), (ErrorCode::ApprovalRequired, None));
+    assert_eq!(host.approvals().list(Timestamp::now()).unwrap(), []);
+    // A call that cannot ask may be an agent's: it waits, and is told what the person does.
     let error = call(&session, "fake", "wipe", json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ApprovalRequired);
-    assert!(error.hint.unwrap().contains("--yes"));
-    assert_eq!(host.approvals().list(Timestamp::now()).unwrap(), []);
+    let [waiting] = host.approvals().list(Timestamp::now()).unwrap().try_into().unwrap();
+    let hint = format!("the person runs: capdeck approve {};", waiting.id);
+    assert!(error.hint.unwrap().starts_with(&hint));
     let wanted = ToolRequest { consent: Consent::Given, ..request("fake", "wipe", json!({})) };
     session.call(&wanted, &context()).await.unwrap();
     assert_eq!(record.calls(), 1);

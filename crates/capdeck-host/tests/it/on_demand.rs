@@ -222,9 +222,10 @@ async fn wrong_names_are_answered_with_the_right_ones() {
     assert_eq!((&told["tools"], &told["hint"]), (&json!([]), &json!("there are: @fake, @sayer")));
 
     set_up(&session, json!(["@fake"])).await;
-    for (name, near) in
-        [("fake.forcast", "did you mean `forecast`?"), ("forcast", "did you mean `fake.forecast`?")]
-    {
+    for (name, near) in [
+        ("fake.forcast", "did you mean `fake.forecast`?"),
+        ("forcast", "did you mean `fake.forecast`?"),
+    ] {
         let (code, _, hint) = refused(&session, name).await;
         assert_eq!((code, hint.as_str()), (ErrorCode::ToolNotFound, near), "{name}");
     }

@@ -357,3 +357,51 @@ async fn the_cells_of_a_lost_session_can_be_read() {
     assert_eq!(unknown["meta"]["recoveryRef"], Value::Null, "{unknown}");
     close(host, &session).await;
 }
+
+#[tokio::test]
+async fn a_run_can_be_recovered_as_soon_as_it_has_answered() {
+    let deck = Deck::of(&FakePlan::default());
+    let host = deck.open();
+    let (session, other) = (coder(&host), coder(&host));
+    for number in 0..32 {
+        let done = run(&session, &format!("const number = {number}; number")).await;
+        let reference = done["meta"]["recoveryRef"].as_str().unwrap();
+        let read = format!("await caplets.debug.readRecovery({{ recoveryRef: '{reference}' }})");
+        let known = value_of(&other, &read).await;
+        let code = known["entries"][0]["code"].as_str().unwrap();
+        assert_eq!(code, format!("const number = {number}; number"), "{known}");
+    }
+    other.close().await;
+    close(host, &session).await;
+}
+
+#[tokio::test]
+async fn recovered_code_shows_no_secrets() {
+    let value = "canary-7f3a9c";
+    let server = json!({ "env": { "NOTES_KEY": "${NOTES_KEY}" } });
+    let deck = Deck::of(&FakePlan::default())
+        .server("notes", &FakePlan::default(), server)
+        .variable("NOTES_KEY", value);
+    let host = deck.open();
+    let session = coder(&host);
+    // A value of a capability that the code does not call, a key by its form, and one by its name.
+    let code = format!(
+        "const a = '{value}'; const b = 'sk-live-0123456789abcdef'; const password = 'two words'; \
+         await caplets.fake.echo({{ a, b, note: `Bearer abc123` }}); 1"
+    );
+    let done = run(&session, &code).await;
+    let reference = done["meta"]["recoveryRef"].as_str().unwrap();
+    let read = format!("await caplets.debug.readRecovery({{ recoveryRef: '{reference}' }})");
+    let known = value_of(&session, &read).await.to_string();
+    for secret in [value, "sk-live-0123456789abcdef", "two words", "abc123"] {
+        assert!(!known.contains(secret), "{secret}: {known}");
+    }
+    assert!(known.contains("const password = '[redacted]'"), "{known}");
+    close(host, &session).await;
+    let records = store(&deck).list().unwrap().runs;
+    let kept = records.iter().find(|one| one.session.as_deref() == Some(reference)).unwrap();
+    let kept = serde_json::to_string(kept).unwrap();
+    for secret in [value, "sk-live-0123456789abcdef"] {
+        assert!(!kept.contains(secret), "{secret}: {kept}");
+    }
+}

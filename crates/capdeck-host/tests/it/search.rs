@@ -125,7 +125,7 @@ async fn wrong_requests_say_what_is_wrong() {
     }
     let error =
         call_listed(&session, "call_tool", json!({"name": "fake__ecko"})).await.unwrap_err();
-    assert_eq!(error.hint.as_deref(), Some("did you mean `echo`?"));
+    assert_eq!(error.hint.as_deref(), Some("did you mean `fake.echo`?"));
     // A tool that is not listed but can be searched says how it is reached.
     let error = call_listed(&session, "fake__echo", json!({})).await.unwrap_err();
     assert_eq!(error.code.as_str(), "TOOL_NOT_FOUND");

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{ToolShape, method, schema_type::Types};
-use crate::{call_out::Method, directory::Directory, protocol::Use};
+use super::{ToolShape, is_covered, method, schema_type::Types};
+use crate::{directory::Directory, protocol::Use};
 
 /// Longest declaration of one tool with the types it refers to; a longer one is left open.
 const LONGEST: usize = 200_000;
@@ -54,8 +54,8 @@ struct Declared {
 }
 
 fn declared(capability: &str, tool: &str, directory: &dyn Directory) -> Option<Declared> {
-    // A method of the handle is found before a tool of the same name.
-    if Method::OF_HANDLES.iter().any(|method| method.name() == tool) {
+    // Another member of the handle is found before a tool of the same name.
+    if is_covered(capability, tool) {
         return None;
     }
     let schemas = directory.schemas(capability, tool)?;
@@ -66,7 +66,7 @@ fn declared(capability: &str, tool: &str, directory: &dyn Directory) -> Option<D
         output_schema: schemas.output.as_ref(),
     };
     let mut types = Types::default();
-    let method = method(&shape, &mut types, OPTIONS);
+    let method = method(capability, &shape, &mut types, OPTIONS);
     let space = namespace(tool);
     let (method, types) = match types.declarations() {
         types if types.is_empty() => (method, types),

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::type_checker::CheckError;
 use crate::{
     call_out::Method,
+    declarations::{call_text, member_of},
     directory::Directory,
     envelope::{Diagnostic, Location, Severity},
     protocol::{Checked, Member, Use},
@@ -25,8 +26,9 @@ pub(super) fn problems(uses: &[Use], directory: &dyn Directory) -> Vec<Diagnosti
         }
         let place = Location { line: used.line, column: used.column };
         if !known.contains(&used.capability) {
-            let message =
-                unknown("capability", &used.capability, None, known.iter().map(String::as_str));
+            let near = nearest(&used.capability, known.iter().map(String::as_str));
+            let near = near.map(|id| format!("caplets{}", member_of(id)));
+            let message = unknown("capability", &used.capability, None, near);
             let hint = "`await caplets.search(\"…\")` searches all of them";
             let message = format!("{message}; {hint}");
             let problem = Diagnostic::at(place, Severity::Error, "UNKNOWN_CAPABILITY", message);
@@ -84,22 +86,27 @@ fn member_problems(id: &str, member: &Member, directory: &dyn Directory) -> Vec<
         return Vec::new();
     }
     if !is_method {
-        if name == "call" && !(tools.is_some() && has_tool(name)) {
+        if name == "call" {
+            let handle = format!("caplets{}", member_of(id));
             let message =
-                format!("`caplets.{id}.call` is not a method: use `callTool(name, args)`");
+                format!("`{handle}.call` is not a method: use `{handle}.callTool(name, args)`");
             return problem("INVALID_CAPLET_METHOD", message);
         }
         if !has_tool(name) {
             let mut candidates: Vec<&str> = tool_names().collect();
             candidates.extend(Method::OF_HANDLES.map(Method::name));
-            let message = unknown("tool or method", name, Some(id), candidates.into_iter());
-            return problem("UNKNOWN_TOOL", message);
+            let near = nearest(name, candidates).map(|near| match has_tool(near) {
+                true => call_text(id, near, "…"),
+                false => format!("caplets{}.{near}(…)", member_of(id)),
+            });
+            return problem("UNKNOWN_TOOL", unknown("tool or method", name, Some(id), near));
         }
         return argument_problems(id, name, member, directory, place);
     }
     match &member.tool {
         Some(tool) if !has_tool(tool) => {
-            problem("UNKNOWN_TOOL", unknown("tool", tool, Some(id), tool_names()))
+            let near = nearest(tool, tool_names()).map(|near| Value::from(near).to_string());
+            problem("UNKNOWN_TOOL", unknown("tool", tool, Some(id), near))
         }
         Some(tool) if name == Method::CallTool.name() => {
             argument_problems(id, tool, member, directory, place)
@@ -127,14 +134,10 @@ fn argument_problems(
     told.collect()
 }
 
-fn unknown<'a>(
-    what: &str,
-    name: &str,
-    inside: Option<&str>,
-    candidates: impl Iterator<Item = &'a str>,
-) -> String {
+/// `near` is what was probably meant, as code writes it.
+fn unknown(what: &str, name: &str, inside: Option<&str>, near: Option<String>) -> String {
     let place = inside.map(|id| format!(" in `{id}`")).unwrap_or_default();
-    match nearest(name, candidates) {
+    match near {
         Some(near) => format!("there is no {what} `{name}`{place}, did you mean `{near}`?"),
         None => format!("there is no {what} `{name}`{place}"),
     }

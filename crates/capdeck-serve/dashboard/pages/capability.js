@@ -11,7 +11,7 @@ import { path as address, post } from '../api.js';
 import { useList, useResource } from '../resource.js';
 import { to } from '../router.js';
 import { Said } from '../said.js';
-import { Badge, Empty, Load, LoadList, Time } from '../states.js';
+import { Badge, Empty, Load, LoadList, Time, stateOf } from '../states.js';
 import { Hints } from '../tool-hints.js';
 import { html, useState } from '../view.js';
 import { ToolPage } from './tool.js';
@@ -25,7 +25,7 @@ export function Capability({ id, path }) {
   // A file that does not load has no card; what is known about it is why.
   const whole = card.data && { ...card.data.why, ...card.data };
   const isLoaded = whole?.status !== 'quarantined';
-  return html`<${PageHead} title=${whole?.name || id} lede=${whole?.description} trail=${[{ title: 'Capabilities', link: to('capabilities') }]} badge=${whole?.status && html`<${Badge} value=${whole.status} />`}>
+  return html`<${PageHead} title=${whole?.name || id} lede=${whole?.description} trail=${[{ title: 'Capabilities', link: to('capabilities') }]} badge=${whole?.status && html`<${Badge} value=${stateOf(whole)} />`}>
       ${isLoaded && html`<${CheckButton} id=${id} onDone=${card.reload} />`}
     <//>
     ${isLoaded && html`<${Tabs} label=${id} current=${part} tabs=${tabs} />`}
@@ -68,12 +68,14 @@ function CheckButton({ id, onDone }) {
 /** Why agents do or do not see it. @param {{ data: any }} props */
 function Standing({ data }) {
   const why = data.why ?? {};
-  const failure = why.lastFailure;
+  const health = data.health ?? {};
   return html`<div class="stack tight">
     ${data.reason && html`<div class="notice warn"><span><strong>${data.status}</strong>: <${Said} text=${data.reason} />${why.nextStep ? html`. Next: <code>${why.nextStep}</code>` : ''}</span></div>`}
     ${!data.reason && why.visible === false && html`<div class="notice warn"><span>Agents do not see it${data.exposure === 'none' ? ', because its exposure is none' : ''}.</span></div>`}
     ${why.visible && why.seen && html`<p class="soft">How agents reach it: <${Said} text=${why.seen} />.</p>`}
-    ${failure && html`<div class="notice bad"><span>Last failure <${Time} at=${failure.at} />: <${Said} text=${failure.message} /></span></div>`}
+    ${health.state === 'failing' && html`<div class="notice bad"><span>Failing since <${Time} at=${health.since} /> (${health.times === 1 ? 'once' : `${health.times} times`}), last <${Time} at=${health.lastAt} />: <${Said} text=${health.reason} /></span></div>`}
+    ${health.state === 'ok' && html`<p class="soft">It last answered <${Time} at=${health.at} />.</p>`}
+    ${health.state === 'unchecked' && html`<p class="soft">Nothing was asked of it yet: use “Check now”.</p>`}
     ${(why.pins ?? []).length > 0 && html`<div class="notice warn"><span>${why.pins.join('; ')}. <a href=${to('pins', data.id)}>Look at the difference</a></span></div>`}
   </div>`;
 }

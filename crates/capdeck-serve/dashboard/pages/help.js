@@ -9,7 +9,7 @@ import { html } from '../view.js';
 
 /** @type {[string, string, string][]} */
 const ANSWERS = [
-  ['An agent does not see a tool', 'capabilities', 'Open the capability: it says whether agents see it and why not, and its last failure. A held definition waits under Pins.'],
+  ['An agent does not see a tool', 'capabilities', 'Open the capability: it says whether agents see it and why not, and how it does. A held definition waits under Pins.'],
   ['An agent waits for something', 'approvals', 'Calls that need a person are under Approvals, sign-ins and requests for access under Access.'],
   ['A tool changed', 'pins', 'Pins show what it was and what it is now. Until you approve, it is marked or held.'],
   ['Tools cost too many tokens', 'capabilities', 'The Tokens tab compares the ways to offer them. Search and code mode cost the same however many tools there are.'],

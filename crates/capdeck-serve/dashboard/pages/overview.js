@@ -10,7 +10,7 @@ import { useResource } from '../resource.js';
 import { to } from '../router.js';
 import { Said } from '../said.js';
 import { may } from '../session.js';
-import { Badge, Empty, Load, SkeletonCards } from '../states.js';
+import { Badge, Empty, Load, SkeletonCards, stateOf } from '../states.js';
 import { html, useEffect, useState } from '../view.js';
 
 const DAY = 86_400_000;
@@ -47,12 +47,12 @@ function Figures({ data }) {
 /** @param {{ data: any, health: any }} props */
 function Attention({ data, health }) {
   const { grants = 0, approvals, pins } = data.pending;
-  const failing = (health?.capabilities ?? []).filter((/** @type {any} */ one) => one.lastFailure || one.status === 'quarantined' || one.status === 'untrusted');
+  const failing = (health?.capabilities ?? []).filter((/** @type {any} */ one) => one.health?.state === 'failing' || one.status === 'quarantined' || one.status === 'untrusted');
   const items = [
     grants > 0 && { link: to('access'), word: 'waiting', title: `${counted(grants, 'request')} for access`, about: 'An agent or a person waits for your decision.' },
     approvals > 0 && { link: to('approvals'), word: 'waiting', title: `${counted(approvals, 'call')} to approve`, about: 'An agent wants to do something that it may not do alone.' },
     pins > 0 && { link: to('pins'), word: 'changed', title: `${counted(pins, 'definition')} to look at`, about: 'A tool is not what it was when you first met it.' },
-    ...failing.slice(0, 5).map((/** @type {any} */ one) => ({ link: to('capabilities', one.id), word: one.lastFailure ? 'failed' : one.status, title: one.id, about: one.lastFailure?.message ?? one.reason ?? `It is ${one.status}.` })),
+    ...failing.slice(0, 5).map((/** @type {any} */ one) => ({ link: to('capabilities', one.id), word: stateOf(one), title: one.id, about: one.reason ?? one.health?.reason ?? `It is ${one.status}.` })),
   ].filter(Boolean);
   return html`<section class="stack tight" aria-labelledby="attention">
     <h2 id="attention">Needs attention</h2>

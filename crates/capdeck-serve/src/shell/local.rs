@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use capdeck_host::{CallContext, CallError, Consent, Session, ShellPlace, ToolRequest};
+use capdeck_host::{CallContext, CallError, CallForm, Consent, Session, ShellPlace, ToolRequest};
 use serde_json::value::RawValue;
 
 use super::{Shell, ShellCall};
@@ -46,6 +46,7 @@ fn request(call: &ShellCall) -> ToolRequest {
         fields: call.fields.clone(),
         consent: if call.consent { Consent::Given } else { Consent::NotAsked },
         unformatted: call.unformatted,
+        form: CallForm::CommandLine,
         ..ToolRequest::default()
     }
 }

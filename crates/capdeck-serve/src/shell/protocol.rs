@@ -62,7 +62,7 @@ pub(super) struct Failure {
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
-        let CallError { code, message, hint, data, detail: _, rpc: _ } = error;
+        let CallError { code, message, hint, data, detail: _, rpc: _, host_stopped: _ } = error;
         Self { code: code.as_str().to_owned(), message, hint, data }
     }
 }

@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use capdeck_mcp::client::ClientError;
-use tokio_util::sync::CancellationToken;
 
 use super::{
     super::failure::{Operation, call_error},
@@ -27,6 +26,9 @@ const LAST_BYTES: usize = 1000;
 impl Session {
     pub(in crate::mcp) fn ended(&self) -> Option<String> {
         let reason = self.parts.client.ended()?;
+        if self.stop.is_cancelled() {
+            return Some(reason);
+        }
         let exit = self.parts.process.as_ref().and_then(Process::exit);
         Some(self.last_words(exit.map_or(reason, describe)))
     }
@@ -37,7 +39,8 @@ impl Session {
     }
 
     /// Ends what is left when one part of the connection ends, or when it is told to.
-    pub(super) async fn watch_end(self: Arc<Self>, stop: CancellationToken) {
+    pub(super) async fn watch_end(self: Arc<Self>) {
+        let stop = &self.stop;
         let SessionParts { client, process, .. } = &self.parts;
         match process {
             None => {
@@ -74,6 +77,11 @@ impl Session {
         let closed = matches!(error, ClientError::Closed { .. });
         let silent = matches!((&error, operation), (ClientError::Timeout { .. }, Operation::Start));
         let mut call_error = call_error(self.id(), operation, error);
+        if closed && self.stop.is_cancelled() {
+            call_error.message = format!("`{}` was stopped before it answered", self.id());
+            call_error.host_stopped = true;
+            return call_error.hint("it is started again with the next call");
+        }
         if let (true, Some(process)) = (closed, process) {
             // The end of its output and the end of the process arrive in any order.
             if let Ok(exit) = tokio::time::timeout(LAST_OUTPUT, process.gone()).await {
@@ -91,9 +99,17 @@ impl Session {
     }
 
     fn last_words(&self, message: String) -> String {
-        let text = self.parts.log.text();
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let last = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default();
+        let text = self.parts.log.own_text();
+        let mut last: Vec<&str> = Vec::new();
+        // A server that repeats itself is quoted once.
+        for line in text.lines().rev().filter(|line| !line.trim().is_empty()) {
+            if !last.contains(&line) {
+                last.insert(0, line);
+            }
+            if last.len() == LAST_LINES {
+                break;
+            }
+        }
         let last = last.join(" | ");
         if last.is_empty() {
             return message;

@@ -6,7 +6,7 @@ use capdeck_catalog::Catalog;
 use capdeck_definition::{
     CmpCandidate, CmpIntent, IntentHit, IntentMatch, MatchDoubt, MatchKind, match_intent,
 };
-use capdeck_host::{CallError, Consent, ErrorCode, ToolRequest};
+use capdeck_host::{CallError, CallForm, Consent, ErrorCode, ToolRequest};
 use serde_json::{
     Map, Value, json,
     value::{RawValue, to_raw_value},
@@ -40,7 +40,7 @@ pub(crate) struct IntentArgs {
     /// A parameter; may be repeated. Lists and objects are written as JSON.
     #[arg(long = "param", value_name = "KEY=VALUE", requires = "run")]
     params: Vec<String>,
-    /// Approve the run: do not ask before an intent that wants it.
+    /// For a person at the keyboard: approve the run without being asked. Agents leave the approval to their person.
     #[arg(long, short, requires = "run")]
     yes: bool,
 }
@@ -85,6 +85,7 @@ pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> Result<ExitStatus
             arguments: Some(arguments),
             consent,
             whole: true,
+            form: CallForm::CommandLine,
             ..ToolRequest::default()
         };
         Ok(session.call(&request, call).await?)

@@ -16,7 +16,7 @@ Command-line tools are installed here. When one might help:
 2. add `--run --param NAME=VALUE --json` to run it
 3. `capdeck cmp list` shows every tool
 
-A tool that asks for approval needs the person: never add `--yes` yourself.
+A tool that requires approval waits for the person: say what it would do, and that they run the `capdeck approve` line of the hint.
 ";
 
 /// Print the instruction for an agent's rules file

@@ -104,7 +104,7 @@ pub(super) fn deck(settings: &Settings, host: &Host) -> Vec<Finding> {
 pub(super) fn capabilities(settings: &Settings, host: &Host) -> Vec<Finding> {
     let catalog = host.catalog();
     let mut findings = Vec::new();
-    for item in list_items(&catalog) {
+    for item in list_items(host, &catalog) {
         if let Some(chaos) = &item.chaos {
             findings.push(Finding::warning(
                 "chaos",
@@ -127,10 +127,10 @@ pub(super) fn capabilities(settings: &Settings, host: &Host) -> Vec<Finding> {
     for capability in catalog.capabilities().filter(|capability| capability.is_usable()) {
         note_needs(capability, settings, &mut needs);
         let id = capability.definition.id.as_str();
-        if let Some(failure) = host.last_failure(id) {
+        if let Some(failure) = host.health(capability).failure() {
             findings.push(Finding::warning(
-                "last failure",
-                format!("{id}: {}", failure.message),
+                "health",
+                format!("{id} is {failure}"),
                 format!("capdeck check {id}"),
             ));
         }

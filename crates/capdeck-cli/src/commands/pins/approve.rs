@@ -1,6 +1,6 @@
 //! `capdeck pins approve ID [TOOL]`: takes definitions as they are now.
 
-use capdeck_catalog::PinChange;
+use capdeck_catalog::{PinChange, shell_word};
 use capdeck_host::known_capability;
 use serde_json::json;
 
@@ -42,7 +42,7 @@ pub(super) fn run(args: &ApproveArgs, context: &Context<'_>) -> Result<ExitStatu
             let failure =
                 Failure::request("TOOL_NOT_FOUND", format!("`{id}` has no tool `{name}`"));
             return Err(match host.catalog().nearest_tool(id, name) {
-                Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                Some(near) => failure.hint(format!("did you mean `{}`?", shell_word(near))),
                 None => failure.hint(format!("see them with: capdeck pins list {id}")),
             });
         }

@@ -23,7 +23,7 @@ pub(crate) struct ResumeArgs {
     /// The run's id, or its beginning or end.
     #[arg(value_name = "ID")]
     id: String,
-    /// Approve every call of a run that you started yourself.
+    /// For a person at the keyboard: approve every call of a run that you started. Agents leave that to their person.
     #[arg(long, short)]
     yes: bool,
 }

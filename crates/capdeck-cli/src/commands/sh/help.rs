@@ -36,7 +36,9 @@ fn render(tool: &ShellTool, schema: &Value, palette: Palette) -> String {
         text.push_str(&format!("\n{}\n", lines(description.trim())));
     }
     if tool.asks {
-        text.push_str("\nRuns only with your approval; --yes gives it.\n");
+        text.push_str(
+            "\nRequires approval: the person is asked at a terminal; elsewhere the call waits for `capdeck approve`.\n",
+        );
     }
     if parameters.iter().next().is_some() {
         text.push_str(&format!("\n{}\n", palette.paint(Style::Strong, "Flags:")));
@@ -45,7 +47,9 @@ fn render(tool: &ShellTool, schema: &Value, palette: Palette) -> String {
         text.push_str(&entry(&flag(one), &about(one), palette));
     }
     let taken = |name: &str| parameters.iter().any(|one| one.flag() == name || one.name == name);
-    let (hidden, ours): (Vec<_>, Vec<_>) = OWN_FLAGS.iter().partition(|own| taken(own.0));
+    // An agent reads this, and must not learn here how to approve its own calls.
+    let shown = OWN_FLAGS.iter().filter(|own| own.0 != "yes");
+    let (hidden, ours): (Vec<_>, Vec<_>) = shown.partition(|own| taken(own.0));
     let list = |flags: &[&(&str, bool)]| {
         flags.iter().map(|own| format!("--{}", own.0)).collect::<Vec<_>>().join(", ")
     };

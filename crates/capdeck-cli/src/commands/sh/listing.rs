@@ -49,10 +49,8 @@ pub(super) fn commands(group: &ShellGroup, commands: &[ShellCommand], printer: &
     }
     let mut table = Table::new(["TOOL", "DESCRIPTION"]);
     for one in commands {
-        // Two tools that would be typed alike are shown by their own names, which always work.
-        let alike = commands.iter().filter(|other| other.command == one.command).count() > 1;
-        let word = if alike { &one.tool } else { &one.command };
-        table.row([Cell::plain(one_line(word)), Cell::plain(first_line(&one.description))]);
+        let about = first_line(&one.description);
+        table.row([Cell::plain(one_line(&one.command)), Cell::plain(about)]);
     }
     table.print(printer);
     printer.note(&format!("\nsee what one takes with: capdeck sh {} TOOL --help", group.command));

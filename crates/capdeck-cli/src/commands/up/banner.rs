@@ -2,7 +2,7 @@
 
 use capdeck_catalog::Catalog;
 use capdeck_definition::Layer;
-use capdeck_host::{ItemStatus, ListItem, list_items};
+use capdeck_host::{Host, ItemStatus, ListItem, list_items};
 use serde_json::json;
 
 use crate::{
@@ -13,8 +13,9 @@ use crate::{
 /// More capabilities than this are counted, not shown.
 const SHOWN: usize = 20;
 
-pub(super) fn render(url: &str, catalog: &Catalog, has_key: bool, palette: Palette) -> String {
-    let items = list_items(catalog);
+pub(super) fn render(url: &str, host: &Host, has_key: bool, palette: Palette) -> String {
+    let catalog = &host.catalog();
+    let items = list_items(host, catalog);
     let (usable, others): (Vec<ListItem>, Vec<ListItem>) = items
         .into_iter()
         .partition(|item| matches!(item.status, ItemStatus::Ready | ItemStatus::Stale));

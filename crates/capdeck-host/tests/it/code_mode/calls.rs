@@ -69,9 +69,9 @@ async fn names_that_do_not_exist_are_told_before_and_during_the_run() {
     let session = coder(&host);
     value_of(&session, "await caplets.fake.tools()").await;
     for (code, expected, says) in [
-        ("await caplets.fale.echo()", "UNKNOWN_CAPABILITY", "did you mean `fake`?"),
-        ("await caplets.fake.ecko()", "UNKNOWN_TOOL", "did you mean `echo`?"),
-        ("await caplets.fake.callTool('ecko')", "UNKNOWN_TOOL", "did you mean `echo`?"),
+        ("await caplets.fale.echo()", "UNKNOWN_CAPABILITY", "did you mean `caplets.fake`?"),
+        ("await caplets.fake.ecko()", "UNKNOWN_TOOL", "did you mean `caplets.fake.echo({ … })`?"),
+        ("await caplets.fake.callTool('ecko')", "UNKNOWN_TOOL", "did you mean `\"echo\"`?"),
     ] {
         let envelope = run(&session, code).await;
         let found = &envelope["diagnostics"][0];
@@ -104,7 +104,10 @@ async fn wrong_arguments_are_found_before_the_run_or_told_with_the_schema() {
         value_of(&session, "const path = 7; await caplets.fake.callTool('read', { path })").await;
     assert_eq!(result["error"]["code"], "REQUEST_INVALID", "{result}");
     assert_eq!(result["error"]["details"]["inputSchema"], schema);
-    assert!(result["error"]["hint"].as_str().unwrap().contains("read(path: string)"), "{result}");
+    assert!(
+        result["error"]["hint"].as_str().unwrap().contains("caplets.fake.read({ path: string })"),
+        "{result}"
+    );
     host.close().await;
 }
 
@@ -145,7 +148,12 @@ async fn a_handle_does_what_a_wrapper_does() {
     let described = value_of(&session, "await caplets.fake.describeTool('structured')").await;
     assert_eq!(described["ok"], true);
     assert!(described["data"]["outputSchema"].is_object(), "{described}");
-    assert!(described["data"]["callSignature"].as_str().unwrap().starts_with("structured("));
+    assert!(
+        described["data"]["callSignature"]
+            .as_str()
+            .unwrap()
+            .starts_with("caplets.fake.structured(")
+    );
     let all = value_of(
         &session,
         "const f = caplets.fake;

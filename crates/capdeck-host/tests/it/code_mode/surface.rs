@@ -128,6 +128,6 @@ async fn a_name_that_only_code_reaches_says_so() {
     let deck = Deck::of(&FakePlan::default());
     let host = deck.open();
     let error = call_listed(&coder(&host), "fake__echo", json!({})).await.unwrap_err();
-    assert_eq!(error.hint.unwrap(), "use `code_mode`: await caplets.fake.echo(…)");
+    assert_eq!(error.hint.unwrap(), "use `code_mode`: await caplets.fake.echo({ … })");
     host.close().await;
 }

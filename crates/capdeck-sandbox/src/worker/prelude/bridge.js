@@ -4,6 +4,9 @@ const waiting = create(null);
 let namesText = '[]';
 let names;
 
+// A capability as code reaches it.
+const path = (id) => /^[A-Za-z_$][\w$]*$/.test(id) ? `caplets.${id}` : `caplets[${stringify(id)}]`;
+
 const known = () => names ??= new Set(parse(namesText));
 
 // Reading a result off a call that was not awaited would quietly give `undefined`.
@@ -102,7 +105,7 @@ function makeHandle(id) {
       const [shape, asResult] = method;
       return (...given) => send(id, key, shape(...given), asResult, typeof given[0] === 'string' ? given[0] : undefined);
     }
-    if (key === 'call') throw mark(new TypeError(`\`caplets.${id}.call\` is not a method: use \`callTool(name, args)\``), 'method');
+    if (key === 'call') throw mark(new TypeError(`\`${path(id)}.call\` is not a method: use \`${path(id)}.callTool(name, args)\``), 'method');
     return (args, given) => send(id, 'callTool', { name: key, args: args ?? {}, ...options(given) }, false, key);
   };
   return new Proxy(create(null), {
@@ -136,19 +139,22 @@ const handles = create(null);
 function handle(key) {
   if (!known().has(key)) {
     const near = host.nearest(key, namesText);
-    throw mark(new TypeError(`there is no capability \`${key}\`${near ? `, did you mean \`${near}\`?` : ''}`), 'capability');
+    throw mark(new TypeError(`there is no capability \`${key}\`${near ? `, did you mean \`${path(near)}\`?` : ''}`), 'capability');
   }
   return handles[key] ??= hostFunctions[key] ? both(hostFunctions[key], makeHandle(key)) : makeHandle(key);
 }
+
+// A capability may be called `then` or `constructor`: its handle is no function, so the language takes no notice of it.
+const isMissing = (key) => isAmbient(key) && (typeof key === 'symbol' || !known().has(key));
 
 const member = (key) => key in hostFunctions && !known().has(key) ? hostFunctions[key] : handle(key);
 const listed = () => [...new Set([...known(), ...Object.keys(hostFunctions)])];
 
 const caplets = new Proxy(create(null), {
-  get: (_, key) => isAmbient(key) ? undefined : member(key),
+  get: (_, key) => isMissing(key) ? undefined : member(key),
   has: (_, key) => key in hostFunctions || known().has(key),
   ownKeys: listed,
-  getOwnPropertyDescriptor: (_, key) => isAmbient(key) || !(key in hostFunctions || known().has(key)) ? undefined
+  getOwnPropertyDescriptor: (_, key) => isMissing(key) || !(key in hostFunctions || known().has(key)) ? undefined
     : { value: member(key), enumerable: true, configurable: true },
   set: () => false,
   defineProperty: () => false,

@@ -62,7 +62,7 @@ async fn call_tool(
         tool: call.place("tool").to_owned(),
         arguments: Some(arguments),
         fields,
-        consent: if approved { Consent::Given } else { Consent::NotAsked },
+        consent: if approved { Consent::Given } else { Consent::AskedLater },
         ..ToolRequest::default()
     };
     let session = call.session();
@@ -72,7 +72,7 @@ async fn call_tool(
         let is_own = error.code == ErrorCode::ApprovalRequired && error.data.is_none();
         let error = ApiError::from(error);
         if is_own {
-            error.hint("approve it by calling it again with `approved: true`")
+            error.hint("ask the person; they approve it in the dashboard, or in a call of their own with `approved: true`")
         } else {
             error
         }

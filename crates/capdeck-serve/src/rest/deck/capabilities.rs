@@ -1,7 +1,7 @@
 //! What is in the deck.
 
 use capdeck_host::{
-    Account, BackendKind, Exposure, ItemStatus, Source, card, inspection, known_capability,
+    Account, BackendKind, Exposure, Health, ItemStatus, Source, card, inspection, known_capability,
     list_items,
 };
 use schemars::JsonSchema;
@@ -80,6 +80,9 @@ struct Listed {
     next_step: Option<String>,
     /// How many tools it has; null while they are not known.
     tools: Option<usize>,
+    /// How it does, as far as is known without asking it. For the host's owner and admins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    health: Option<Health>,
     /// When and how it failed last, if nothing succeeded since.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_failure: Option<Failure>,
@@ -93,6 +96,18 @@ pub(super) struct Failure {
     pub(super) message: String,
 }
 
+impl Failure {
+    /// The last failure of a capability that fails.
+    pub(super) fn of(health: &Health) -> Option<Self> {
+        match health {
+            Health::Failing { last_at, reason, .. } => {
+                Some(Self { at: *last_at, message: reason.clone() })
+            }
+            _ => None,
+        }
+    }
+}
+
 async fn list(
     call: Call,
     query: ListCapabilities,
@@ -101,7 +116,7 @@ async fn list(
     let text = query.q.unwrap_or_default().to_lowercase();
     let session = call.session();
     let (catalog, is_client) = (session.catalog(), call.admission.is_some());
-    let mut items = list_items(&catalog);
+    let mut items = list_items(&call.rest.host, &catalog);
     // What a client was not granted does not exist for it, broken or not.
     items.retain(|item| !is_client || session.capability(&item.id).is_ok());
     items.retain(|item| {
@@ -110,17 +125,14 @@ async fn list(
         query.status.is_none_or(|status| item.status == status)
             && texts.any(|one| one.to_lowercase().contains(&text))
     });
-    let host = &call.rest.host;
     let page = query.paging.cut(&call, items, |item| item.id.clone())?.map(|item| Listed {
         next_step: item.next_step.filter(|_| !is_client),
         tools: catalog
             .get(&item.id)
             .and_then(|one| one.discovery.as_ref())
             .map(|known| known.tools.len()),
-        last_failure: host
-            .last_failure(&item.id)
-            .filter(|_| !is_client)
-            .map(|failure| Failure { at: failure.at, message: failure.message }),
+        last_failure: Failure::of(&item.health).filter(|_| !is_client),
+        health: Some(item.health).filter(|_| !is_client),
         id: item.id,
         name: item.name,
         description: item.description,
@@ -147,7 +159,7 @@ async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Open>, ApiError
     }
     let why = Account::of(host, id, None, "")?.to_json();
     let mut shown = match known_capability(host, id) {
-        Ok(capability) => inspection(&capability),
+        Ok(capability) => inspection(host, &capability),
         // A file that does not load has no card, and what there is to say about it is why.
         Err(_) => Value::Object(serde_json::Map::from_iter([("id".to_owned(), id.into())])),
     };

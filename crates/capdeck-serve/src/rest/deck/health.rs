@@ -1,6 +1,6 @@
 //! How the deck's capabilities are doing.
 
-use capdeck_host::{ItemStatus, list_items};
+use capdeck_host::{Health, ItemStatus, list_items};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -23,8 +23,7 @@ pub(super) fn operations() -> Vec<Operation> {
 
 /// How the deck is doing.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "DeckHealth")]
-struct Health {
+struct DeckHealth {
     /// `ok` or `degraded`.
     status: &'static str,
     capabilities: Vec<CapabilityHealth>,
@@ -38,22 +37,23 @@ struct CapabilityHealth {
     status: ItemStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// How it does, as far as is known without asking it.
+    health: Health,
     /// When and how it failed last, if nothing succeeded since.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_failure: Option<Failure>,
 }
 
-async fn health(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Health>, ApiError> {
+async fn health(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<DeckHealth>, ApiError> {
     let host = &call.rest.host;
-    let capabilities: Vec<CapabilityHealth> = list_items(&call.catalog())
+    let capabilities: Vec<CapabilityHealth> = list_items(host, &call.catalog())
         .into_iter()
         .map(|item| CapabilityHealth {
-            last_failure: host
-                .last_failure(&item.id)
-                .map(|failure| Failure { at: failure.at, message: failure.message }),
+            last_failure: Failure::of(&item.health),
             id: item.id,
             status: item.status,
             reason: item.reason,
+            health: item.health,
         })
         .collect();
     let is_bad = |one: &CapabilityHealth| {
@@ -61,5 +61,5 @@ async fn health(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Health>, ApiE
             || one.last_failure.is_some()
     };
     let status = if capabilities.iter().any(is_bad) { "degraded" } else { "ok" };
-    Ok(Reply::new(Health { status, capabilities }))
+    Ok(Reply::new(DeckHealth { status, capabilities }))
 }

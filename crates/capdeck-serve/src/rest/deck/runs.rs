@@ -63,8 +63,8 @@ async fn with_store<T: Send + 'static>(
     call: &Call,
     work: impl FnOnce(&RunStore) -> Result<T, RunStoreError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let store = RunStore::new(&call.rest.host.settings().state_dir);
-    let done = tokio::task::spawn_blocking(move || work(&store)).await;
+    let host = call.rest.host.clone();
+    let done = tokio::task::spawn_blocking(move || work(&host.settled_runs())).await;
     let done = done.map_err(|error| ApiError::internal("the runs were not read", &error))?;
     done.map_err(|error| match error {
         RunStoreError::Unknown { id } => ApiError::not_found("run", &id),

@@ -1,0 +1,228 @@
+//! The outcomes of calls and listings: in memory for the hot path, on disk for other processes.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use capdeck_definition::{CapabilityId, Definition};
+use futures_util::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinHandle;
+
+use super::Health;
+use crate::durable;
+
+/// How much later a success has to be than the one on disk, to be written.
+const WRITE_EVERY: SignedDuration = SignedDuration::from_secs(60);
+
+/// What happened to one capability.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HealthRecord {
+    /// The definition that this is about; with another one it says nothing.
+    fingerprint: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ok_at: Option<Timestamp>,
+    /// Failures since the last success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failing: Option<FailureRecord>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FailureRecord {
+    since: Timestamp,
+    last_at: Timestamp,
+    times: u32,
+    reason: String,
+}
+
+/// One outcome, added to what is known in memory and on disk.
+#[derive(Debug, Clone)]
+struct Outcome {
+    fingerprint: String,
+    at: Timestamp,
+    failure: Option<String>,
+}
+
+type RecordTable = BTreeMap<CapabilityId, HealthRecord>;
+
+/// What this process knows, and what others wrote down.
+#[derive(Debug)]
+pub(crate) struct HealthRecords(RecordTable);
+
+/// Keeps the outcomes.
+pub(crate) struct HealthStore {
+    path: Arc<PathBuf>,
+    own: Mutex<OwnRecords>,
+    /// Outcomes on their way to the disk.
+    writing: Mutex<Vec<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct OwnRecords {
+    table: RecordTable,
+    /// The successes that were last written.
+    written: BTreeMap<CapabilityId, Timestamp>,
+}
+
+impl HealthRecord {
+    fn add(&mut self, outcome: &Outcome) {
+        if self.fingerprint != outcome.fingerprint {
+            *self = Self { fingerprint: outcome.fingerprint.clone(), ..Self::default() };
+        }
+        let Some(reason) = &outcome.failure else {
+            self.ok_at = Some(outcome.at);
+            self.failing = None;
+            return;
+        };
+        let before = self.failing.take();
+        self.failing = Some(FailureRecord {
+            since: before.as_ref().map_or(outcome.at, |before| before.since),
+            last_at: outcome.at,
+            times: before.map_or(0, |before| before.times).saturating_add(1),
+            reason: reason.clone(),
+        });
+    }
+
+    /// When it was last added to.
+    fn last_at(&self) -> Option<Timestamp> {
+        self.failing.as_ref().map(|failing| failing.last_at).max(self.ok_at)
+    }
+
+    fn health(&self) -> Health {
+        match (&self.failing, self.ok_at) {
+            (Some(FailureRecord { since, last_at, times, reason }), _) => Health::Failing {
+                since: *since,
+                last_at: *last_at,
+                times: *times,
+                reason: reason.clone(),
+            },
+            (None, Some(at)) => Health::Ok { at },
+            (None, None) => Health::Unchecked,
+        }
+    }
+}
+
+impl HealthRecords {
+    /// How the capability of this definition does.
+    pub(crate) fn health(&self, definition: &Definition) -> Health {
+        let record = self.0.get(&definition.id);
+        let record = record.filter(|record| record.fingerprint == definition.fingerprint);
+        record.map_or(Health::Unchecked, HealthRecord::health)
+    }
+}
+
+impl HealthStore {
+    pub(crate) fn open(state_dir: &Path) -> Self {
+        let path = state_dir.join("health.json");
+        let own = OwnRecords { table: load(&path), written: BTreeMap::new() };
+        Self { path: Arc::new(path), own: Mutex::new(own), writing: Mutex::default() }
+    }
+
+    /// Everything that is known now. Of what this process and others know the later counts.
+    pub(crate) fn records(&self) -> HealthRecords {
+        let mut all = load(&self.path);
+        for (id, own) in &self.own.lock().table {
+            let is_later = all.get(id).is_none_or(|other| other.last_at() < own.last_at());
+            if is_later {
+                all.insert(id.clone(), own.clone());
+            }
+        }
+        HealthRecords(all)
+    }
+
+    /// Adds an outcome. A success that changes nothing reaches the disk once in a while only.
+    pub(crate) fn note(&self, definition: &Definition, failure: Option<String>) {
+        let at = Timestamp::now();
+        let outcome = Outcome { fingerprint: definition.fingerprint.clone(), at, failure };
+        let id = definition.id.clone();
+        let mut own = self.own.lock();
+        let record = own.table.entry(id.clone()).or_default();
+        let was_ok = record.failing.is_none()
+            && record.ok_at.is_some()
+            && record.fingerprint == outcome.fingerprint;
+        record.add(&outcome);
+        if outcome.failure.is_none() {
+            let written = own.written.get(&id).copied();
+            if was_ok && written.is_some_and(|written| at.duration_since(written) < WRITE_EVERY) {
+                return;
+            }
+            own.written.insert(id.clone(), at);
+        }
+        drop(own);
+        let path = self.path.clone();
+        let write = move || {
+            let change = |table: &mut RecordTable| table.entry(id).or_default().add(&outcome);
+            if let Err(error) = durable::update_json(&path, change) {
+                tracing::debug!(%error, "how a capability does could not be remembered");
+            }
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                let mut writing = self.writing.lock();
+                writing.retain(|one| !one.is_finished());
+                writing.push(runtime.spawn_blocking(write));
+            }
+            Err(_) => write(),
+        }
+    }
+
+    /// Waits until everything that was noted is on disk.
+    pub(crate) async fn settle(&self) {
+        let writing = std::mem::take(&mut *self.writing.lock());
+        join_all(writing).await;
+    }
+}
+
+fn load(path: &Path) -> RecordTable {
+    durable::load_json(path).unwrap_or_else(|error| {
+        tracing::debug!(%error, "how the capabilities did before could not be read");
+        RecordTable::new()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(second: i64, failure: Option<&str>) -> Outcome {
+        let at = Timestamp::from_second(second).unwrap();
+        Outcome { fingerprint: "one".to_owned(), at, failure: failure.map(str::to_owned) }
+    }
+
+    #[test]
+    fn failures_count_until_something_succeeds() {
+        let mut record = HealthRecord::default();
+        assert_eq!(record.health(), Health::Unchecked);
+        record.add(&outcome(1, Some("first")));
+        record.add(&outcome(5, Some("second")));
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let failing =
+            Health::Failing { since: at(1), last_at: at(5), times: 2, reason: "second".to_owned() };
+        assert_eq!(record.health(), failing);
+        assert_eq!(
+            failing.failure().unwrap(),
+            "failing since 1970-01-01 00:00:01 UTC (2 times): second"
+        );
+        record.add(&outcome(6, None));
+        assert_eq!(record.health(), Health::Ok { at: at(6) });
+        record.add(&outcome(7, Some("third")));
+        assert!(
+            matches!(record.health(), Health::Failing { times: 1, since, .. } if since == at(7))
+        );
+    }
+
+    #[test]
+    fn another_definition_starts_over() {
+        let mut record = HealthRecord::default();
+        record.add(&outcome(1, Some("first")));
+        let other = Outcome { fingerprint: "two".to_owned(), ..outcome(2, Some("other")) };
+        record.add(&other);
+        assert!(matches!(record.health(), Health::Failing { times: 1, .. }));
+    }
+}
