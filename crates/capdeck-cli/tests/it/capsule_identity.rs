@@ -176,8 +176,8 @@ fn downgrade(dirs: &TestDirs) {
         let mut parts = text.split("\"finance@");
         let mut plain = parts.next().unwrap().to_owned();
         for part in parts {
-            plain.push_str("\"finance");
-            plain.push_str(&part[part.find('"').unwrap()..]);
+            let (_uid, rest) = part.split_once('"').unwrap();
+            plain.push_str(&format!("\"finance\"{rest}"));
         }
         fs::write(&path, plain).unwrap();
     }
