@@ -150,6 +150,12 @@ impl HttpServer {
             TcpListener::bind((settings.host.as_str(), settings.port)).await.map_err(bind_error)?;
         let address = listener.local_addr().map_err(bind_error)?;
         let mode = auth_mode(&settings, address.ip())?;
+        if !address.ip().is_loopback() && settings.key.as_ref().is_some_and(AdminKey::is_guessable)
+        {
+            tracing::warn!(
+                "the admin key is short enough to be guessed; use 32 bytes or more, for example from `openssl rand -hex 32`"
+            );
+        }
         status::recorder();
         let names = Names::new(address.ip(), &settings.host, &settings.allowed_hosts);
         let reception = Reception::new(

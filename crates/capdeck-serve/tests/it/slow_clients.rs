@@ -40,6 +40,13 @@ pub(crate) fn gauge(served: &Served, name: &str) -> f64 {
 }
 
 #[test]
+fn requests_have_ten_seconds_by_default() {
+    let HttpLimits { head_timeout, body_timeout, max_unfinished, .. } = HttpLimits::default();
+    assert_eq!((head_timeout, body_timeout), (Duration::from_secs(10), Duration::from_secs(10)));
+    assert!((1..=256).contains(&max_unfinished));
+}
+
+#[test]
 fn half_a_head_and_none_at_all_are_given_up() {
     let limits = HttpLimits { head_timeout: SHORT, ..HttpLimits::default() };
     let served = Setting::of(&FakePlan::default()).limits(limits).serve();

@@ -30,11 +30,8 @@ pub(crate) async fn read_body(
     most: usize,
     within: Duration,
 ) -> Result<Bytes, Response> {
-    let read = match collect(Limited::new(body, most), within).await {
-        Some(read) => read,
-        None => {
-            return Err((StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response());
-        }
+    let Some(read) = collect(Limited::new(body, most), within).await else {
+        return Err((StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response());
     };
     match read {
         Ok(body) => Ok(body),

@@ -138,6 +138,24 @@ fn tokens_of_every_kind_are_counted_and_the_right_ones_pass() {
 }
 
 #[test]
+fn tokens_that_are_over_or_not_approved_yet_are_no_guesses() {
+    let (time, clock) = stopped();
+    let served = guessed(clock).serve();
+    let tokens = client(&served, "/mcp", "deck:call");
+    let enrolled = Browser::new(&served).post_json(
+        "/v1/agent-enrollments",
+        &json!({"client_id": "bot", "deck": {"capabilities": ["fake"]}}),
+    );
+    let enrolled = body(&enrolled)["enrollment_token"].as_str().unwrap().to_owned();
+    time.fetch_add(2 * 3600, Ordering::Relaxed);
+    for token in [&tokens.access, &enrolled] {
+        let statuses = guess(&served, 60, |_| token.clone());
+        assert_eq!(count(&statuses, 401), 60, "{statuses:?}");
+    }
+    assert!(failures(&served).is_empty());
+}
+
+#[test]
 fn cookies_that_open_nothing_are_counted_and_a_session_passes() {
     let served = guessed(stopped().1).serve();
     let (mut browser, _) = signed_in(&served, KEY);
