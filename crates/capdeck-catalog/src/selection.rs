@@ -97,7 +97,7 @@ impl ToolSelection {
         match tool {
             None => tools.whole = true,
             Some(PickedTool::Spoken(name)) => {
-                drop(tools.plain_names.insert(plain_tool_name(&name)))
+                tools.plain_names.insert(plain_tool_name(&name));
             }
             Some(PickedTool::Pattern(pattern)) if pattern.is_plain() => {
                 tools.names.insert(pattern.as_str().to_owned());
