@@ -77,8 +77,8 @@ impl CapabilityFile {
     ) -> impl Iterator<Item = (&'a Server, &'a str)> {
         let is_separator = |letter: char| !letter.is_ascii_alphanumeric() && letter != '-';
         name.rmatch_indices(is_separator).flat_map(move |(at, separator)| {
-            let (prefix, rest) = name.split_at(at);
-            let tool = rest.strip_prefix(separator).unwrap_or(rest);
+            let prefix = name.get(..at).unwrap_or_default();
+            let tool = name.get(at + separator.len()..).unwrap_or_default();
             let positions = self.index.plain_servers.get(&plain_tool_name(prefix));
             let servers = positions.into_iter().flatten();
             let servers = servers.filter_map(|position| self.servers.get(*position));

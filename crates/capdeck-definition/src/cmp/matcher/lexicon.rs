@@ -360,7 +360,9 @@ pub(super) fn stem(word: &str) -> &str {
     // `stopp` of `stopping`.
     let mut letters = stem.char_indices().rev();
     match (letters.next(), letters.next()) {
-        (Some((end, last)), Some((_, before))) if last == before && end > 2 => stem.split_at(end).0,
+        (Some((end, last)), Some((_, before))) if last == before && end > 2 => {
+            stem.get(..end).unwrap_or(stem)
+        }
         _ => stem,
     }
 }

@@ -363,13 +363,14 @@ fn tokens(text: &str) -> Vec<Token> {
                     '«' => '»',
                     other => other,
                 };
-                let rest = text.split_at(index + letter.len_utf8()).1;
+                let rest = text.get(index + letter.len_utf8()..).unwrap_or_default();
                 let opens = word.is_empty() && !is_end;
                 match rest.find(closing).filter(|_| opens) {
                     // Everything in quotes is as good as nothing in quotes.
                     Some(length) if index == 0 && rest.len() == length + closing.len_utf8() => {}
                     Some(length) => {
-                        found.push(Token::Quoted(rest.split_at(length).0.to_owned()));
+                        let quoted = rest.get(..length).unwrap_or_default();
+                        found.push(Token::Quoted(quoted.to_owned()));
                         let end = index + letter.len_utf8() + length;
                         while letters.next_if(|(at, _)| *at <= end).is_some() {}
                     }
