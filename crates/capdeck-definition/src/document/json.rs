@@ -203,7 +203,7 @@ mod tests {
             ("{\n\"🦀\": [", 2, 6),
             ("", 1, 1),
             ("\n\n", 3, 1),
-            ("\"\u{2028}\n", 2, 1),
+            ("\"\u{2028}\n", 1, 3),
         ] {
             let found = parse(text).unwrap_err();
             assert_eq!((found.line, found.column), (line, column), "{text:?}");

@@ -12,6 +12,12 @@ use crate::diagnostic::{Diagnostic, Place};
 
 /// Parses one document. `first_line` is the line of the file that the text starts on.
 pub(crate) fn parse(text: &str, first_line: u32) -> Result<Node, Diagnostic> {
+    let work = || parse_here(text, first_line);
+    if nesting_bound(text) > MAX_PLAIN_NESTING { on_large_stack(work) } else { work() }
+}
+
+/// As [`parse`], on this thread.
+fn parse_here(text: &str, first_line: u32) -> Result<Node, Diagnostic> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
@@ -39,6 +45,38 @@ pub(crate) fn parse(text: &str, first_line: u32) -> Result<Node, Diagnostic> {
         Ok(tree) => Ok(into_node(tree, first_line)),
         Err(error) => Err(syntax_error(&error, first_line)),
     }
+}
+
+/// Levels for which any thread has enough stack.
+const MAX_PLAIN_NESTING: usize = 24;
+/// Enough for [`MAX_DEPTH`] levels, of which the parser takes tens of kilobytes each without optimisation.
+const STACK_BYTES: usize = 16 << 20;
+
+/// The text is nested no deeper than this: a block by what its lines start with, a flow by the brackets that open. Of what
+/// an alias stands for nothing is known.
+fn nesting_bound(text: &str) -> usize {
+    if text.contains('*') {
+        return usize::MAX;
+    }
+    let is_start = |byte: &u8| matches!(byte, b' ' | b'\t' | b'-' | b'?' | b':');
+    let start = |line: &str| line.bytes().take_while(is_start).count() + 1;
+    let blocks = text.split(['\n', '\r']).map(start).max().unwrap_or_default();
+    blocks + text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count()
+}
+
+/// Runs work on a thread of its own: files are read on threads with little stack.
+fn on_large_stack(
+    work: impl FnOnce() -> Result<Node, Diagnostic> + Send,
+) -> Result<Node, Diagnostic> {
+    let failed = || {
+        Diagnostic::error("unreadable", "the file could not be parsed: no thread could be started")
+            .with_fix("try again when the machine has more memory")
+    };
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let thread = builder.spawn_scoped(scope, work).map_err(|_| failed())?;
+        thread.join().map_err(|_| failed())?
+    })
 }
 
 /// The tree as serde builds it; places are relative to the YAML text.

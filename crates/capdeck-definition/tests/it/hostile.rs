@@ -1,6 +1,6 @@
 //! Files that are broken or meant to do harm: one diagnostic, one quarantined entry, and nothing else suffers.
 
-use std::{fs, fs::File, time::Instant};
+use std::{fs, fs::File};
 
 use crate::folder::{Folder, caplet, codes, ids, quarantined};
 
@@ -13,11 +13,9 @@ fn folder_with(path: &str, text: &str) -> Folder {
 fn a_huge_file_is_not_read() {
     for (name, id) in [("huge.md", "huge"), ("config.json", "config.json")] {
         let folder = folder_with(name, "");
-        File::create(folder.path(name)).unwrap().set_len(200 << 20).unwrap();
-        let started = Instant::now();
+        // One who reads a terabyte never comes to the end of it, nor has the memory.
+        File::create(folder.path(name)).unwrap().set_len(1 << 40).unwrap();
         let deck = folder.deck();
-        // Reading 200 MB takes far longer than asking for its size.
-        assert!(started.elapsed().as_millis() < 1000);
         assert_eq!(codes(&deck), ["file-too-large"]);
         assert_eq!(quarantined(&deck), [id]);
         assert_eq!(ids(&deck), ["good"]);
@@ -108,18 +106,36 @@ fn one_config_is_read_and_the_others_are_named() {
 }
 
 #[test]
-fn a_file_full_of_mistakes_is_answered_in_time_and_in_short() {
+fn a_file_full_of_mistakes_is_answered_in_short() {
     let mut text = String::from("{ \"mcpServers\": {");
     for index in 0..20_000 {
         text.push_str(&format!("\"server {index}\": {{ \"name\": \"x\", \"colour\": 1 }},"));
     }
     text.push_str("\"last\": {} } }");
     let folder = folder_with("config.json", &text);
-    let started = Instant::now();
     let deck = folder.deck();
-    assert!(started.elapsed().as_secs() < 30, "{:?}", started.elapsed());
     assert_eq!(deck.diagnostics.len(), 51);
     assert_eq!(codes(&deck)[0], "too-many-problems");
     assert_eq!(quarantined(&deck), ["config.json"]);
     assert_eq!(ids(&deck), ["good"]);
+}
+
+/// As deep as it may be and deeper, on a thread with as little stack as those that serve requests.
+#[test]
+fn deep_nesting_does_not_need_a_large_stack() {
+    let flow = |depth: usize| format!("a: {}1{}", "{b: ".repeat(depth), "}".repeat(depth));
+    let block = |depth: usize| format!("a:\n  {}x", "- ".repeat(depth));
+    // Brackets in texts close nothing.
+    let odd = |depth: usize| format!("a: {}", "{\"c]}\": ".repeat(depth));
+    // Each alias stands for ten levels.
+    let ten = format!("{}1{}", "[".repeat(10), "]".repeat(10));
+    let alias = format!(
+        "a: &a {ten}\nb: &b [[[[[[[[[[*a]]]]]]]]]]\nc: &c [[[[[[[[[[*b]]]]]]]]]]\nd: [[[[[[[[[[*c]]]]]]]]]]\n"
+    );
+    for text in [flow(60), flow(200), block(60), block(200), odd(130), alias] {
+        let folder = folder_with("config.yaml", &text);
+        let reading = move || ids(&folder.deck()) == ["good"];
+        let thread = std::thread::Builder::new().stack_size(1 << 21).spawn(reading).unwrap();
+        assert!(thread.join().unwrap(), "{text}");
+    }
 }

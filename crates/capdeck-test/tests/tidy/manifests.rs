@@ -42,6 +42,19 @@ const CRATES: &[(&str, &[&str])] = &[
     // Its conformance server is made of the product's own server half, which is thereby tested alone; the store is
     // measured alone, too.
     ("capdeck-test", &["capdeck-mcp", "capdeck-capsule"]),
+    // Hands bytes to every parser.
+    (
+        "capdeck-fuzz",
+        &[
+            "capdeck-definition",
+            "capdeck-catalog",
+            "capdeck-mcp",
+            "capdeck-auth",
+            "capdeck-capsule",
+            "capdeck-sandbox",
+            "capdeck-backend",
+        ],
+    ),
 ];
 
 /// A line of a manifest's dependency table.
