@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     capdeck,
-    capsule::{break_capsule, root, team, write},
+    capsule::{root, team, write},
     json, run,
 };
 
@@ -256,4 +256,62 @@ fn reserved_scheme_names_are_refused() {
     let listed = capdeck(&dirs).args(["capsule", "list"]).env("CAPSOL_SCHEMES", "https").run();
     assert_ne!(listed.code, Some(0), "{listed:?}");
     assert!(listed.stderr.contains("`https://` is reserved"), "{listed:?}");
+}
+
+/// Makes a capsule that cannot be opened: its folder of entries is a file.
+fn break_capsule(dirs: &TestDirs, name: &str) {
+    let knowledge = dirs.data().join(format!("boxes/{name}/.capsol/knowledge"));
+    fs::remove_dir_all(&knowledge).ok();
+    fs::create_dir_all(knowledge.parent().unwrap()).unwrap();
+    fs::write(knowledge, "in the way").unwrap();
+}
+
+#[test]
+fn an_entry_called_like_a_part_of_the_store_costs_nothing() {
+    let dirs = team();
+    json(&dirs, &["capsule", "new", "Other"]);
+    write(&dirs, "skills://x/y", "body", &[]).success();
+    for _ in 0..2 {
+        write(&dirs, "docs://a", "body", &[]).success();
+        write(&dirs, "docs://a/x", "body", &[]).success();
+    }
+    json(&dirs, &["capsule", "schemes", "add", "team", "x"]);
+    write(&dirs, "x://x/x", "body", &[]).success();
+    for words in [
+        &["capsule", "read", "team", "skills://x/y"][..],
+        &["capsule", "history", "team", "docs://a"],
+        &["capsule", "list", "team"],
+        &["capsule", "search", "team", "body"],
+        &["capsule", "list"],
+        &["capsule", "verify"],
+        &["audit", "verify"],
+        &["doctor"],
+    ] {
+        run(&dirs, words).success();
+    }
+    run(&dirs, &["capsule", "rm", "team", "docs://a", "--purge", "--yes"]).success();
+    run(&dirs, &["capsule", "verify"]).success();
+}
+
+#[test]
+fn a_capsule_that_cannot_be_opened_costs_only_itself() {
+    let dirs = team();
+    json(&dirs, &["capsule", "new", "Broken"]);
+    write(&dirs, "docs://a", "body", &[]).success();
+    break_capsule(&dirs, "broken");
+    let listed = run(&dirs, &["capsule", "list"]).success();
+    assert!(listed.stdout.contains("unreadable") && listed.stdout.contains("team"), "{listed:?}");
+    assert!(listed.stderr.contains("broken: `knowledge` inside the capsule"), "{listed:?}");
+    for words in [&["capsule", "verify"][..], &["audit", "verify"]] {
+        let checked = run(&dirs, words);
+        assert_eq!(checked.code, Some(1), "{checked:?}");
+        assert!(checked.stdout.contains("team: sound"), "{checked:?}");
+        assert!(checked.stdout.contains("broken: cannot be checked: `knowledge`"), "{checked:?}");
+    }
+    let queried = run(&dirs, &["audit", "query"]).success();
+    assert!(queried.stdout.contains("write.replace"), "{queried:?}");
+    assert!(queried.stderr.contains("broken: `knowledge`"), "{queried:?}");
+    // It can still be taken away.
+    run(&dirs, &["capsule", "rm", "broken", "--yes"]).success();
+    run(&dirs, &["capsule", "verify"]).success();
 }
