@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     capdeck,
-    capsule::{break_capsule, root, team, write},
+    capsule::{root, team, write},
     json, run,
 };
 
@@ -120,11 +120,16 @@ fn a_full_disk_is_507_and_the_host_is_not_ready() {
     }
     let (status, problem) = refused.expect("two megabytes were never full");
     assert_eq!((status, &problem["code"]), (507, &json!("storage_full")), "{problem}");
-    // Smaller things find no room either, in the end.
+    // What was refused may have made room again; now nothing is left, seen from within the host's own mounts.
+    let below = dirs.data().strip_prefix("/").unwrap().to_owned();
+    let inside = PathBuf::from(format!("/proc/{}/root", host.id())).join(below);
+    let mut filler = fs::File::create(inside.join("filler")).unwrap();
+    while std::io::Write::write_all(&mut filler, &[0; 4096]).is_ok() {}
     let send = json!({ "kind": "note", "text": "x".repeat(4_000) });
-    let full = (0..2_000).map(|_| ask(&host, "POST", "/v1/capsules/team/signals", &send));
+    let full = (0..200).map(|_| ask(&host, "POST", "/v1/capsules/team/signals", &send));
     let (status, problem) = full.into_iter().find(|(status, _)| *status >= 300).unwrap();
     assert_eq!((status, &problem["code"]), (507, &json!("storage_full")), "{problem}");
+    while std::io::Write::write_all(&mut filler, &[0; 4096]).is_ok() {}
     let (status, ready) = ask(&host, "GET", "/ready", &Value::Null);
     assert_eq!((status, &ready["status"]), (503, &json!("unavailable")), "{ready}");
     assert!(ready["reason"].as_str().unwrap().contains("No space left"), "{ready}");
@@ -251,4 +256,62 @@ fn reserved_scheme_names_are_refused() {
     let listed = capdeck(&dirs).args(["capsule", "list"]).env("CAPSOL_SCHEMES", "https").run();
     assert_ne!(listed.code, Some(0), "{listed:?}");
     assert!(listed.stderr.contains("`https://` is reserved"), "{listed:?}");
+}
+
+/// Makes a capsule that cannot be opened: its folder of entries is a file.
+fn break_capsule(dirs: &TestDirs, name: &str) {
+    let knowledge = dirs.data().join(format!("boxes/{name}/.capsol/knowledge"));
+    fs::remove_dir_all(&knowledge).ok();
+    fs::create_dir_all(knowledge.parent().unwrap()).unwrap();
+    fs::write(knowledge, "in the way").unwrap();
+}
+
+#[test]
+fn an_entry_called_like_a_part_of_the_store_costs_nothing() {
+    let dirs = team();
+    json(&dirs, &["capsule", "new", "Other"]);
+    write(&dirs, "skills://x/y", "body", &[]).success();
+    for _ in 0..2 {
+        write(&dirs, "docs://a", "body", &[]).success();
+        write(&dirs, "docs://a/x", "body", &[]).success();
+    }
+    json(&dirs, &["capsule", "schemes", "add", "team", "x"]);
+    write(&dirs, "x://x/x", "body", &[]).success();
+    for words in [
+        &["capsule", "read", "team", "skills://x/y"][..],
+        &["capsule", "history", "team", "docs://a"],
+        &["capsule", "list", "team"],
+        &["capsule", "search", "team", "body"],
+        &["capsule", "list"],
+        &["capsule", "verify"],
+        &["audit", "verify"],
+        &["doctor"],
+    ] {
+        run(&dirs, words).success();
+    }
+    run(&dirs, &["capsule", "rm", "team", "docs://a", "--purge", "--yes"]).success();
+    run(&dirs, &["capsule", "verify"]).success();
+}
+
+#[test]
+fn a_capsule_that_cannot_be_opened_costs_only_itself() {
+    let dirs = team();
+    json(&dirs, &["capsule", "new", "Broken"]);
+    write(&dirs, "docs://a", "body", &[]).success();
+    break_capsule(&dirs, "broken");
+    let listed = run(&dirs, &["capsule", "list"]).success();
+    assert!(listed.stdout.contains("unreadable") && listed.stdout.contains("team"), "{listed:?}");
+    assert!(listed.stderr.contains("broken: `knowledge` inside the capsule"), "{listed:?}");
+    for words in [&["capsule", "verify"][..], &["audit", "verify"]] {
+        let checked = run(&dirs, words);
+        assert_eq!(checked.code, Some(1), "{checked:?}");
+        assert!(checked.stdout.contains("team: sound"), "{checked:?}");
+        assert!(checked.stdout.contains("broken: cannot be checked: `knowledge`"), "{checked:?}");
+    }
+    let queried = run(&dirs, &["audit", "query"]).success();
+    assert!(queried.stdout.contains("write.replace"), "{queried:?}");
+    assert!(queried.stderr.contains("broken: `knowledge`"), "{queried:?}");
+    // It can still be taken away.
+    run(&dirs, &["capsule", "rm", "broken", "--yes"]).success();
+    run(&dirs, &["capsule", "verify"]).success();
 }
