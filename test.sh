@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
-readonly E2E_SUITES="conformance clients bridges connect apis dashboard keyring rest"
+readonly E2E_SUITES="conformance clients bridges connect apis dashboard keyring rest generators"
 readonly API_PARTS="openapi google graphql oauth redirects"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
@@ -121,6 +121,18 @@ suite_rest() {
     { skip "pip could not install tests/rest/requirements.txt (see $DEPS/pip.log)"; return; }
   build_capdeck || return 1
   "$DEPS/venv-rest/bin/python" tests/rest/run.py
+}
+
+# Clients that ordinary generators make from the host's OpenAPI document. openapi-generator and progenitor are not among
+# them: the one fetches a Java archive by itself, the other reads no OpenAPI 3.1.
+suite_generators() {
+  install_node || return
+  has python3 || { skip "python3 is not installed"; return; }
+  locked fetch_npm generators || { skip "npm could not install tests/generators/package.json (see $DEPS/npm-generators.log)"; return; }
+  locked fetch_python venv-generators tests/generators/requirements.txt ||
+    { skip "pip could not install tests/generators/requirements.txt (see $DEPS/pip.log)"; return; }
+  build_capdeck || return 1
+  "$DEPS/venv-generators/bin/python" tests/generators/run.py
 }
 
 # The key of the vault in the keyring of a desktop session.

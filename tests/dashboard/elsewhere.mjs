@@ -104,7 +104,7 @@ async function signInElsewhere({ browser, host, kept }) {
   const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
   assert.ok(!/capdeck-sign-in|ey[A-Za-z0-9_-]{20}/.test(stored), 'no token where scripts can read it');
   const names = (await context.cookies(host.url)).filter(({ name }) => name.includes('capdeck'));
-  assert.deepEqual(names.map(({ name, httpOnly, sameSite }) => ({ name, httpOnly, sameSite })), [{ name: 'capdeck', httpOnly: true, sameSite: 'Lax' }]);
+  assert.deepEqual(names.map(({ name, httpOnly, sameSite }) => [name, httpOnly, sameSite]).sort(), [['capdeck', true, 'Lax'], ['capdeck-browser', true, 'Lax']]);
   const { data } = await host.ask('GET', '/v1/operators');
   assert.deepEqual(data.items.map(({ name, subject }) => [name, subject.account]), [['Ann', { subject: 'ann' }]], 'known by the account from now on');
   assertClean();

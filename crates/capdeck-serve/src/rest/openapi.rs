@@ -66,12 +66,78 @@ pub(super) fn document(operations: &[Operation], version: &str) -> Value {
         },
     });
     without_boolean_schemas(&mut document);
+    plain_enums(&mut document);
+    without_empty_defaults(&mut document);
     document
 }
 
 /// A body of bytes, in the words that generators of clients know.
 fn binary() -> Value {
     json!({ "schema": { "type": "string", "format": "binary" } })
+}
+
+/// Writes a choice between constant texts as an `enum`: generators make one type of that, and of each constant its own.
+/// What was said about a constant is said about the whole.
+fn plain_enums(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            if let Some((texts, notes)) = members.get("oneOf").and_then(constant_texts) {
+                members.shift_remove("oneOf");
+                let about = members.get("description").and_then(Value::as_str).unwrap_or_default();
+                let about = format!("{about}\n\n{notes}").trim().to_owned();
+                members.insert("type".to_owned(), json!("string"));
+                members.insert("enum".to_owned(), json!(texts));
+                if !about.is_empty() {
+                    members.insert("description".to_owned(), json!(about));
+                }
+            }
+            members.values_mut().for_each(plain_enums);
+        }
+        Value::Array(all) => all.iter_mut().for_each(plain_enums),
+        _ => {}
+    }
+}
+
+/// The texts of a choice that has nothing else, and what is said about each.
+fn constant_texts(choices: &Value) -> Option<(Vec<Value>, String)> {
+    let (mut texts, mut notes) = (Vec::new(), Vec::new());
+    for choice in choices.as_array()? {
+        if choice.get("type")? != "string" {
+            return None;
+        }
+        let described = choice.get("description").and_then(Value::as_str);
+        match (choice.get("const"), choice.get("enum").and_then(Value::as_array)) {
+            (Some(text), None) => {
+                texts.push(text.clone());
+                let note = |about| format!("`{}`: {about}", text.as_str().unwrap_or_default());
+                notes.extend(described.map(note));
+            }
+            (None, Some(several)) => texts.extend(several.iter().cloned()),
+            _ => return None,
+        }
+    }
+    Some((texts, notes.join("\n\n")))
+}
+
+/// Leaves out defaults that say nothing, such as an empty list: some generators take a member with a default for one that
+/// has to be sent.
+fn without_empty_defaults(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            let properties = members.get_mut("properties").and_then(Value::as_object_mut);
+            for schema in properties.into_iter().flat_map(|all| all.values_mut()) {
+                let empty = [Value::Null, Value::Bool(false), json!([]), json!({})];
+                if let Some(schema) = schema.as_object_mut()
+                    && schema.get("default").is_some_and(|default| empty.contains(default))
+                {
+                    schema.shift_remove("default");
+                }
+            }
+            members.values_mut().for_each(without_empty_defaults);
+        }
+        Value::Array(all) => all.iter_mut().for_each(without_empty_defaults),
+        _ => {}
+    }
 }
 
 /// Writes `true`, which is a schema that takes everything, as `{}`: some generators read schemas as objects only.
