@@ -85,6 +85,7 @@ impl Reception {
                 id: Some(format!("{} from {from}", class.as_str())),
                 ..Subject::default()
             },
+            self_approved: None,
         };
         registry.record_event(event).await;
     }

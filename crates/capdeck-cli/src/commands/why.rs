@@ -169,7 +169,7 @@ fn to_text(account: &Account, palette: Palette) -> String {
             line("", &format!("try it now with: capdeck check {}", item.id));
         }
         Health::Unchecked => {
-            line("health", &format!("not asked yet; ask with: capdeck check {}", item.id))
+            line("health", &format!("not asked yet; ask with: capdeck check {}", item.id));
         }
         Health::Starting | Health::Hidden { .. } | Health::Disabled => {}
     }

@@ -1,5 +1,11 @@
 //! The binary as people and scripts meet it: exit codes, stdout, stderr, files.
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "tests fail by panicking, and say what they skip"
+)]
 
 mod add;
 mod approvals;

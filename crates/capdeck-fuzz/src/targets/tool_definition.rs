@@ -40,7 +40,7 @@ impl FuzzTarget for ToolDefinition {
         let Some(tool) = Tool::new(raw) else { return "no tool".to_owned() };
         let broken = check_tool(&tool);
         // What the signature is made of, without names.
-        let form: String = signature(&tool)
+        let form: String = signature(tool.name(), &tool)
             .chars()
             .filter(|letter| !letter.is_ascii_alphanumeric() && letter.is_ascii())
             .take(12)
@@ -65,7 +65,7 @@ pub(crate) fn check_tool(tool: &Tool) -> bool {
             assert!(text.len() < MAX_TEXT, "bad arguments make a text of {} bytes", text.len());
         }
     }
-    for text in [signature(tool), brief_signature("api.tool", tool)] {
+    for text in [signature(tool.name(), tool), brief_signature("api.tool", tool)] {
         assert!(!text.is_empty() && text.len() < MAX_TEXT, "a signature of {} bytes", text.len());
     }
     let short = compact(tool).to_string();

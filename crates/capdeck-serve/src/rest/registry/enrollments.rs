@@ -2,8 +2,8 @@
 //! itself gave.
 
 use capdeck_auth::inbound::{
-    ADMIN_OPERATOR, Caller, CredentialClass, EnrollmentState, EnrollmentStatus, GrantTarget,
-    NewEnrollment, Registry, RegistryError, Role as GrantedRole, Scope, Scopes, capsule_id_of,
+    Caller, CredentialClass, EnrollmentState, EnrollmentStatus, GrantTarget, NewEnrollment,
+    Registry, RegistryError, Role as GrantedRole, Scope, Scopes, capsule_id_of,
     missing_capsule_key,
 };
 use capdeck_host::{Reach, Role};
@@ -260,12 +260,9 @@ fn caller(call: &Call) -> Caller {
 /// Who signs an agent up. Credentials are not needed; whoever sends some cannot approve the sign-up afterwards.
 fn sender(call: &Call, registry: &Registry) -> Caller {
     let reception = &call.rest.reception;
-    let by_token = |token: &str| match reception.is_key(token) {
-        true => Some(ADMIN_OPERATOR.to_owned()),
-        false => registry
-            .operator_by_key(token)
-            .map(|operator| operator.id)
-            .or_else(|| registry.authenticate(token).map(|standing| standing.principal.clone())),
+    let by_token = |token: &str| {
+        let authenticated = || registry.authenticate(token).map(|found| found.principal.clone());
+        reception.recognize_key(token).or_else(authenticated)
     };
     let session = || reception.session_of(&call.headers, call.address);
     let known = bearer(&call.headers).and_then(by_token);

@@ -82,7 +82,7 @@ async fn storage_status(host: &Host, admission: Option<&Admission>) -> Value {
         Some(admission) => Reach::Granted(admission.granted().capsules.clone()),
         None => Reach::All,
     };
-    let caller = CapsuleCaller { author, reach, project: None };
+    let caller = CapsuleCaller::new(author, reach);
     let asked = desk.ask(caller.request(None, CapsuleOperation::StorageStatus));
     let reason = match tokio::time::timeout(STATUS_TIMEOUT, asked).await {
         Ok(Ok(mut status)) => {
