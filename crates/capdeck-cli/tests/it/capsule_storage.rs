@@ -21,7 +21,10 @@ fn capdeck_with(dirs: &TestDirs, mount: &str) -> Option<Capdeck> {
     let namespace = ["--user", "--map-root-user", "--mount"];
     let allowed = Command::new("unshare").args(namespace).arg("true").status();
     if !allowed.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: this system has no namespaces for users");
+        #[expect(clippy::print_stderr, reason = "what was skipped is said")]
+        {
+            eprintln!("skipped: this system has no namespaces for users");
+        }
         return None;
     }
     let script = dirs.root().join("mounted.sh");
