@@ -8,7 +8,6 @@
 //! for a fixed number of executions.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
     reason = "a test program: a broken promise is a panic"
 )]
