@@ -1,7 +1,5 @@
 //! Groups that end, logs that are complete, programs that are found.
 
-use std::time::Instant as StdInstant;
-
 use tokio::io::AsyncReadExt;
 
 use super::*;
@@ -24,9 +22,8 @@ async fn a_group_is_gone_after_kill() {
     let mut word = [0; 3];
     stdout.read_exact(&mut word).await.unwrap();
     assert_eq!(process.exit(), None);
-    let started = StdInstant::now();
     let exit = process.kill().await;
-    assert!(started.elapsed() < GRACE, "{:?}", started.elapsed());
+    // One that had to be waited for is ended by `SIGKILL`.
     assert_eq!(exit.signal_name().as_deref(), Some("SIGTERM"));
     assert_eq!(process.exit(), Some(exit));
     // The end of the pipe means that the grandchild, which held it too, is gone.

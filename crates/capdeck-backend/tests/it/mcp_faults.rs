@@ -1,6 +1,6 @@
 //! MCP servers that die, hang, lie and chatter: each fails its own calls, in time, and says why.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use capdeck_backend::{ConnectOptions, ErrorCode};
 use capdeck_test::{FakePlan, fake::Fault};
@@ -22,9 +22,8 @@ async fn a_server_that_ends_at_once_says_how_and_why() {
     let deck = Deck::new(&[("LICENSE_KEY", "canary-1234")]);
     let mut backend = stdio(&plan);
     backend["env"] = json!({"KEY": "${LICENSE_KEY}"});
-    let started = Instant::now();
     let error = deck.connect(backend).await.unwrap_err();
-    assert!(started.elapsed() < PLENTY / 2, "it does not wait for the deadline");
+    // One that waited for the deadline would be `ServerStartTimeout`.
     assert_eq!(error.code, ErrorCode::ServerUnavailable);
     assert_eq!(
         error.message,
@@ -79,14 +78,13 @@ async fn a_crash_fails_the_calls_in_flight_at_once() {
     let plan = FakePlan { stderr_line: Some("out of cheese".to_owned()), ..FakePlan::default() };
     let connection = Deck::new(&[]).connect(stdio(&plan)).await.unwrap();
     let context = context(PLENTY);
-    let started = Instant::now();
     let (hanging, crashing) = tokio::join!(
         call(&connection, "hang", json!({}), &context),
         call(&connection, "crash", json!({}), &context),
     );
-    assert!(started.elapsed() < PLENTY / 2);
     for outcome in [hanging, crashing] {
         let error = outcome.unwrap_err();
+        // One that waited for the deadline would be `ToolCallTimeout`.
         assert_eq!(error.code, ErrorCode::ServerUnavailable);
         assert!(error.message.starts_with("`thing` was ended by SIGABRT"), "{error}");
         assert!(error.message.ends_with("; it last wrote: out of cheese"), "{error}");
@@ -120,9 +118,7 @@ async fn an_answer_that_says_nothing_is_not_waited_for() {
         ("no_outcome", "its answer has neither `result` nor `error`"),
         ("text_result", "the result of `text_result` is no object"),
     ] {
-        let started = Instant::now();
         let error = call(&connection, tool, json!({}), &context(PLENTY)).await.unwrap_err();
-        assert!(started.elapsed() < PLENTY / 2, "{tool}");
         assert_eq!(error.code, ErrorCode::DownstreamProtocolError, "{tool}");
         assert_eq!(error.message, format!("`thing` broke the protocol: {problem}"));
         let fine = call(&connection, "echo", json!({"n": 1}), &context(PLENTY)).await.unwrap();

@@ -1,5 +1,7 @@
 //! Tool lists: asked for once, kept on disk, followed when they change.
 
+use std::time::Duration;
+
 use capdeck_definition::Exposure;
 use capdeck_host::{Host, HostEvent};
 use capdeck_test::{FakePlan, fake::Fault};
@@ -301,13 +303,13 @@ async fn a_check_reports_what_there_is() {
 async fn a_listing_does_not_wait_for_a_server_that_hangs() {
     let hanging = FakePlan { initialize: Fault::Hang, ..FakePlan::default() };
     let deck = Deck::of(&FakePlan { behaviours: false, tools: 1, ..FakePlan::default() })
-        .server("slow", &hanging, json!({"startupTimeoutMs": 20_000}))
+        .server("slow", &hanging, json!({"startupTimeoutMs": 600_000}))
         .config("options", json!({"exposure": "direct", "exposureDiscoveryTimeoutMs": 700}));
     let host = deck.open();
     let session = agent(&host);
-    let started = std::time::Instant::now();
-    assert_eq!(listed(&session).await, ["fake__tool_00000"]);
-    assert!(started.elapsed().as_secs() < 8, "{:?}", started.elapsed());
+    // The server is waited for ten minutes; the listing is there long before.
+    let listing = tokio::time::timeout(Duration::from_secs(120), listed(&session)).await;
+    assert_eq!(listing.unwrap(), ["fake__tool_00000"]);
     assert_eq!(value(session.view().tools()).as_array().unwrap().len(), 1);
     host.close().await;
 }

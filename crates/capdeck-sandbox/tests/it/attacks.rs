@@ -64,6 +64,9 @@ fn attack(code: &str, expect: &Expect) -> Run {
     run
 }
 
+/// Far above the limits of a run: only an attack that is not stopped at all reaches it.
+const GUARD_TIMEOUT: Duration = Duration::from_secs(120);
+
 /// Runs each attack while another session answers, and fails with the list of those that got through.
 #[expect(clippy::print_stdout, reason = "how long others waited is a figure for people")]
 async fn withstand(attacks: &[Attack]) {
@@ -72,7 +75,6 @@ async fn withstand(attacks: &[Attack]) {
     let mut failures = Vec::new();
     let mut longest = (Duration::ZERO, "");
     for (name, code, expect) in attacks {
-        let started = Instant::now();
         let over = Cell::new(false);
         let attacking = async {
             let report = run(&pool, attack(code, expect)).await;
@@ -90,8 +92,9 @@ async fn withstand(attacks: &[Attack]) {
                 longest = longest.max((asked.elapsed(), name));
             }
         };
-        let (report, ()) = tokio::join!(attacking, asking);
-        let took = started.elapsed();
+        let running = async { tokio::join!(attacking, asking) };
+        let ended = tokio::time::timeout(GUARD_TIMEOUT, running).await;
+        let (report, ()) = ended.unwrap_or_else(|_| panic!("{name} runs on"));
         let actual = envelope(&report);
         let code = actual.pointer("/error/code").and_then(Value::as_str);
         let right = match expect {
@@ -99,11 +102,10 @@ async fn withstand(attacks: &[Attack]) {
             Gives(value) => actual.get("value") == serde_json::from_str(value).ok().as_ref(),
             Ends => true,
         };
-        // A busy machine may be slow to kill; the point is that the attack does not run on.
-        if !right || took > Duration::from_secs(30) {
+        if !right {
             let mut text = actual.to_string();
             text.truncate(text.floor_char_boundary(400));
-            failures.push(format!("{name}: after {took:?} {text}"));
+            failures.push(format!("{name}: {text}"));
         }
         assert_eq!(ask(&pool, &other).await, 42, "{name} harmed another session");
         pool.close_sessions_of("attacker");

@@ -21,8 +21,8 @@ use serde_json::{Map, Value, json};
 use tokio::{runtime::Runtime, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-/// Longer than any answer may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than any answer may take, however busy the machine is.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is to be served.
 pub(crate) struct Setting {

@@ -3,7 +3,7 @@
 use std::{
     io::{ErrorKind, Read, Write},
     net::TcpStream,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use capdeck_serve::HttpLimits;
@@ -67,9 +67,7 @@ fn a_head_that_drips_is_given_up_too() {
     let served = Setting::of(&FakePlan::default()).limits(limits).serve();
     let mut stream = connect(&served);
     stream.write_all(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n").unwrap();
-    let begun = Instant::now();
     until("the host gives up", || stream.write_all(b"X-Drip: 1\r\n").err());
-    assert!(begun.elapsed() < PATIENCE);
 }
 
 #[test]

@@ -45,7 +45,9 @@ fn stopping_ends_every_child_also_with_streams_and_calls_open() {
 fn servers_that_do_not_want_to_end_are_waited_for_together() {
     let plan = FakePlan { ignore_sigterm: true, ignore_stdin_close: true, ..FakePlan::default() };
     let mut served = Setting::of(&plan).serve();
-    let children: Vec<u64> = (0..8)
+    // Each is waited for more than two seconds before it is killed. One after the other they take longer than
+    // `Served::stop` allows.
+    let children: Vec<u64> = (0..40)
         .map(|_| {
             let mut client = served.client("/servers/fake/mcp");
             client.initialize();
@@ -53,10 +55,7 @@ fn servers_that_do_not_want_to_end_are_waited_for_together() {
             pid(&client.request("tools/call", call))
         })
         .collect();
-    let before = std::time::Instant::now();
     served.stop();
-    // One after the other they take eight times as long, and a service manager has no patience for that.
-    assert!(before.elapsed().as_secs() < 12, "{:?}", before.elapsed());
     assert!(children.iter().all(|child| !is_alive(*child)));
 }
 

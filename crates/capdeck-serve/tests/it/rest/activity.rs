@@ -181,9 +181,11 @@ fn a_thousand_watchers_are_told_and_let_go_when_the_host_stops() {
     for watcher in &mut watchers {
         assert_eq!(watcher.event()["tool"], "echo");
     }
-    let before = std::time::Instant::now();
     api.served.stop();
-    assert!(before.elapsed() < Duration::from_secs(5), "open streams do not hold up the end");
+    // Each stream was ended, not cut off when the host had waited long enough for it.
+    for watcher in watchers {
+        watcher.ends();
+    }
 }
 
 /// How many connections fit, with both ends in this process and some room for the rest.
