@@ -76,6 +76,7 @@ async fn json_output_is_read_and_bad_json_is_an_error() {
 async fn arguments_reach_the_program_as_they_are() {
     let backend = json!({"kind": "cli", "actions": {"say": {
         "command": "printf", "args": ["%s|", "$input.value", "<$input.value>"],
+        "inputSchema": {"type": "object", "properties": {"value": {"allowLeadingDash": true}}},
     }}});
     for value in [
         "plain",

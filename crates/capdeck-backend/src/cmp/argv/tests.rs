@@ -33,6 +33,12 @@ fn intent(command: &str, params: &[(&str, CmpType, &str)]) -> CmpIntent {
     }
 }
 
+/// The same intent with values that may begin with `-`.
+fn allowing_dashes(mut intent: CmpIntent) -> CmpIntent {
+    intent.params.values_mut().for_each(|param| param.allow_leading_dash = true);
+    intent
+}
+
 fn words(intent: &CmpIntent, arguments: &Value) -> Result<Vec<String>, String> {
     let mut arguments = arguments.as_object().unwrap().clone();
     intent.coerce(&mut arguments);
@@ -111,13 +117,16 @@ fn only_the_flag_of_a_left_out_value_goes() {
     );
     check(&intent, json!({}), &["m", "--verbose"]);
     check(&intent, json!({"b": "x"}), &["m", "--verbose", "x"]);
+    let refused = words(&intent, &json!({"a": "--flag"})).unwrap_err();
+    assert!(refused.starts_with("argument `a` begins with `-`"), "{refused}");
+    let intent = allowing_dashes(intent);
     check(&intent, json!({"a": "--flag"}), &["m", "--verbose", "--flag", "--flag"]);
 }
 
 #[test]
 fn no_value_adds_a_word() {
     let params = [("v", CmpType::String, "!"), ("l", CmpType::Strings, "!")];
-    let intent = intent("m {v} pre{v}post {l} --l={l} '{v}'", &params);
+    let intent = allowing_dashes(intent("m {v} pre{v}post {l} --l={l} '{v}'", &params));
     let hostile = [
         "a b",
         "a\tb\nc",
