@@ -49,7 +49,7 @@ impl Host {
         connections: &Connections,
         context: &CallContext,
     ) -> Result<Arc<Discovery>, CallError> {
-        let question = Question { since: Instant::now(), cause: ListCause::Checked };
+        let question = Question::awaited(Instant::now());
         self.ask(definition, connections, context, question).await
     }
 
@@ -69,7 +69,7 @@ impl Host {
             Some(asked) if asked >= lease.opened() => Instant::now(),
             _ => lease.opened(),
         };
-        let question = Question { since, cause: ListCause::Checked };
+        let question = Question::awaited(since);
         let longest = context.timeout.unwrap_or_else(|| answer_time(&definition.backend));
         let timeout = Some(longest.min(RELIST_TIMEOUT));
         let context = CallContext { timeout, ..context.clone() };
@@ -89,7 +89,7 @@ impl Host {
         let opened = lease.opened();
         let due = self.0.discoveries.claim_check(&definition.id, audience, opened, max_age);
         if let Some(since) = due {
-            let question = Question { since, cause: ListCause::Checked };
+            let question = Question { is_aside: true, ..Question::awaited(since) };
             self.ask_aside(definition.clone(), connections.clone(), question);
         }
     }
@@ -135,7 +135,10 @@ impl Host {
             }
             Err(error) => Err(error),
         };
-        self.note_outcome(definition, outcome.as_ref().err());
+        // Beside a call, the call itself says how the server does.
+        if outcome.is_ok() || !question.is_aside {
+            self.note_outcome(definition, outcome.as_ref().err());
+        }
         self.0.discoveries.note_outcome(&definition.id, outcome.as_ref().err());
         if outcome.is_err() {
             self.0.discoveries.note_failed_check(&definition.id, audience.key());
@@ -215,7 +218,8 @@ impl Host {
         connections: Connections,
         cause: ListCause,
     ) {
-        self.ask_aside(definition, connections, Question { since: Instant::now(), cause });
+        let question = Question { since: Instant::now(), cause, is_aside: true };
+        self.ask_aside(definition, connections, question);
     }
 
     /// Reads a changed list again for everyone who is shown one by a shared connection.
@@ -296,6 +300,15 @@ struct Question {
     /// An answer to a question that was asked since then will do.
     since: Instant,
     cause: ListCause,
+    /// Asked in the background, beside a call.
+    is_aside: bool,
+}
+
+impl Question {
+    /// A question whose answer a caller waits for.
+    fn awaited(since: Instant) -> Self {
+        Self { since, cause: ListCause::Checked, is_aside: false }
+    }
 }
 
 /// Whether somebody who waits for a list takes one that was made for clients who can do less.

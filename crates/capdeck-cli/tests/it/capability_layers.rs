@@ -144,8 +144,9 @@ fn odd_tool_names_are_found_by_the_names_that_clients_can_send() {
             .clone()
     };
     let set_up = call("setup_tools", json!({ "skills": ["look"] }));
-    assert!(set_up.to_string().contains("fake.files.get/info()"), "{set_up}");
-    for name in ["fake.files.get/info", "fake.files_get_info", "fake_files_get_info"] {
+    let listed = set_up["structuredContent"]["tools"][0].as_str().unwrap();
+    let listed = listed.strip_suffix("()").unwrap();
+    for name in [listed, "fake.files.get/info", "fake.files_get_info", "fake_files_get_info"] {
         let answer = call("call_tool", json!({ "name": name, "data": { "a": 1 } }));
         assert_eq!(answer["content"][0]["text"], "{\"a\":1}", "{name}: {answer}");
     }

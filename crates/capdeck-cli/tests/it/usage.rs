@@ -87,7 +87,7 @@ fn a_mistake_in_json_says_all_that_a_person_is_told() {
         (&["lisst"], "unrecognized subcommand 'lisst'", "a similar subcommand exists: 'list'"),
         (
             &["audit"],
-            "'capdeck audit' requires a subcommand but one was not provided [subcommands: tail, query, verify, help]",
+            "'capdeck audit' requires a subcommand but one was not provided [subcommands: tail, query, verify, prune, help]",
             "write it as: capdeck audit [OPTIONS] <COMMAND>",
         ),
     ] {

@@ -282,7 +282,7 @@ async fn decider_for(call: &Call, request: &GrantRequest) -> Result<Decider, Api
         return Ok(decider);
     };
     let reached = call.capsules(false).await?;
-    let readable = reached.into_iter().map(|one| one.id).filter(|id| id == capsule).collect();
+    let readable = reached.into_iter().map(|one| one.key()).filter(|key| key == capsule).collect();
     Ok(Decider::Operator { id, role, readable })
 }
 

@@ -20,7 +20,7 @@ fn writer(office: &mut Office, place: &str) -> (Value, Value) {
 #[test]
 fn people_and_programs_are_named_as_this_host_knows_them() {
     let mut office = Office::new();
-    let (ann, boss) = (office.person("Ann", "admin"), office.person("Boss", "approver"));
+    let (ann, boss) = (office.person("Ann", "admin"), office.person("Boss", "admin"));
     office.as_owner().capsule("team");
     let write = |office: &mut Office, place: &str| {
         let path = format!("/v1/capsules/team/entries/{place}");
