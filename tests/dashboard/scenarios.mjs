@@ -177,8 +177,8 @@ async function openApprovalUrl({ browser, opened: { page }, host }) {
   await stranger.page.getByRole('button', { name: 'Sign in' }).click();
   await other(stranger.page).waitFor();
   assert.equal(await one(stranger.page).count(), 0);
-  await other(stranger.page).getByRole('button', { name: 'Deny' }).click();
-  await stranger.page.getByRole('dialog').getByRole('button', { name: 'Deny' }).click();
+  await other(stranger.page).getByRole('button', { name: 'Deny', exact: true }).click();
+  await stranger.page.getByRole('dialog').getByRole('button', { name: 'Deny', exact: true }).click();
   await other(stranger.page).getByText('denied').waitFor();
   await stranger.context.close();
   const { data } = await host.ask('GET', '/v1/grants?status=pending');

@@ -276,7 +276,8 @@ def agents_ask_and_decide(_machine, _inspector, base):
     """One agent finds a capsule and asks for it, another one decides, and takes it back."""
     as_admin(base, "POST", "/v1/capsules", {"name": "handbook", "visibility": "discoverable", "description": "how we work"})
     as_admin(base, "PUT", "/v1/capsules/handbook/entries/docs/leave", {"content": "Thirty days."})
-    as_admin(base, "PATCH", "/v1/settings", {"approval_mode": "supervisor"})
+    # All of them are on this machine, so an address says nothing about who they are.
+    as_admin(base, "PUT", "/v1/approval-policy", {"mode": "supervisor", "rules": [], "shared_address": True})
     asking, _ = signed_up(base, client_id="asking", capsule="team", role="reader")
     scopes = ["capsule:write", "registry:manage"]
     deciding, _ = signed_up(base, client_id="deciding", capsule="handbook", role="writer", scopes=scopes)
@@ -325,7 +326,7 @@ def agents_ask_and_decide(_machine, _inspector, base):
     try:
         asyncio.run(both())
     finally:
-        as_admin(base, "PATCH", "/v1/settings", {"approval_mode": "human"})
+        as_admin(base, "PUT", "/v1/approval-policy", {"mode": "human", "rules": [], "shared_address": False})
 
 
 WALKS = [

@@ -3,8 +3,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::print_stderr,
-    reason = "tests fail by panicking, and say what they skip"
+    reason = "tests fail by panicking"
 )]
 
 mod add;

@@ -110,8 +110,14 @@ async fn replace(call: Call, _: NoQuery, body: Json<Policy>) -> Result<Reply<Pol
         let all = call.every_capsule().await?;
         for capsule in policy.rules.iter_mut().filter_map(|rule| rule.matches.capsule.as_mut()) {
             let found = find_capsule(&all, capsule, |one| (&one.id, &one.name));
-            let found = found.map_err(CapsuleFailure::from)?;
-            *capsule = found.ok_or_else(|| ApiError::not_found("capsule", capsule))?.key();
+            let ambiguous = |error| ApiError::invalid(CapsuleFailure::from(error).message);
+            let found = found.map_err(ambiguous)?;
+            let missing = || {
+                ApiError::invalid(format!(
+                    "a rule names the capsule `{capsule}`, and there is none"
+                ))
+            };
+            *capsule = found.ok_or_else(missing)?.key();
         }
     }
     let set = call.registry()?.set_policy(&call.registry_caller(), translated(&policy)?).await?;
