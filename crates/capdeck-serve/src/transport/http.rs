@@ -16,6 +16,7 @@ mod server_card;
 mod status;
 mod step_up;
 mod unfinished;
+mod unread_body;
 
 use std::{
     io,
