@@ -222,7 +222,7 @@ async fn after_failed_accept(error: &io::Error) {
 mod tests {
     use std::net::IpAddr;
 
-    use axum::routing::{get, post};
+    use axum::response::IntoResponse as _;
     use tokio::{
         io::DuplexStream,
         time::{Instant, advance},
@@ -243,10 +243,11 @@ mod tests {
 
     /// A client of a small server, over a pipe of this many bytes in each direction.
     fn client_of(size: usize) -> DuplexStream {
-        let router = Router::new()
-            .route("/", get(|| async { "here" }))
-            .route("/long", get(|| async { "x".repeat(20_000) }))
-            .route("/refused", post(|| async { http::StatusCode::UNAUTHORIZED }));
+        let router = Router::new().fallback(async |uri: http::Uri| match uri.path() {
+            "/" => "here".into_response(),
+            "/long" => "x".repeat(20_000).into_response(),
+            _ => http::StatusCode::UNAUTHORIZED.into_response(),
+        });
         let (client, server) = tokio::io::duplex(size);
         let progress = RequestProgress::new(None, limits(), CancellationToken::new());
         let peer = SocketPeer(IpAddr::from([127, 0, 0, 1]));
