@@ -293,6 +293,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClientSocket<S> {
     }
 }
 
+/// Why the rest of a body does not come.
+type BodyError = Box<dyn std::error::Error + Send + Sync>;
+
 /// The body of a request. How long it may take is up to whatever reads it; what its reader leaves is read as an
 /// [`UnreadBody`].
 pub(super) struct RequestBody {
@@ -353,7 +356,7 @@ impl IncomingBody {
     pub(super) fn poll_frame(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Box<dyn std::error::Error + Send + Sync>>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
             if !matches!(frame, Some(Ok(_))) {
                 (self.counted, self.is_over) = (None, true);
@@ -375,7 +378,7 @@ impl IncomingBody {
 
 impl Body for RequestBody {
     type Data = Bytes;
-    type Error = Box<dyn std::error::Error + Send + Sync>;
+    type Error = BodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
