@@ -198,6 +198,9 @@ async fn a_suggested_name_can_be_called() {
             let near = hint.strip_prefix("did you mean `").and_then(|rest| rest.strip_suffix("`?"));
             let near = near.unwrap_or_else(|| panic!("{wrong}: {error}: {hint}"));
             assert_eq!(error.data.unwrap()["nearest"], near);
+            // In a text it can be seen where the name ends.
+            let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+            assert!(near.chars().all(is_plain), "{wrong}: {near}");
             // It is a name of a tool: what is wrong now are the arguments.
             let asked = json!({ "name": near, "data": {} });
             match call_listed(&session, "call_tool", asked).await {
