@@ -1,10 +1,14 @@
 //! The targets, one per parser of foreign bytes.
 
+mod agent_config;
 mod archive;
 mod definitions;
 mod described;
 mod echo_service;
+mod http_answer;
 mod http_headers;
+mod http_request;
+mod http_server;
 mod json_rpc;
 mod mcp_client;
 mod request_state;
@@ -94,5 +98,17 @@ pub const TARGETS: &[TargetInfo] = &[
         about: "archives of capsules",
         short_run: 150,
         open: archive::capsule_archive,
+    },
+    TargetInfo {
+        name: "http-server",
+        about: "raw requests to the host's own HTTP server",
+        short_run: 300,
+        open: http_server::http_server,
+    },
+    TargetInfo {
+        name: "agent-config",
+        about: "configuration files of agents, edited and taken back",
+        short_run: 150,
+        open: agent_config::agent_config,
     },
 ];

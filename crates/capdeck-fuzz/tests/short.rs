@@ -43,4 +43,6 @@ short_runs! {
     mcp_client: "mcp-client",
     http_headers: "http-headers",
     capsule_archive: "capsule-archive",
+    http_server: "http-server",
+    agent_config: "agent-config",
 }

@@ -366,6 +366,9 @@ async fn a_run_can_be_recovered_as_soon_as_it_has_answered() {
     for number in 0..32 {
         let done = run(&session, &format!("const number = {number}; number")).await;
         let reference = done["meta"]["recoveryRef"].as_str().unwrap();
+        // At once: another run would give the record time to reach the disk.
+        let recorded = host.settled_runs().list().unwrap().runs;
+        assert!(recorded.iter().any(|one| one.session.as_deref() == Some(reference)), "{number}");
         let read = format!("await caplets.debug.readRecovery({{ recoveryRef: '{reference}' }})");
         let known = value_of(&other, &read).await;
         let code = known["entries"][0]["code"].as_str().unwrap();

@@ -11,11 +11,13 @@ mod limits;
 mod manifest;
 mod own_credential;
 mod problem;
+mod recent_value;
 mod request_progress;
 mod server_card;
 mod status;
 mod step_up;
 mod unfinished;
+mod unread_body;
 
 use std::{
     io,
@@ -253,9 +255,13 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, door: Arc<Door>)
         .route("/views/{name}/mcp", any(one_view))
         .with_state(endpoints.clone());
     let status = Router::new()
-        .route("/ready", get(status::ready))
         .route("/attach/manifest", get(manifest::manifest))
         .with_state(host.clone())
+        .merge(
+            Router::new()
+                .route("/ready", get(status::ready))
+                .with_state(status::Readiness::new(host.clone())),
+        )
         .merge(server_card::routes().with_state(reception.clone()))
         .merge(
             Router::new()

@@ -1,10 +1,5 @@
 //! Code mode over HTTP, in both eras: sessions across requests, questions in the middle of a run, and clients that misbehave.
 
-use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-};
-
 use capdeck_definition::Exposure;
 use capdeck_test::{FakeEra, FakePlan, HttpClient};
 use serde_json::{Value, json};
@@ -115,45 +110,61 @@ fn the_run_of_a_client_that_cannot_be_asked_waits_for_a_person() {
     }
 }
 
+/// Code that takes until its time is over.
+const ENDLESS: [&str; 4] = [
+    "for (;;) {}",
+    "for (;;) await Promise.all(Array(100).fill(Promise.resolve()))",
+    "/^(a+)+$/.test('a'.repeat(40) + 'b')",
+    "'a'.repeat(2 ** 22).indexOf('a'.repeat(2 ** 21) + 'b')",
+];
+
+/// The longest time that a run may have.
+const MAX_TIMEOUT_MS: u32 = 120_000;
+
 #[test]
 fn other_clients_are_answered_while_code_misbehaves() {
-    // What the code does, what its run ends with, and whether it takes until its time is over.
-    let attacks = [
-        ("for (;;) {}", "sandbox_timeout", true),
-        ("for (;;) await Promise.all(Array(100).fill(Promise.resolve()))", "sandbox_timeout", true),
-        ("/^(a+)+$/.test('a'.repeat(40) + 'b')", "sandbox_timeout", true),
-        ("'a'.repeat(2 ** 22).indexOf('a'.repeat(2 ** 21) + 'b')", "sandbox_timeout", true),
-        (
-            "const all = []; for (;;) all.push(new Array(1e5).fill('x'.repeat(1000)))",
-            "sandbox_limit",
-            false,
-        ),
-        ("const f = () => f() + 1; f()", "sandbox_limit", false),
-    ];
-    let served = served();
-    for (code, ending, lasts) in attacks {
-        let ended = AtomicBool::new(false);
-        let (envelope, during) = thread::scope(|scope| {
-            let attack = scope.spawn(|| {
-                let answer =
-                    run(&mut served.deck_client(), json!({"code": code, "timeoutMs": 1500}));
-                ended.store(true, Ordering::SeqCst);
-                answer
-            });
-            let mut client = served.deck_client();
-            let mut during = 0;
-            loop {
-                let answer =
-                    run(&mut client, json!({"code": "(await caplets.fake.echo({ a: 1 })).a"}));
-                assert_eq!(answer["value"], 1, "{answer}");
-                if ended.load(Ordering::SeqCst) {
-                    break (attack.join().unwrap(), during);
-                }
-                during += 1;
-            }
+    let setting = Setting::new();
+    let record = setting.record();
+    let plan = FakePlan { record: Some(record.clone()), ..FakePlan::default() };
+    let served = setting.server("fake", &plan).exposure(Exposure::CodeMode).serve();
+    let mut client = served.deck_client();
+    for (number, endless) in ENDLESS.iter().enumerate() {
+        // The call says that the code runs now. It has so much time that it is still running when the others are answered.
+        let mark = format!("attack-{number}");
+        let code = format!("await caplets.fake.echo({{ mark: '{mark}' }}); {endless}");
+        let arguments = json!({"code": code, "timeoutMs": MAX_TIMEOUT_MS});
+        let attack = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call",
+            "params": {"name": "code_mode", "arguments": arguments}});
+        let mut attacker = served.deck_client();
+        let session = attacker.session.clone().unwrap();
+        let mut stream = EventStream::post(served.authority(), "/mcp", &session, &attack);
+        until("the attack", || {
+            std::fs::read_to_string(&record).unwrap_or_default().contains(&mark).then_some(())
         });
+        for _ in 0..3 {
+            let code = "(await caplets.fake.echo({ a: 1 })).a";
+            let answer = run(&mut client, json!({"code": code, "timeoutMs": MAX_TIMEOUT_MS}));
+            assert_eq!(answer["value"], 1, "{endless}: {answer}");
+        }
+        assert!(!stream.has_answer(), "{endless}: it is over before the others are answered");
+        attacker.post(
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#,
+        );
+    }
+}
+
+#[test]
+fn code_that_misbehaves_is_ended() {
+    let served = served();
+    let endless = ENDLESS.map(|code| (code, "sandbox_timeout", 1500));
+    let limited = [
+        "const all = []; for (;;) all.push(new Array(1e5).fill('x'.repeat(1000)))",
+        "const f = () => f() + 1; f()",
+    ]
+    .map(|code| (code, "sandbox_limit", MAX_TIMEOUT_MS));
+    for (code, ending, timeout) in endless.into_iter().chain(limited) {
+        let envelope = run(&mut served.deck_client(), json!({"code": code, "timeoutMs": timeout}));
         assert_eq!(envelope["error"]["code"], ending, "{code}: {envelope}");
-        assert!(!lasts || during > 0, "{code}: nobody else was answered");
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Write},
     net::TcpStream,
+    time::Instant,
 };
 
 use serde_json::Value;
@@ -94,7 +95,21 @@ impl EventStream {
 
     /// Reads on until the server ends the stream, which it does with an empty chunk.
     pub(crate) fn ended(&mut self) {
-        while self.line() != "0" {}
+        // A stream that goes on sends signs of life, so that reading never takes too long.
+        let deadline = Instant::now() + PATIENCE;
+        while self.line() != "0" {
+            assert!(Instant::now() < deadline, "the stream goes on");
+        }
+    }
+
+    /// Whether an answer has come by now.
+    pub(crate) fn has_answer(&mut self) -> bool {
+        self.lines.get_ref().set_nonblocking(true).unwrap();
+        let mut text = String::new();
+        // Ends with an error once nothing more is there.
+        while self.lines.read_line(&mut text).is_ok_and(|length| length > 0) {}
+        self.lines.get_ref().set_nonblocking(false).unwrap();
+        text.contains(r#""result""#) || text.contains(r#""error""#)
     }
 
     fn open(authority: &str, head: &str, body: &str) -> Self {

@@ -53,6 +53,9 @@ const CRATES: &[(&str, &[&str])] = &[
             "capdeck-capsule",
             "capdeck-sandbox",
             "capdeck-backend",
+            "capdeck-host",
+            "capdeck-install",
+            "capdeck-serve",
         ],
     ),
 ];

@@ -5,12 +5,13 @@ use std::{io, sync::Arc, time::Duration};
 use axum::{Router, body::Body};
 use capdeck_auth::inbound::Network;
 use futures_util::TryFutureExt as _;
+use http::{HeaderValue, header};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::Semaphore,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt as _;
@@ -32,7 +33,7 @@ pub struct HttpLimits {
     pub idle_timeout: Duration,
     /// How long a client may take to send the body of a request. A large body has more time as long as it goes on arriving.
     pub body_timeout: Duration,
-    /// How many requests of one address may be sent in part. One more closes the oldest of them.
+    /// How many requests of one address may be sent in part. One more ends the oldest of them.
     pub max_unfinished: usize,
     /// How long a session lives without being used.
     pub session_idle: Duration,
@@ -44,12 +45,15 @@ pub struct HttpLimits {
 #[cfg(target_os = "linux")]
 const STALLED: Duration = Duration::from_secs(60);
 
-/// How many clients are told at once that there is no place, and how long that may take.
+/// How many connections beyond the limit are answered at once.
 const MAX_REFUSALS: usize = 64;
-const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
-const REFUSAL: &[u8] =
+/// How long a client may take to read an answer after which its connection is closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+const TOO_MANY_CONNECTIONS: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 1\r\n\
 Connection: close\r\nContent-Length: 38\r\n\r\ntoo many connections; try again later\n";
+const UNFINISHED_HEAD: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain\r\n\
+Connection: close\r\nContent-Length: 38\r\n\r\nthe head of the request took too long\n";
 
 /// The wait after the system had no descriptor left for a connection.
 const NO_DESCRIPTOR: Duration = Duration::from_millis(200);
@@ -99,70 +103,79 @@ pub(super) async fn serve(
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
             let is_proxy = proxies.iter().any(|network| network.holds(peer.0));
             let counted = (!is_proxy).then(|| (counted_address(peer.0), unfinished.clone()));
-            let progress = RequestProgress::new(counted, limits.head_timeout);
-            let connection =
-                Connection { stream, peer, progress, _place: place, _counted: Counted::new() };
-            tasks.spawn(connection.serve(router.clone(), limits, stop.clone()));
+            let progress = RequestProgress::new(counted, limits, stop.clone());
+            let (router, held) = (router.clone(), (place, ConnectionGauge::new()));
+            tasks.spawn(async move {
+                prepare(&stream);
+                serve_client(stream, peer, progress, router).await;
+                drop(held);
+            });
         } else if let Ok(refusal) = Arc::clone(&refusals).try_acquire_owned() {
-            tasks.spawn(refuse(stream, refusal));
+            tasks.spawn(async move {
+                close_with(stream, TOO_MANY_CONNECTIONS).await;
+                drop(refusal);
+            });
         }
     }
     tasks.close();
     tasks.wait().await;
 }
 
-/// One client's connection and its place among them.
-struct Connection {
-    stream: TcpStream,
-    peer: SocketPeer,
-    progress: RequestProgress,
-    _place: OwnedSemaphorePermit,
-    _counted: Counted,
-}
-
-impl Connection {
-    async fn serve(self, router: Router, limits: HttpLimits, stop: CancellationToken) {
-        let Self { stream, peer, progress, _place, _counted } = self;
-        prepare(&stream);
-        let socket = ClientSocket::new(stream, progress.clone());
-        let service = service_fn(move |request: http::Request<Incoming>| {
-            progress.begin_answer();
-            let (mut parts, body) = request.into_parts();
-            parts.extensions.insert(peer);
-            let body = Body::new(RequestBody::new(body, progress.clone()));
-            let answering = router.clone().oneshot(http::Request::from_parts(parts, body));
-            let progress = progress.clone();
-            answering.map_ok(move |answer| answer.map(|body| AnswerBody::new(body, progress)))
-        });
-        let serving = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(limits.idle_timeout.max(limits.head_timeout))
-            .serve_connection(TokioIo::new(socket), service);
-        tokio::pin!(serving);
-        let served = tokio::select! {
-            served = serving.as_mut() => served,
-            () = stop.cancelled() => {
-                serving.as_mut().graceful_shutdown();
-                serving.await
+/// Serves the requests of one client until either side ends the connection. Once a byte of a request was read, the client
+/// gets an answer.
+async fn serve_client<S>(stream: S, peer: SocketPeer, progress: RequestProgress, router: Router)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let stop = progress.stop().clone();
+    let socket = ClientSocket::new(stream, progress.clone());
+    let service = service_fn(move |request: http::Request<Incoming>| {
+        let number = progress.begin_answer();
+        let (mut parts, body) = request.into_parts();
+        parts.extensions.insert(peer);
+        let is_on_demand = parts.headers.contains_key(header::EXPECT);
+        let body = Body::new(RequestBody::new(body, is_on_demand, progress.clone(), number));
+        let answering = router.clone().oneshot(http::Request::from_parts(parts, body));
+        let progress = progress.clone();
+        answering.map_ok(move |mut answer| {
+            if progress.ends_with_answer() {
+                answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-        };
-        if let Err(error) = served {
-            tracing::debug!(%error, "a connection ended early");
+            answer.map(|body| AnswerBody::new(body, progress))
+        })
+    });
+    // Timeouts are the socket's: the HTTP library would close a connection without an answer.
+    let mut serving = http1::Builder::new()
+        .header_read_timeout(None)
+        .serve_connection(TokioIo::new(socket), service);
+    let served = tokio::select! {
+        served = &mut serving => served,
+        () = stop.cancelled() => {
+            std::pin::Pin::new(&mut serving).graceful_shutdown();
+            (&mut serving).await
         }
+    };
+    let Err(error) = served else { return };
+    tracing::debug!(%error, "a connection ended early");
+    let http1::Parts { io, service, .. } = serving.into_parts();
+    // The request counts as unfinished until its service is gone.
+    drop(service);
+    if let Some(stream) = io.into_inner().into_given_up() {
+        close_with(stream, UNFINISHED_HEAD).await;
     }
 }
 
 /// Counts an open connection for as long as it lives.
-struct Counted;
+struct ConnectionGauge;
 
-impl Counted {
+impl ConnectionGauge {
     fn new() -> Self {
         metrics::gauge!("capdeck_connections").increment(1.0);
         Self
     }
 }
 
-impl Drop for Counted {
+impl Drop for ConnectionGauge {
     fn drop(&mut self) {
         metrics::gauge!("capdeck_connections").decrement(1.0);
     }
@@ -182,17 +195,18 @@ fn prepare(stream: &TcpStream) {
     }
 }
 
-/// Says that there is no place. What the client sent is read, else the system would throw the answer away.
-async fn refuse(mut stream: TcpStream, _refusal: OwnedSemaphorePermit) {
-    let refusing = async {
-        stream.write_all(REFUSAL).await?;
+/// Writes an answer and closes the connection. What the client still sends is read, else the system would reset the
+/// connection and the answer could be lost.
+async fn close_with(mut stream: impl AsyncRead + AsyncWrite + Unpin, answer: &[u8]) {
+    let closing = async {
+        stream.write_all(answer).await?;
         stream.shutdown().await?;
         let mut unread = [0; 1024];
         while stream.read(&mut unread).await? > 0 {}
         io::Result::Ok(())
     };
-    // Whoever does not take the answer in time goes without.
-    tokio::time::timeout(REFUSAL_TIMEOUT, refusing).await.ok();
+    // A client that does not read the answer in time does not get it.
+    tokio::time::timeout(CLOSE_TIMEOUT, closing).await.ok();
 }
 
 async fn after_failed_accept(error: &io::Error) {
@@ -202,4 +216,177 @@ async fn after_failed_accept(error: &io::Error) {
     }
     tracing::warn!(%error, "a connection cannot be accepted");
     tokio::time::sleep(NO_DESCRIPTOR).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use axum::response::IntoResponse as _;
+    use tokio::{
+        io::DuplexStream,
+        time::{Instant, advance},
+    };
+
+    use super::*;
+
+    const HEAD: &str = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+
+    fn limits() -> HttpLimits {
+        HttpLimits {
+            head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(10),
+            ..HttpLimits::default()
+        }
+    }
+
+    /// A client of a small server, over a pipe of this many bytes in each direction.
+    fn client_of(size: usize) -> DuplexStream {
+        let router = Router::new().fallback(async |uri: http::Uri| match uri.path() {
+            "/" => "here".into_response(),
+            "/long" => "x".repeat(20_000).into_response(),
+            _ => http::StatusCode::UNAUTHORIZED.into_response(),
+        });
+        let (client, server) = tokio::io::duplex(size);
+        let progress = RequestProgress::new(None, limits(), CancellationToken::new());
+        let peer = SocketPeer(IpAddr::from([127, 0, 0, 1]));
+        tokio::spawn(serve_client(server, peer, progress, router));
+        client
+    }
+
+    async fn send(client: &mut DuplexStream, text: &str) {
+        client.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    /// Reads up to the end of an answer whose last bytes these are.
+    async fn read_until(client: &mut DuplexStream, end: &str) -> String {
+        let mut text = String::new();
+        while !text.ends_with(end) {
+            let mut bytes = [0; 1024];
+            let length = client.read(&mut bytes).await.unwrap();
+            assert!(length > 0, "closed after: {text}");
+            text.push_str(std::str::from_utf8(&bytes[..length]).unwrap());
+        }
+        text
+    }
+
+    async fn read_to_close(client: &mut DuplexStream) -> String {
+        let mut text = String::new();
+        client.read_to_string(&mut text).await.unwrap();
+        text
+    }
+
+    /// Lets time pass, seen by the server.
+    async fn pass(seconds: u64) {
+        for _ in 0..seconds * 2 {
+            advance(Duration::from_millis(500)).await;
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_begins_at_the_end_of_the_idle_time_has_its_whole_time() {
+        let mut client = client_of(4096);
+        for _ in 0..3 {
+            send(&mut client, HEAD).await;
+            read_until(&mut client, "here").await;
+            pass(29).await;
+            let (begun, rest) = HEAD.split_at(9);
+            send(&mut client, begun).await;
+            pass(9).await;
+            send(&mut client, rest).await;
+            read_until(&mut client, "here").await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn half_a_head_is_answered_with_408_and_an_idle_connection_is_closed() {
+        for (first, begun) in [("", "G"), ("", "GET / HT"), (HEAD, "G"), (HEAD, "GET / HT")] {
+            let mut client = client_of(4096);
+            send(&mut client, first).await;
+            if !first.is_empty() {
+                read_until(&mut client, "here").await;
+            }
+            send(&mut client, begun).await;
+            let start = Instant::now();
+            let answer = read_to_close(&mut client).await;
+            assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+            assert!(answer.ends_with("took too long\n"), "{answer}");
+            assert_eq!(start.elapsed().as_secs(), 10);
+        }
+        let mut client = client_of(4096);
+        send(&mut client, HEAD).await;
+        read_until(&mut client, "here").await;
+        let start = Instant::now();
+        assert_eq!(read_to_close(&mut client).await, "");
+        assert_eq!(start.elapsed().as_secs(), 30);
+    }
+
+    /// A part of a second request that came with the first one is not looked at before the first one is answered.
+    #[tokio::test(start_paused = true)]
+    async fn half_a_head_that_came_with_another_request_is_answered_too() {
+        let mut client = client_of(4096);
+        send(&mut client, &format!("{HEAD}GET / HT")).await;
+        read_until(&mut client, "here").await;
+        let answer = read_to_close(&mut client).await;
+        assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_not_cut_off_while_the_client_reads_it() {
+        let mut client = client_of(64);
+        send(&mut client, "GET /long HTTP/1.1\r\nHost: x\r\n\r\n").await;
+        let mut answer = vec![0; 20_000];
+        for part in answer.chunks_mut(4096) {
+            pass(20).await;
+            client.read_exact(part).await.unwrap();
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 200 ") && answer.ends_with(b"x"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_refused_before_its_body_came_does_not_cost_the_next_one() {
+        for (framing, body) in [
+            ("Content-Length: 4", "body"),
+            ("Transfer-Encoding: chunked", "4\r\nbody\r\n0\r\n\r\n"),
+        ] {
+            let mut client = client_of(4096);
+            for _ in 0..3 {
+                send(
+                    &mut client,
+                    &format!("POST /refused HTTP/1.1\r\nHost: x\r\n{framing}\r\n\r\n"),
+                )
+                .await;
+                let answer = read_until(&mut client, "\r\n\r\n").await;
+                assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+                assert!(!answer.contains("connection: close"), "{answer}");
+                pass(9).await;
+                send(&mut client, body).await;
+                pass(29).await;
+                send(&mut client, HEAD).await;
+                read_until(&mut client, "here").await;
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_says_that_the_rest_of_the_body_is_not_read() {
+        for framing in ["Expect: 100-continue\r\nContent-Length: 4", "Content-Length: 999999999"] {
+            let mut client = client_of(4096);
+            send(&mut client, &format!("POST /refused HTTP/1.1\r\nHost: x\r\n{framing}\r\n\r\n"))
+                .await;
+            let answer = read_until(&mut client, "\r\n\r\n").await;
+            assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+            assert!(answer.contains("connection: close"), "{answer}");
+            assert_eq!(read_to_close(&mut client).await, "");
+        }
+        // A body that does not come in time is not waited for.
+        let mut client = client_of(4096);
+        send(&mut client, "POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n").await;
+        read_until(&mut client, "\r\n\r\n").await;
+        let start = Instant::now();
+        assert_eq!(read_to_close(&mut client).await, "");
+        assert_eq!(start.elapsed().as_secs(), 10);
+    }
 }

@@ -1,13 +1,14 @@
-//! How far the client of a connection is with its request. A head that was begun has to be whole soon, a body has to go on
-//! arriving, and neither is counted before it keeps the host waiting.
+//! How far the client of a connection is with its request: between requests, sending a head, or being answered.
+//!
+//! A connection is closed by a timeout only in the first two phases. A head has to be whole soon after its first byte, and a
+//! request counts as unfinished from the first time that the host waits for the rest of it.
 
 use std::{
     io,
     net::IpAddr,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
+    task::{Context, Poll, ready},
 };
 
 use bytes::Bytes;
@@ -15,11 +16,15 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
     time::{Instant, Sleep},
 };
+use tokio_util::sync::CancellationToken;
 
-use super::unfinished::{UnfinishedRequest, UnfinishedRequests};
+use super::{
+    connections::HttpLimits,
+    unfinished::{UnfinishedRequest, UnfinishedRequests},
+    unread_body::UnreadBody,
+};
 
 /// The state of one connection, shared by its socket and its requests.
 #[derive(Clone)]
@@ -28,32 +33,39 @@ pub(super) struct RequestProgress(Arc<ProgressInner>);
 struct ProgressInner {
     /// Where unfinished requests are counted; none for connections of trusted proxies, which bound their clients themselves.
     counted: Option<(IpAddr, UnfinishedRequests)>,
-    head_timeout: Duration,
-    phase: Mutex<Phase>,
+    limits: HttpLimits,
+    stop: CancellationToken,
+    state: Mutex<ConnectionState>,
 }
 
-enum Phase {
+struct ConnectionState {
+    /// How many requests were answered or are.
+    requests: u64,
+    phase: ConnectionPhase,
+}
+
+enum ConnectionPhase {
     /// Between two requests.
-    Idle,
+    Idle { since: Instant },
     /// A head is being sent. Counted from the first time that the host waits for the rest of it.
     Head { since: Instant, counted: Option<UnfinishedRequest> },
-    /// A request is being answered.
-    Busy,
+    /// A request is being answered, or the rest of its body is being read.
+    Busy { is_answered: bool, has_unread_body: bool, is_last: bool },
 }
 
-/// Why a connection is given up.
-enum GivenUp {
+/// Why the host does not wait any longer.
+enum GiveUpReason {
     TooSlow,
     TooMany,
 }
 
-impl From<GivenUp> for io::Error {
-    fn from(given_up: GivenUp) -> Self {
-        match given_up {
-            GivenUp::TooSlow => {
-                Self::new(io::ErrorKind::TimedOut, "the head of a request took too long")
+impl From<GiveUpReason> for io::Error {
+    fn from(reason: GiveUpReason) -> Self {
+        match reason {
+            GiveUpReason::TooSlow => {
+                Self::new(io::ErrorKind::TimedOut, "no whole head of a request came in time")
             }
-            GivenUp::TooMany => Self::new(
+            GiveUpReason::TooMany => Self::new(
                 io::ErrorKind::ConnectionAborted,
                 "too many unfinished requests came from the address",
             ),
@@ -65,39 +77,112 @@ impl RequestProgress {
     /// A new connection, whose first head is awaited.
     pub(super) fn new(
         counted: Option<(IpAddr, UnfinishedRequests)>,
-        head_timeout: Duration,
+        limits: HttpLimits,
+        stop: CancellationToken,
     ) -> Self {
-        let phase = Mutex::new(Phase::Head { since: Instant::now(), counted: None });
-        Self(Arc::new(ProgressInner { counted, head_timeout, phase }))
+        let phase = ConnectionPhase::Head { since: Instant::now(), counted: None };
+        let state = Mutex::new(ConnectionState { requests: 0, phase });
+        Self(Arc::new(ProgressInner { counted, limits, stop, state }))
     }
 
-    /// The head is whole.
-    pub(super) fn begin_answer(&self) {
-        *self.0.phase.lock() = Phase::Busy;
+    /// The head is whole. Returns the number of the request.
+    pub(super) fn begin_answer(&self) -> u64 {
+        let mut state = self.0.state.lock();
+        state.phase =
+            ConnectionPhase::Busy { is_answered: false, has_unread_body: false, is_last: false };
+        state.requests += 1;
+        state.requests
     }
 
     fn end_answer(&self) {
-        *self.0.phase.lock() = Phase::Idle;
+        let mut state = self.0.state.lock();
+        if let ConnectionPhase::Busy { is_answered, has_unread_body: true, .. } = &mut state.phase {
+            *is_answered = true;
+        } else {
+            state.phase = ConnectionPhase::Idle { since: Instant::now() };
+        }
+    }
+
+    /// The rest of the body of a request is read beside its answer.
+    pub(super) fn begin_unread_body(&self, request: u64) {
+        let mut state = self.0.state.lock();
+        if let (true, ConnectionPhase::Busy { has_unread_body, .. }) =
+            (state.requests == request, &mut state.phase)
+        {
+            *has_unread_body = true;
+        }
+    }
+
+    pub(super) fn end_unread_body(&self, request: u64) {
+        let mut state = self.0.state.lock();
+        if state.requests != request {
+            return;
+        }
+        match &mut state.phase {
+            ConnectionPhase::Busy { is_answered: true, .. } => {
+                state.phase = ConnectionPhase::Idle { since: Instant::now() };
+            }
+            ConnectionPhase::Busy { has_unread_body, .. } => *has_unread_body = false,
+            ConnectionPhase::Idle { .. } | ConnectionPhase::Head { .. } => {}
+        }
+    }
+
+    /// No other request can follow this one.
+    pub(super) fn end_with_request(&self, request: u64) {
+        let mut state = self.0.state.lock();
+        if let (true, ConnectionPhase::Busy { is_last, .. }) =
+            (state.requests == request, &mut state.phase)
+        {
+            *is_last = true;
+        }
+    }
+
+    /// Whether the answer has to say that the connection ends with it.
+    pub(super) fn ends_with_answer(&self) -> bool {
+        matches!(self.0.state.lock().phase, ConnectionPhase::Busy { is_last: true, .. })
+    }
+
+    pub(super) fn limits(&self) -> &HttpLimits {
+        &self.0.limits
+    }
+
+    pub(super) fn stop(&self) -> &CancellationToken {
+        &self.0.stop
     }
 
     fn note_bytes(&self) {
-        let mut phase = self.0.phase.lock();
-        if let Phase::Idle = *phase {
-            *phase = Phase::Head { since: Instant::now(), counted: None };
+        let mut state = self.0.state.lock();
+        if let ConnectionPhase::Idle { .. } = state.phase {
+            state.phase = ConnectionPhase::Head { since: Instant::now(), counted: None };
         }
     }
 
-    /// The host waits for bytes of the client: until when, if that matters.
-    fn wait_for_head(&self, context: &Context<'_>) -> Result<Option<Instant>, GivenUp> {
-        let mut phase = self.0.phase.lock();
-        let Phase::Head { since, counted } = &mut *phase else { return Ok(None) };
-        if counted.is_none() {
-            *counted = self.count();
+    /// An answer is still on its way to the client, so the connection is not idle yet.
+    fn note_unsent_answer(&self) {
+        if let ConnectionPhase::Idle { since } = &mut self.0.state.lock().phase {
+            *since = Instant::now();
         }
-        if counted.as_ref().is_some_and(|counted| counted.poll_given_up(context).is_ready()) {
-            return Err(GivenUp::TooMany);
+    }
+
+    /// The host waits for bytes of the client: until when.
+    fn wait_for_head(&self, context: &Context<'_>) -> Result<Instant, GiveUpReason> {
+        let mut state = self.0.state.lock();
+        match &mut state.phase {
+            ConnectionPhase::Idle { since } => Ok(*since + self.0.limits.idle_timeout),
+            ConnectionPhase::Head { since, counted } => {
+                if counted.is_none() {
+                    *counted = self.count();
+                }
+                let counted = counted.as_ref();
+                if counted.is_some_and(|counted| counted.poll_given_up(context).is_ready()) {
+                    return Err(GiveUpReason::TooMany);
+                }
+                Ok(*since + self.0.limits.head_timeout)
+            }
+            // Always later than now. The HTTP library need not read again after the answer, so the idle time that begins then
+            // is looked at when this is over.
+            ConnectionPhase::Busy { .. } => Ok(Instant::now() + self.0.limits.idle_timeout),
         }
-        Ok(Some(*since + self.0.head_timeout))
     }
 
     fn count(&self) -> Option<UnfinishedRequest> {
@@ -105,29 +190,56 @@ impl RequestProgress {
     }
 }
 
-/// A socket that gives up a client who does not finish a head.
-pub(super) struct ClientSocket {
-    stream: TcpStream,
+/// A socket that stops waiting for a client who sends no whole head in time.
+pub(super) struct ClientSocket<S> {
+    stream: S,
     progress: RequestProgress,
-    /// Made when the host first waits for the rest of a head.
+    /// Made when the host first waits for the client.
     timer: Option<Pin<Box<Sleep>>>,
+    /// Whether everything that was written has left.
+    is_flushed: bool,
+    /// Whether the host stopped waiting for the client.
+    has_given_up: bool,
 }
 
-impl ClientSocket {
-    pub(super) fn new(stream: TcpStream, progress: RequestProgress) -> Self {
-        Self { stream, progress, timer: None }
+impl<S> ClientSocket<S> {
+    pub(super) fn new(stream: S, progress: RequestProgress) -> Self {
+        Self { stream, progress, timer: None, is_flushed: true, has_given_up: false }
     }
 
-    fn poll_deadline(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<GivenUp> {
+    /// The stream, if the host stopped waiting for the client and an answer can be written. A part of another one may still
+    /// be on its way.
+    pub(super) fn into_given_up(self) -> Option<S> {
+        (self.has_given_up && self.is_flushed).then_some(self.stream)
+    }
+
+    fn poll_give_up(&mut self, context: &mut Context<'_>) -> Poll<GiveUpReason> {
+        if !self.is_flushed {
+            self.progress.note_unsent_answer();
+        }
+        match self.progress.wait_for_head(context) {
+            Ok(deadline) => self.poll_deadline(deadline, context).map(|()| GiveUpReason::TooSlow),
+            Err(reason) => Poll::Ready(reason),
+        }
+    }
+
+    /// Ready at the deadline. The timer is moved only when it goes off too early or would go off too late, because most
+    /// requests come long before.
+    fn poll_deadline(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<()> {
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
-        if timer.deadline() != deadline {
+        if timer.deadline() > deadline {
             timer.as_mut().reset(deadline);
         }
-        timer.as_mut().poll(context).map(|()| GivenUp::TooSlow)
+        ready!(timer.as_mut().poll(context));
+        if timer.deadline() < deadline {
+            timer.as_mut().reset(deadline);
+            return timer.as_mut().poll(context);
+        }
+        Poll::Ready(())
     }
 }
 
-impl AsyncRead for ClientSocket {
+impl<S: AsyncRead + Unpin> AsyncRead for ClientSocket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -140,27 +252,27 @@ impl AsyncRead for ClientSocket {
             }
             return Poll::Ready(read);
         }
-        match self.progress.wait_for_head(context) {
-            Ok(None) => Poll::Pending,
-            Ok(Some(deadline)) => {
-                self.poll_deadline(deadline, context).map(|given_up| Err(given_up.into()))
-            }
-            Err(given_up) => Poll::Ready(Err(given_up.into())),
-        }
+        let reason = ready!(self.poll_give_up(context));
+        self.has_given_up = true;
+        Poll::Ready(Err(reason.into()))
     }
 }
 
-impl AsyncWrite for ClientSocket {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ClientSocket<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.is_flushed = false;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
+    /// Called when nothing is left to be written.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        self.is_flushed = true;
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -172,6 +284,7 @@ impl AsyncWrite for ClientSocket {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.is_flushed = false;
         Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 
@@ -180,17 +293,83 @@ impl AsyncWrite for ClientSocket {
     }
 }
 
-/// The body of a request. Counted from the first time that the host waits for the rest of it. How long it may take is up to
-/// whatever reads it.
+/// The body of a request. How long it may take is up to whatever reads it; what its reader leaves is read as an
+/// [`UnreadBody`].
 pub(super) struct RequestBody {
+    /// There until this is dropped.
+    incoming: Option<IncomingBody>,
+    begun: Instant,
+    /// The client sends the body only once it is asked for.
+    is_on_demand: bool,
+}
+
+/// The body as it arrives. Counted from the first time that the host waits for the rest of it.
+pub(super) struct IncomingBody {
     body: Incoming,
-    progress: RequestProgress,
     counted: Option<UnfinishedRequest>,
+    progress: RequestProgress,
+    request: u64,
+    is_over: bool,
 }
 
 impl RequestBody {
-    pub(super) fn new(body: Incoming, progress: RequestProgress) -> Self {
-        Self { body, progress, counted: None }
+    pub(super) fn new(
+        body: Incoming,
+        is_on_demand: bool,
+        progress: RequestProgress,
+        request: u64,
+    ) -> Self {
+        let incoming = IncomingBody { body, counted: None, progress, request, is_over: false };
+        Self { incoming: Some(incoming), begun: Instant::now(), is_on_demand }
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        if let Some(incoming) = self.incoming.take().filter(|incoming| !incoming.is_over()) {
+            UnreadBody { incoming, begun: self.begun, is_on_demand: self.is_on_demand }.finish();
+        }
+    }
+}
+
+impl IncomingBody {
+    pub(super) fn progress(&self) -> &RequestProgress {
+        &self.progress
+    }
+
+    /// The number of the request that it belongs to.
+    pub(super) fn request(&self) -> u64 {
+        self.request
+    }
+
+    pub(super) fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over || self.body.is_end_stream()
+    }
+
+    pub(super) fn poll_frame(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Box<dyn std::error::Error + Send + Sync>>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            if !matches!(frame, Some(Ok(_))) {
+                (self.counted, self.is_over) = (None, true);
+            }
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        if self.counted.is_none() {
+            self.counted = self.progress.count();
+        }
+        let counted = self.counted.as_ref();
+        if counted.is_none_or(|counted| counted.poll_given_up(context).is_pending()) {
+            return Poll::Pending;
+        }
+        self.is_over = true;
+        self.progress.end_with_request(self.request);
+        Poll::Ready(Some(Err(io::Error::from(GiveUpReason::TooMany).into())))
     }
 }
 
@@ -202,33 +381,18 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        match Pin::new(&mut self.body).poll_frame(context) {
-            Poll::Ready(Some(frame)) => Poll::Ready(Some(frame.map_err(Into::into))),
-            Poll::Ready(None) => {
-                self.counted = None;
-                Poll::Ready(None)
-            }
-            Poll::Pending => {
-                if self.counted.is_none() {
-                    self.counted = self.progress.count();
-                }
-                match &self.counted {
-                    Some(counted) if counted.poll_given_up(context).is_ready() => {
-                        let given_up = io::Error::from(GivenUp::TooMany);
-                        Poll::Ready(Some(Err(given_up.into())))
-                    }
-                    _ => Poll::Pending,
-                }
-            }
+        match &mut self.incoming {
+            Some(incoming) => incoming.poll_frame(context),
+            None => Poll::Ready(None),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.incoming.as_ref().is_none_or(IncomingBody::is_over)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.incoming.as_ref().map(IncomingBody::size_hint).unwrap_or_default()
     }
 }
 

@@ -6,19 +6,22 @@ use std::{
 };
 
 use axum::{
-    Extension, Json,
+    Json,
     extract::State,
     response::{IntoResponse, Response},
 };
-use capdeck_host::{Admission, Author, CapsuleCaller, CapsuleOperation, Host, Reach};
+use capdeck_host::{Author, CapsuleCaller, CapsuleOperation, Host};
 use http::{StatusCode, header};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde_json::{Value, json};
 
-use super::endpoints::Endpoints;
+use super::{endpoints::Endpoints, recent_value::RecentValue};
 
 /// Longest wait for the capsules before the host counts as not ready.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long it is taken for true that data can be written. Finding out writes a file, and every program on this machine may
+/// ask.
+const STORAGE_MAX_AGE: Duration = Duration::from_secs(5);
 
 /// What is known of the process without asking anything.
 #[derive(Debug, Clone)]
@@ -39,13 +42,34 @@ pub(super) async fn health(State(facts): State<ProcessFacts>) -> Json<Value> {
     Json(json!({ "status": "ok", "version": &*version, "uptime": started.elapsed().as_secs() }))
 }
 
+/// Whether the host can be used.
+#[derive(Clone)]
+pub(super) struct Readiness {
+    host: Host,
+    /// What is known of the data folder.
+    storage: RecentValue<Value>,
+}
+
+impl Readiness {
+    pub(super) fn new(host: Host) -> Self {
+        Self { host, storage: RecentValue::new(STORAGE_MAX_AGE) }
+    }
+
+    /// Whether data can be written, and which capsules are not whole.
+    async fn storage_status(&self) -> Value {
+        let host = self.host.clone();
+        let status = self.storage.get(async move { ask_storage(&host).await });
+        match tokio::time::timeout(STATUS_TIMEOUT, status).await {
+            Ok(Some(status)) => status,
+            Ok(None) | Err(_) => unwritable("the process that has the capsules does not answer"),
+        }
+    }
+}
+
 /// The deck is read, and data can be written; counts say what is in the deck. A capsule that cannot be used, or not whole, is
 /// named and costs nothing else: the host still serves all others.
-pub(super) async fn ready(
-    State(host): State<Host>,
-    admission: Option<Extension<Admission>>,
-) -> Response {
-    let storage = storage_status(&host, admission.as_deref()).await;
+pub(super) async fn ready(State(readiness): State<Readiness>) -> Response {
+    let (storage, host) = (readiness.storage_status().await, &readiness.host);
     if storage["writable"] == false {
         let body = json!({
             "status": "unavailable",
@@ -54,10 +78,7 @@ pub(super) async fn ready(
         });
         return (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response();
     }
-    let catalog = match admission.as_deref() {
-        Some(admission) => host.known_to(admission.principal(), Some(admission)),
-        None => host.catalog(),
-    };
+    let catalog = host.catalog();
     let usable = catalog.capabilities().filter(|capability| capability.is_usable()).count();
     let mut body = json!({
         "status": "ready",
@@ -74,42 +95,22 @@ pub(super) async fn ready(
     Json(body).into_response()
 }
 
-/// Whether data can be written, and which capsules are not whole, within what the caller reaches.
-async fn storage_status(host: &Host, admission: Option<&Admission>) -> Value {
+async fn ask_storage(host: &Host) -> Value {
     let Some(desk) = host.capsules() else { return Value::Null };
     let author = Author::client("capdeck").version(&host.settings().version);
-    let reach = match admission {
-        Some(admission) => Reach::Granted(admission.granted().capsules.clone()),
-        None => Reach::All,
-    };
-    let caller = CapsuleCaller::new(author, reach);
-    let asked = desk.ask(caller.request(None, CapsuleOperation::StorageStatus));
-    let reason = match tokio::time::timeout(STATUS_TIMEOUT, asked).await {
-        Ok(Ok(mut status)) => {
-            if admission.is_some() && status["writable"] == false {
-                status["reason"] = "data cannot be written now".into();
-            }
-            return status;
-        }
-        Ok(Err(failure)) => {
-            tracing::error!(code = failure.code, "{}", failure.message);
-            "the capsules cannot be reached; the host's log says why"
-        }
-        Err(_) => "the process that has the capsules does not answer",
-    };
+    let request = CapsuleCaller::local(author).request(None, CapsuleOperation::StorageStatus);
+    desk.ask(request).await.unwrap_or_else(|failure| {
+        tracing::error!(code = failure.code, "{}", failure.message);
+        unwritable("the capsules cannot be reached; the host's log says why")
+    })
+}
+
+fn unwritable(reason: &str) -> Value {
     json!({ "writable": false, "reason": reason })
 }
 
 /// Prometheus text: calls by capability and outcome, how long they took, and what is open now.
-pub(super) async fn metrics(
-    State((host, endpoints)): State<(Host, Arc<Endpoints>)>,
-    admission: Option<Extension<Admission>>,
-) -> Response {
-    if admission.is_some() {
-        // They name everything that was ever called.
-        return (StatusCode::FORBIDDEN, "metrics are for the person who runs the host\n")
-            .into_response();
-    }
+pub(super) async fn metrics(State((host, endpoints)): State<(Host, Arc<Endpoints>)>) -> Response {
     let catalog = host.catalog();
     let load = endpoints.load();
     metrics::gauge!("capdeck_sessions").set(count(load.sessions));

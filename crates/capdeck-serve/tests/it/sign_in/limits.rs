@@ -114,6 +114,9 @@ fn streams_of_a_credential_are_bounded() {
         Browser::new(&served).send("GET", path, &accept, "")
     };
     for path in ["/mcp", "/api/activity"] {
+        // Of a stream that is open after all there would be no end to be read.
+        let (head, headers) = (format!("GET {path} HTTP/1.1"), headers(&first.access));
+        assert!(!EventStream::try_get(served.authority(), &head, &headers), "one more at {path}");
         let refused = refused(&first.access, path);
         assert_eq!(refused.status, 429, "{refused:?}");
         assert_eq!(body(&refused)["code"], "too_many_streams");
