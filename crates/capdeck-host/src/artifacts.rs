@@ -1,5 +1,6 @@
 //! Artifacts in the hands of clients: who may read them, and how much at once.
 
+mod known_artifacts;
 mod place;
 
 use std::time::Duration;
@@ -13,16 +14,17 @@ use capdeck_catalog::RawObject;
 use capdeck_definition::DeckConfig;
 use serde_json::{Value, json, value::RawValue};
 
-use self::place::Shown;
+pub(crate) use self::known_artifacts::KnownArtifacts;
+use self::{known_artifacts::uris, place::Shown};
 use crate::{
-    Host, Scope, Session,
-    handed_out::uris,
-    long_result::{Range, cut_json, told as cut_told},
+    Host, Scope,
+    deck_snapshot::DeckSnapshot,
+    long_result::{self, Range, cut_json, told as describe_cut},
     raw,
 };
 
 /// The most bytes that one read answers with.
-const MOST_READ: u64 = 1024 * 1024;
+const MAX_READ: u64 = 1024 * 1024;
 
 /// How much is looked at to tell a text from other bytes.
 const SNIFFED: u64 = 8 * 1024;
@@ -32,7 +34,7 @@ const TEMPLATE: &str =
     "capdeck://artifacts/{capability}/{call}/{file}{?offset,length,at,from,count}";
 
 /// A part of an artifact that was read.
-struct Read {
+struct ReadPart {
     artifact: Artifact,
     /// By its type; where there is none, by its first bytes, so that every part of it is told alike.
     is_text: bool,
@@ -70,139 +72,149 @@ pub(crate) fn template() -> RawObject {
     ])
 }
 
-impl Session {
-    /// Reads an artifact, or the part of it that the URI names, as MCP's answer to `resources/read`.
-    pub async fn read_artifact(&self, uri: &str) -> Result<Box<RawValue>, CallError> {
-        let bare = uri.split('?').next().unwrap_or_default();
-        let id = ArtifactUri::parse(bare).map(|(parsed, _)| parsed.capability().to_string());
-        let reading = self.read_part(uri);
-        self.audited("resources/read", id.as_deref().unwrap_or_default(), bare, reading).await
-    }
+/// Reads an artifact, or the part of it that the URI names, as MCP's answer to `resources/read`.
+pub async fn read(deck: &DeckSnapshot<'_>, uri: &str) -> Result<Box<RawValue>, CallError> {
+    let bare = uri.split('?').next().unwrap_or_default();
+    let id = ArtifactUri::parse(bare).map(|(parsed, _)| parsed.capability().to_string());
+    let reading = read_part(deck, uri);
+    deck.session().audited("resources/read", id.as_deref().unwrap_or_default(), bare, reading).await
+}
 
-    async fn read_part(&self, text: &str) -> Result<Box<RawValue>, CallError> {
-        let (uri, part) = self.may_read(text)?;
-        let content = match part {
-            ArtifactPart::Place { at, from, count } => {
-                let shown = self.show(uri, at, range(from, count), MOST_READ as usize).await?;
-                shown.content(text)
-            }
-            ArtifactPart::Whole | ArtifactPart::Bytes { .. } => {
-                self.read_bytes(uri, part).await?.content(text)
+async fn read_part(deck: &DeckSnapshot<'_>, text: &str) -> Result<Box<RawValue>, CallError> {
+    let (uri, part) = may_read(deck, text)?;
+    let content = match part {
+        ArtifactPart::Place { at, from, count } => {
+            let shown = show(deck, uri, at, range(from, count), MAX_READ as usize).await?;
+            shown.content(text)
+        }
+        ArtifactPart::Whole | ArtifactPart::Bytes { .. } => {
+            read_bytes(deck, uri, part).await?.content(text)
+        }
+    };
+    answer(&json!({ "contents": [content] }))
+}
+
+/// Goes on in a result that was too large: an artifact's URI in the place of a tool's name. The answer is a tool result.
+pub(crate) async fn read_on(
+    deck: &DeckSnapshot<'_>,
+    text: &str,
+) -> Result<Box<RawValue>, CallError> {
+    let bare = text.split('?').next().unwrap_or_default();
+    let id = ArtifactUri::parse(bare).map(|(parsed, _)| parsed.capability().to_string());
+    let reading = async {
+        let (uri, part) = may_read(deck, text)?;
+        let (at, range) = match part {
+            ArtifactPart::Whole => (String::new(), range(0, None)),
+            ArtifactPart::Place { at, from, count } => (at, range(from, count)),
+            ArtifactPart::Bytes { .. } => {
+                let read = read_bytes(deck, uri, part).await?.content(text);
+                let block = json!({ "type": "resource", "resource": read });
+                return answer(&json!({ "content": [block] }));
             }
         };
-        answer(&json!({ "contents": [content] }))
-    }
+        let budget = long_result::result_bytes(deck.catalog().config()) / 2;
+        show(deck, uri, at, range, budget).await?.result()
+    };
+    deck.session().audited("resources/read", id.as_deref().unwrap_or_default(), bare, reading).await
+}
 
-    /// Goes on in a result that was too large: an artifact's URI in the place of a tool's name. The answer is a tool result.
-    pub(crate) async fn read_on(&self, text: &str) -> Result<Box<RawValue>, CallError> {
-        let bare = text.split('?').next().unwrap_or_default();
-        let id = ArtifactUri::parse(bare).map(|(parsed, _)| parsed.capability().to_string());
-        let reading = async {
-            let (uri, part) = self.may_read(text)?;
-            let (at, range) = match part {
-                ArtifactPart::Whole => (String::new(), range(0, None)),
-                ArtifactPart::Place { at, from, count } => (at, range(from, count)),
-                ArtifactPart::Bytes { .. } => {
-                    let read = self.read_bytes(uri, part).await?.content(text);
-                    let block = json!({ "type": "resource", "resource": read });
-                    return answer(&json!({ "content": [block] }));
-                }
-            };
-            self.show(uri, at, range, self.result_bytes() / 2).await?.result()
-        };
-        self.audited("resources/read", id.as_deref().unwrap_or_default(), bare, reading).await
-    }
+async fn read_bytes(
+    deck: &DeckSnapshot<'_>,
+    uri: ArtifactUri,
+    part: ArtifactPart,
+) -> Result<ReadPart, CallError> {
+    let host = deck.session().host.clone();
+    blocking(move || read_range(&host, &uri, &part)).await
+}
 
-    async fn read_bytes(&self, uri: ArtifactUri, part: ArtifactPart) -> Result<Read, CallError> {
-        let host = self.host.clone();
-        blocking(move || read(&host, &uri, &part)).await
-    }
-
-    async fn show(
-        &self,
-        uri: ArtifactUri,
-        at: String,
-        range: Range,
-        budget: usize,
-    ) -> Result<ShownPart, CallError> {
-        let host = self.host.clone();
-        blocking(move || {
-            let mut reader = host.artifacts().reader(&uri).map_err(told)?;
-            let artifact = reader.artifact().clone();
-            let text = String::from_utf8(reader.next(u64::MAX).map_err(told)?).map_err(|_| {
+async fn show(
+    deck: &DeckSnapshot<'_>,
+    uri: ArtifactUri,
+    at: String,
+    range: Range,
+    budget: usize,
+) -> Result<ShownPart, CallError> {
+    let host = deck.session().host.clone();
+    blocking(move || {
+        let mut reader = host.artifacts().reader(&uri).map_err(to_call_error)?;
+        let artifact = reader.artifact().clone();
+        let text =
+            String::from_utf8(reader.next(u64::MAX).map_err(to_call_error)?).map_err(|_| {
                 CallError::new(
                     ErrorCode::RequestInvalid,
                     "the artifact is no text, and has no places",
                 )
-                .hint(format!("read it by bytes: {uri}?offset=0&length={MOST_READ}"))
+                .hint(format!("read it by bytes: {uri}?offset=0&length={MAX_READ}"))
             })?;
-            let shown = place::show(&text, &at, range, budget).ok_or_else(|| {
-                CallError::new(ErrorCode::RequestInvalid, format!("there is nothing at `{at}`"))
-                    .hint(format!("start with: {uri}?at="))
-            })?;
-            Ok(ShownPart { artifact, at, range, shown })
-        })
-        .await
-    }
+        let shown = place::show(&text, &at, range, budget).ok_or_else(|| {
+            CallError::new(ErrorCode::RequestInvalid, format!("there is nothing at `{at}`"))
+                .hint(format!("start with: {uri}?at="))
+        })?;
+        Ok(ShownPart { artifact, at, range, shown })
+    })
+    .await
+}
 
-    /// True when the host itself keeps an artifact under this URI that the client may read.
-    pub(crate) fn has_artifact(&self, text: &str) -> bool {
-        let found = self.may_read(text).map(|(uri, _)| self.host.artifacts().reader(&uri).is_ok());
-        found.unwrap_or(false)
-    }
+/// True when the host itself keeps an artifact under this URI that the client may read.
+pub(crate) fn has(deck: &DeckSnapshot<'_>, text: &str) -> bool {
+    let artifacts = deck.session().host.artifacts();
+    may_read(deck, text).is_ok_and(|(uri, _)| artifacts.reader(&uri).is_ok())
+}
 
-    /// Opens an artifact for reading at any length.
-    pub async fn open_artifact(&self, text: &str) -> Result<ArtifactReader, CallError> {
-        let (uri, part) = self.may_read(text)?;
-        let (id, bare) = (uri.capability().to_string(), uri.to_string());
-        let opening = async {
-            let mut reader = self.host.artifacts().reader(&uri).map_err(told)?;
-            if let ArtifactPart::Bytes { offset, .. } = part {
-                reader.seek(offset).map_err(told)?;
-            }
-            Ok(reader)
-        };
-        self.audited("resources/read", &id, &bare, opening).await
-    }
-
-    /// Everything that is kept, the newest first.
-    pub fn artifacts(&self) -> Vec<StoredArtifact> {
-        let may_read = |one: &StoredArtifact| self.may_read(&one.artifact.uri).is_ok();
-        self.host.artifacts().list().into_iter().filter(may_read).collect()
-    }
-
-    /// Removes an artifact.
-    pub fn delete_artifact(&self, text: &str) -> Result<(), CallError> {
-        let (uri, _) = self.may_read(text)?;
-        self.host.artifacts().delete(&uri).map_err(told)
-    }
-
-    /// Refuses arguments that name an artifact which the client may not read: a tool would read it for the client.
-    pub(crate) fn check_artifacts(&self, arguments: Option<&RawValue>) -> Result<(), CallError> {
-        let named = arguments.map(|text| uris(text.get())).unwrap_or_default();
-        for uri in named {
-            self.may_read(&uri)?;
+/// Opens an artifact for reading at any length.
+pub async fn open(deck: &DeckSnapshot<'_>, text: &str) -> Result<ArtifactReader, CallError> {
+    let (uri, part) = may_read(deck, text)?;
+    let (id, bare) = (uri.capability().to_string(), uri.to_string());
+    let opening = async {
+        let mut reader = deck.session().host.artifacts().reader(&uri).map_err(to_call_error)?;
+        if let ArtifactPart::Bytes { offset, .. } = part {
+            reader.seek(offset).map_err(to_call_error)?;
         }
-        Ok(())
-    }
+        Ok(reader)
+    };
+    deck.session().audited("resources/read", &id, &bare, opening).await
+}
 
-    /// The artifact of this URI, if the client may use the capability it came from. One that may not be read and
-    /// one that does not exist are told alike.
-    fn may_read(&self, text: &str) -> Result<(ArtifactUri, ArtifactPart), CallError> {
-        let (uri, part) = ArtifactUri::parse(text).map_err(told)?;
-        // The person owns the files, also those of capabilities that are no longer there.
-        let may_use = match self.capability(uri.capability().as_str()) {
-            _ if self.scope == Scope::Operator => true,
-            // What others were given is theirs, also of a capability that both have.
-            Ok(capability) if !capability.tools_only && self.admission.is_none() => true,
-            Ok(_) => self.handed_out.has(&uri.to_string()),
-            Err(_) => false,
-        };
-        if !may_use {
-            return Err(told(ArtifactError::NotFound { uri: uri.to_string() }));
-        }
-        Ok((uri, part))
+/// Everything that is kept, the newest first.
+pub fn list(deck: &DeckSnapshot<'_>) -> Vec<StoredArtifact> {
+    let may_read = |one: &StoredArtifact| may_read(deck, &one.artifact.uri).is_ok();
+    deck.session().host.artifacts().list().into_iter().filter(may_read).collect()
+}
+
+/// Removes an artifact.
+pub fn delete(deck: &DeckSnapshot<'_>, text: &str) -> Result<(), CallError> {
+    let (uri, _) = may_read(deck, text)?;
+    deck.session().host.artifacts().delete(&uri).map_err(to_call_error)
+}
+
+/// Refuses arguments that name an artifact which the client may not read: a tool would read it for the client.
+pub(crate) fn check_arguments(
+    deck: &DeckSnapshot<'_>,
+    arguments: Option<&RawValue>,
+) -> Result<(), CallError> {
+    let named = arguments.map(|text| uris(text.get())).unwrap_or_default();
+    for uri in named {
+        may_read(deck, &uri)?;
     }
+    Ok(())
+}
+
+/// The artifact of this URI, if the client may use the capability it came from. One that may not be read and
+/// one that does not exist are told alike.
+fn may_read(deck: &DeckSnapshot<'_>, text: &str) -> Result<(ArtifactUri, ArtifactPart), CallError> {
+    let (uri, part) = ArtifactUri::parse(text).map_err(to_call_error)?;
+    // The person owns the files, also those of capabilities that are no longer there.
+    let may_use = match deck.capability(uri.capability().as_str()) {
+        _ if *deck.scope() == Scope::Operator => true,
+        // What others were given is theirs, also of a capability that both have.
+        Ok(capability) if !capability.tools_only && deck.session().admission.is_none() => true,
+        Ok(_) => deck.session().known_artifacts.has(&uri.to_string()),
+        Err(_) => false,
+    };
+    if !may_use {
+        return Err(to_call_error(ArtifactError::NotFound { uri: uri.to_string() }));
+    }
+    Ok((uri, part))
 }
 
 impl Host {
@@ -212,28 +224,28 @@ impl Host {
     }
 }
 
-fn read(host: &Host, uri: &ArtifactUri, part: &ArtifactPart) -> Result<Read, CallError> {
-    let mut reader = host.artifacts().reader(uri).map_err(told)?;
+fn read_range(host: &Host, uri: &ArtifactUri, part: &ArtifactPart) -> Result<ReadPart, CallError> {
+    let mut reader = host.artifacts().reader(uri).map_err(to_call_error)?;
     let artifact = reader.artifact().clone();
     let is_text = match artifact.mime_type.as_deref() {
         Some(mime_type) => is_text_type(mime_type),
-        None => is_text_by_looks(&reader.next(SNIFFED).map_err(told)?),
+        None => is_text_by_looks(&reader.next(SNIFFED).map_err(to_call_error)?),
     };
     let (offset, length) = match *part {
         ArtifactPart::Whole | ArtifactPart::Place { .. } => (0, None),
         ArtifactPart::Bytes { offset, length } => (offset, length),
     };
-    reader.seek(offset).map_err(told)?;
+    reader.seek(offset).map_err(to_call_error)?;
     let left = artifact.byte_length - offset;
     let wanted = length.map_or(left, |length| length.min(left));
-    if wanted > MOST_READ {
+    if wanted > MAX_READ {
         return Err(too_much(&artifact, offset));
     }
-    let bytes = reader.next(wanted).map_err(told)?;
-    Ok(Read { artifact, is_text, offset, bytes })
+    let bytes = reader.next(wanted).map_err(to_call_error)?;
+    Ok(ReadPart { artifact, is_text, offset, bytes })
 }
 
-impl Read {
+impl ReadPart {
     /// One entry of `contents`, under the URI that was asked for.
     fn content(mut self, asked: &str) -> Value {
         let mut content = json!({ "uri": asked });
@@ -297,7 +309,7 @@ impl ShownPart {
     /// A tool result.
     fn result(self) -> Result<Box<RawValue>, CallError> {
         let facts = self.facts();
-        let cuts = self.shown.cuts.iter().take(8).map(|cut| cut_told(&self.artifact.uri, cut));
+        let cuts = self.shown.cuts.iter().take(8).map(|cut| describe_cut(&self.artifact.uri, cut));
         let cuts: Vec<String> = cuts.collect();
         let mut content = vec![json!({ "type": "text", "text": self.shown.text })];
         if !cuts.is_empty() {
@@ -348,17 +360,17 @@ fn too_much(artifact: &Artifact, offset: u64) -> CallError {
     let size = artifact.byte_length;
     CallError::new(
         ErrorCode::ContentTooLarge,
-        format!("the artifact has {size} bytes, and one read answers with at most {MOST_READ}"),
+        format!("the artifact has {size} bytes, and one read answers with at most {MAX_READ}"),
     )
     .hint(format!("read it in parts, starting with: {}", part_uri(artifact, offset)))
-    .data(json!({ "size": size, "mostBytes": MOST_READ, "next": part_uri(artifact, offset) }))
+    .data(json!({ "size": size, "mostBytes": MAX_READ, "next": part_uri(artifact, offset) }))
 }
 
 fn part_uri(artifact: &Artifact, offset: u64) -> String {
-    format!("{}?offset={offset}&length={MOST_READ}", artifact.uri)
+    format!("{}?offset={offset}&length={MAX_READ}", artifact.uri)
 }
 
-fn told(error: ArtifactError) -> CallError {
+fn to_call_error(error: ArtifactError) -> CallError {
     let code = match &error {
         ArtifactError::InvalidUri { .. } | ArtifactError::NotFound { .. } => {
             ErrorCode::ResourceNotFound

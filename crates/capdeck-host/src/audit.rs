@@ -1,8 +1,8 @@
 //! One JSON line per call, read, prompt, completion, search, subscription and request about a task, denied ones too: who, what, how it ended, how long it took. No
 //! arguments, no results.
 
+mod pending_audit;
 mod trail;
-mod underway;
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -20,21 +20,21 @@ use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 use tokio::sync::broadcast;
 
+pub(crate) use self::pending_audit::TOOL_CALL;
 pub use self::trail::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
-pub(crate) use self::underway::TOOL_CALL;
 use crate::{Host, Session, raw};
 
 /// How long lines are gathered before they are written together.
-const GATHER: Duration = Duration::from_millis(20);
+const GATHER_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Bytes that may wait for a disk that does not keep up.
-const MOST_WAITING: usize = 16 * 1024 * 1024;
+const MAX_WAITING_BYTES: usize = 16 * 1024 * 1024;
 
 /// Bytes of a name in a line. Clients name themselves and what they call, and none may name it so that the line is lost.
-const LONGEST_NAME: usize = 1_000;
+const MAX_NAME_BYTES: usize = 1_000;
 
-/// Lines that somebody who watches may be behind.
-const WATCHED: usize = 1_024;
+/// Lines that a receiver of the feed may be behind.
+const MAX_FEED_LAG: usize = 1_024;
 
 /// Appends to `audit/<day>.jsonl` from a thread of its own, so that no call waits for the disk.
 #[derive(Debug)]
@@ -107,9 +107,9 @@ impl Session {
         subject: &str,
         work: impl Future<Output = Result<T, CallError>>,
     ) -> Result<T, CallError> {
-        let line = self.underway(method, capability, subject);
+        let line = self.begin_audit(method, capability, subject);
         let outcome = work.await;
-        line.ended(outcome.as_ref().map_or_else(|error| error.code.as_str(), |_| "ok"));
+        line.end(outcome.as_ref().map_or_else(|error| error.code.as_str(), |_| "ok"));
         outcome
     }
 }
@@ -140,7 +140,7 @@ impl AuditLog {
             let queue = queue.clone();
             move || write_lines(&folder, &queue)
         });
-        Self { news: broadcast::Sender::new(WATCHED), queue, writer: Some(writer) }
+        Self { news: broadcast::Sender::new(MAX_FEED_LAG), queue, writer: Some(writer) }
     }
 
     pub(crate) fn record(&self, line: AuditLine<'_>) {
@@ -157,7 +157,7 @@ impl AuditLog {
             drop(self.news.send(text.as_str().into()));
         }
         let mut waiting = self.queue.waiting.lock();
-        if waiting.lines.len() + text.len() > MOST_WAITING {
+        if waiting.lines.len() + text.len() > MAX_WAITING_BYTES {
             tracing::error!(
                 line = text,
                 "the disk is too slow for the audit trail; a line is lost"
@@ -175,7 +175,7 @@ impl AuditLog {
 
 /// The beginning of a name that is too long.
 fn cut(name: &str) -> &str {
-    name.get(..name.floor_char_boundary(LONGEST_NAME)).unwrap_or(name)
+    name.get(..name.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or(name)
 }
 
 impl Host {
@@ -205,7 +205,7 @@ fn write_lines(folder: &Path, queue: &Queue) {
         }
         if !waiting.is_closed {
             // Calls come in bursts; waking up once per burst keeps their cost away from the calls.
-            queue.filled.wait_for(&mut waiting, GATHER);
+            queue.filled.wait_for(&mut waiting, GATHER_INTERVAL);
         }
         let (text, is_closed) = (std::mem::take(&mut waiting.lines), waiting.is_closed);
         drop(waiting);

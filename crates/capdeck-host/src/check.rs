@@ -7,7 +7,7 @@ use capdeck_catalog::Discovery;
 use capdeck_definition::{Backend, Definition};
 use serde_json::{Map, Value, json};
 
-use crate::Session;
+use crate::{RequestContext, listing};
 
 /// What a live check found.
 #[derive(Debug)]
@@ -17,46 +17,43 @@ pub struct CheckReport {
     pub outcome: Result<std::sync::Arc<Discovery>, CallError>,
 }
 
-impl Session {
-    /// Connects to the capability and asks it anew what it offers.
-    pub async fn check(&self, id: &str, context: &CallContext) -> CheckReport {
-        let started = Instant::now();
-        let outcome = self.check_now(id, context).await;
-        CheckReport { id: id.to_owned(), elapsed: started.elapsed(), outcome }
-    }
+/// Connects to the capability and asks it anew what it offers.
+pub async fn check(request: &RequestContext<'_>, id: &str) -> CheckReport {
+    let started = Instant::now();
+    let outcome = check_now(request, id).await;
+    CheckReport { id: id.to_owned(), elapsed: started.elapsed(), outcome }
+}
 
-    async fn check_now(
-        &self,
-        id: &str,
-        context: &CallContext,
-    ) -> Result<std::sync::Arc<Discovery>, CallError> {
-        let capability = self.capability(id)?;
-        let definition = &capability.definition;
-        if let Some(problem) = self.host.obstacles(definition).into_iter().next() {
-            self.host.note_outcome(definition, Some(&problem));
-            return Err(problem);
-        }
-        let is_declared = matches!(
-            definition.backend,
-            Backend::Http(_)
-                | Backend::Cli(_)
-                | Backend::Cmp(_)
-                | Backend::Caplets(_)
-                | Backend::Capsules
-        );
-        if is_declared && let Some(declared) = &capability.discovery {
-            return Ok(declared.clone());
-        }
-        self.host.0.shared.forgive(&definition.id);
-        if let Some(own) = self.connections.own() {
-            own.pool.forgive(&definition.id);
-        }
-        let context = CallContext {
-            timeout: Some(context.timeout.unwrap_or_else(|| longest_start(definition))),
-            ..context.clone()
-        };
-        self.discover(definition, &context).await
+async fn check_now(
+    request: &RequestContext<'_>,
+    id: &str,
+) -> Result<std::sync::Arc<Discovery>, CallError> {
+    let capability = request.capability(id)?;
+    let (host, definition) = (request.host(), &capability.definition);
+    if let Some(problem) = host.obstacles(definition).into_iter().next() {
+        host.note_outcome(definition, Some(&problem));
+        return Err(problem);
     }
+    let is_declared = matches!(
+        definition.backend,
+        Backend::Http(_)
+            | Backend::Cli(_)
+            | Backend::Cmp(_)
+            | Backend::Caplets(_)
+            | Backend::Capsules
+    );
+    if is_declared && let Some(declared) = &capability.discovery {
+        return Ok(declared.clone());
+    }
+    host.0.shared.forgive(&definition.id);
+    if let Some(own) = request.connections().own() {
+        own.pool.forgive(&definition.id);
+    }
+    let context = CallContext {
+        timeout: Some(request.call.timeout.unwrap_or_else(|| longest_start(definition))),
+        ..request.call.clone()
+    };
+    listing::discover(&request.with_call(&context), definition).await
 }
 
 impl CheckReport {

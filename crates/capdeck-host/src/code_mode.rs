@@ -1,12 +1,11 @@
 //! Code mode: runs a client's TypeScript against what that client may use.
 //!
-//! A run begins and ends in [`Session::run_code`], with everything known about it. Every call of the script is one call of
+//! A run begins and ends in [`run`], with everything known about it. Every call of the script is one call of
 //! [`Bridge`], which leads to the same functions that other clients' requests lead to.
 
 mod bridge;
 mod data;
 mod deck_directory;
-mod describe;
 mod failure;
 mod library;
 mod logs;
@@ -20,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::Capability;
 use capdeck_sandbox::{
     Envelope, Run, RunReport, SandboxPool, SandboxSettings, SessionChoice, SessionId, TypeCheck,
@@ -31,15 +30,19 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use self::{
-    bridge::{Bridge, Manner},
+    bridge::{Bridge, CallOptions},
     deck_directory::DeckDirectory,
     logs::LogStore,
 };
 use crate::{
-    Consent, Continuity, Host, Scope, Session, View, ViewPolicy, audit::AuditLine, journal::Stage,
+    Consent, Continuity, Host, RequestContext, Scope, Session, View, ViewPolicy,
+    audit::AuditLine,
+    deck_snapshot::DeckSnapshot,
+    journal::{Stage, resume_recorded, run_recorded},
 };
 
 pub(crate) use tool::{CODE_MODE_TOKENS, code_mode_tool};
+pub use types::types_of;
 
 /// Code that a client wants to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +56,8 @@ pub struct CodeRequest {
     pub consent: Consent,
 }
 
-/// What a client wants of code mode.
-enum Wish<'a> {
+/// The code that a run begins with, or goes on with.
+enum CodeStart<'a> {
     Run(Box<Run>),
     Resume(&'a str),
 }
@@ -84,7 +87,7 @@ impl CodeMode {
 /// The arguments of the `code_mode` tool.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Arguments {
+struct CodeArguments {
     #[serde(default)]
     code: Option<String>,
     #[serde(default)]
@@ -97,189 +100,179 @@ struct Arguments {
     resume: Option<String>,
 }
 
-impl Session {
-    /// Runs code. What goes wrong inside the run is in the report; an error means that there was no run.
-    pub async fn run_code(
-        &self,
-        request: CodeRequest,
-        context: &CallContext,
-    ) -> Result<RunReport, CallError> {
-        let run = Run {
-            timeout: request.timeout,
-            session: request.session,
-            owner: self.code_owner(),
-            check: request.check,
-            ..Run::new(request.code)
-        };
-        self.enact(Wish::Run(Box::new(run)), request.consent, context).await
-    }
+/// Runs code. What goes wrong inside the run is in the report; an error means that there was no run.
+pub async fn run(request: &RequestContext<'_>, code: CodeRequest) -> Result<RunReport, CallError> {
+    let run = Run {
+        timeout: code.timeout,
+        session: code.session,
+        owner: code_owner(request.session()),
+        check: code.check,
+        ..Run::new(code.code)
+    };
+    start(request, CodeStart::Run(Box::new(run)), code.consent).await
+}
 
-    /// Resumes a paused run by its id. `consent` is what the person at the command line says about the calls it makes.
-    pub async fn resume_code(
-        &self,
-        id: &str,
-        consent: Consent,
-        context: &CallContext,
-    ) -> Result<RunReport, CallError> {
-        self.enact(Wish::Resume(id), consent, context).await
-    }
+/// Resumes a paused run by its id. `consent` is what the person at the command line says about the calls it makes.
+pub async fn resume(
+    request: &RequestContext<'_>,
+    id: &str,
+    consent: Consent,
+) -> Result<RunReport, CallError> {
+    start(request, CodeStart::Resume(id), consent).await
+}
 
-    async fn enact(
-        &self,
-        wish: Wish<'_>,
-        consent: Consent,
-        context: &CallContext,
-    ) -> Result<RunReport, CallError> {
-        let started = Instant::now();
-        let pool = self.host.0.code_mode.pool.as_ref().ok_or_else(no_sandbox)?;
-        let earlier = match &wish {
-            Wish::Run(run) => match &run.session {
-                SessionChoice::Earlier(id) => Some(id.to_string()),
-                SessionChoice::New | SessionChoice::Once => None,
-            },
-            Wish::Resume(_) => None,
-        };
-        let guards = &self.host.0.flow_guards;
-        let flow = guards.of(earlier.as_deref(), self.catalog().config().flow_mode());
-        let manner = Manner { consent, flow: flow.clone() };
-        let (directory, bridge) = (DeckDirectory::of(self), Bridge::new(self, context, manner)?);
-        let stage = Stage { pool, directory: &directory, calls: &bridge, flow: flow.as_deref() };
-        let work = async {
-            match wish {
-                Wish::Run(run) => Ok(self.run_recorded(stage, *run).await),
-                Wish::Resume(id) => self.resume_recorded(stage, &self.code_owner(), id).await,
-            }
-        };
-        let outcome = tokio::select! {
-            outcome = work => outcome,
-            () = context.cancel.cancelled() => {
-                Err(CallError::new(ErrorCode::Cancelled, "the run was cancelled"))
-            }
-        };
-        if let (Some(guard), Ok(report)) = (&flow, &outcome)
-            && let Some(session) = &report.envelope.meta.session_id
-        {
-            guards.keep(session.as_str(), guard);
-        }
-        let outcome = match outcome {
-            Ok(report) => Ok(self.with_kept_logs(report).await),
-            Err(error) => Err(error),
-        };
-        self.note_run(&outcome, started);
-        outcome
-    }
-
-    /// The `code_mode` tool.
-    pub(crate) async fn code_mode_tool(
-        &self,
-        arguments: Option<&RawValue>,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
-        let asked: Arguments = crate::meta_tools::parse("code_mode", arguments)?;
-        let report = match asked {
-            Arguments { code: Some(code), resume: None, timeout_ms, session_id, check } => {
-                let session = match session_id {
-                    Some(id) => SessionChoice::Earlier(SessionId::from(id)),
-                    None => SessionChoice::New,
-                };
-                let timeout = timeout_ms.map(Duration::from_millis);
-                let consent = Consent::NotAsked;
-                let request = CodeRequest { code, timeout, session, check, consent };
-                self.run_code(request, context).await?
-            }
-            Arguments {
-                code: None, resume: Some(id), timeout_ms: None, session_id: None, ..
-            } => self.resume_code(&id, Consent::NotAsked, context).await?,
-            _ => return Err(unclear()),
-        };
-        as_tool_result(&report.envelope)
-    }
-
-    /// Starts a worker ahead for a client that was shown the tool; its first run then need not wait for one.
-    pub fn prepare_code_mode(&self) {
-        let code_mode = &self.host.0.code_mode;
-        let Some(pool) = code_mode.pool.clone() else { return };
-        if self.view().offers_code_mode() && !code_mode.warmed.swap(true, Ordering::Relaxed) {
-            tokio::spawn(async move {
-                if let Err(error) = pool.warm().await {
-                    tracing::warn!(message = error.message, "code mode is not ready");
-                }
-            });
-        }
-    }
-
-    /// Ends what this client left behind in sessions of code mode, unless it may come back to them.
-    pub(crate) fn close_code_sessions(&self) {
-        if let Some(pool) = &self.host.0.code_mode.pool
-            && self.continuity == Continuity::Connection
-        {
-            pool.close_sessions_of(&self.code_owner());
-        }
-    }
-
-    /// Who finds a session of code mode again: this client, or its principal where requests stand alone.
-    fn code_owner(&self) -> String {
-        let of_principal = format!("principal:{}", self.principal);
-        match (self.continuity, &self.scope) {
-            (Continuity::Connection, _) => format!("session:{}", self.id),
-            // What was left behind with the whole deck is not for a view of it.
-            (Continuity::Requests, Scope::Deck(ViewPolicy { view: Some(name), .. })) => {
-                format!("{of_principal} view:{name}")
-            }
-            (Continuity::Requests, _) => of_principal,
-        }
-    }
-
-    async fn with_kept_logs(&self, mut report: RunReport) -> RunReport {
-        if report.envelope.logs.truncated {
-            let owner = self.code_owner();
-            let logs = &self.host.0.code_mode.logs;
-            if let Some(kept) = logs.keep(&owner, std::mem::take(&mut report.logs)).await {
-                report.envelope.logs.stored = true;
-                report.envelope.logs.log_ref = Some(kept.reference);
-                report.envelope.logs.expires_at = Some(kept.expires_at.to_string());
-                report.logs = kept.entries;
+async fn start(
+    request: &RequestContext<'_>,
+    code: CodeStart<'_>,
+    consent: Consent,
+) -> Result<RunReport, CallError> {
+    let started = Instant::now();
+    let (session, host) = (request.session(), request.host());
+    let pool = host.0.code_mode.pool.as_ref().ok_or_else(no_sandbox)?;
+    let earlier = match &code {
+        CodeStart::Run(run) => match &run.session {
+            SessionChoice::Earlier(id) => Some(id.to_string()),
+            SessionChoice::New | SessionChoice::Once => None,
+        },
+        CodeStart::Resume(_) => None,
+    };
+    let guards = &host.0.flow_guards;
+    let flow = guards.of(earlier.as_deref(), request.deck.catalog().config().flow_mode());
+    let options = CallOptions { consent, flow: flow.clone() };
+    let directory = DeckDirectory::new(&request.deck);
+    let bridge = Bridge::new(session, request.call, options)?;
+    let stage = Stage { pool, directory: &directory, calls: &bridge, flow: flow.as_deref() };
+    let work = async {
+        match code {
+            CodeStart::Run(run) => Ok(run_recorded(request, stage, *run).await),
+            CodeStart::Resume(id) => {
+                resume_recorded(request, stage, &code_owner(session), id).await
             }
         }
-        report
+    };
+    let outcome = tokio::select! {
+        outcome = work => outcome,
+        () = request.call.cancel.cancelled() => {
+            Err(CallError::new(ErrorCode::Cancelled, "the run was cancelled"))
+        }
+    };
+    if let (Some(guard), Ok(report)) = (&flow, &outcome)
+        && let Some(session) = &report.envelope.meta.session_id
+    {
+        guards.keep(session.as_str(), guard);
     }
+    let outcome = match outcome {
+        Ok(report) => Ok(with_stored_logs(session, report).await),
+        Err(error) => Err(error),
+    };
+    audit_run(session, &outcome, started);
+    outcome
+}
 
-    fn note_run(&self, outcome: &Result<RunReport, CallError>, started: Instant) {
-        let (run, code) = match outcome {
-            Ok(report) => {
-                let envelope = &report.envelope;
-                let code = envelope.outcome.as_ref().err().map(|error| error.code.as_str());
-                (envelope.meta.run_id.as_str(), code.unwrap_or("ok"))
+/// The `code_mode` tool.
+pub(crate) async fn run_tool(
+    request: &RequestContext<'_>,
+    arguments: Option<&RawValue>,
+) -> Result<Box<RawValue>, CallError> {
+    let asked: CodeArguments = crate::meta_tools::parse("code_mode", arguments)?;
+    let report = match asked {
+        CodeArguments { code: Some(code), resume: None, timeout_ms, session_id, check } => {
+            let session = match session_id {
+                Some(id) => SessionChoice::Earlier(SessionId::from(id)),
+                None => SessionChoice::New,
+            };
+            let timeout = timeout_ms.map(Duration::from_millis);
+            let consent = Consent::NotAsked;
+            let code = CodeRequest { code, timeout, session, check, consent };
+            run(request, code).await?
+        }
+        CodeArguments {
+            code: None, resume: Some(id), timeout_ms: None, session_id: None, ..
+        } => resume(request, &id, Consent::NotAsked).await?,
+        _ => return Err(unclear()),
+    };
+    as_tool_result(&report.envelope)
+}
+
+/// Starts a worker ahead for a client that was shown the tool; its first run then need not wait for one.
+pub fn prepare(session: &Session) {
+    let code_mode = &session.host.0.code_mode;
+    let Some(pool) = code_mode.pool.clone() else { return };
+    if session.view().offers_code_mode() && !code_mode.warmed.swap(true, Ordering::Relaxed) {
+        tokio::spawn(async move {
+            if let Err(error) = pool.warm().await {
+                tracing::warn!(message = error.message, "code mode is not ready");
             }
-            Err(error) => ("", error.code.as_str()),
-        };
-        self.host.0.audit.record(AuditLine {
-            at: Timestamp::now(),
-            session: &self.id,
-            client: &self.client_name,
-            method: "code_mode",
-            capability: "",
-            tool: run,
-            outcome: code,
-            // Its calls are decided by the policy, each on a line of its own.
-            approved: None,
-            data_from: Vec::new(),
-            elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         });
     }
+}
 
-    /// True when this client's scripts may use the capability.
-    pub(crate) fn may_code(&self, capability: &Capability) -> bool {
-        self.may_code_in(&self.view(), capability)
+/// Ends what this client left behind in sessions of code mode, unless it may come back to them.
+pub(crate) fn close_sessions(session: &Session) {
+    if let Some(pool) = &session.host.0.code_mode.pool
+        && session.continuity == Continuity::Connection
+    {
+        pool.close_sessions_of(&code_owner(session));
     }
+}
 
-    /// The same for those who ask about many.
-    pub(crate) fn may_code_in(&self, view: &View, capability: &Capability) -> bool {
-        match &self.scope {
-            Scope::Operator => capability.is_usable(),
-            Scope::Deck(_) => view.is_coded(capability),
-            Scope::Transparent(_) => false,
+/// Who finds a session of code mode again: this client, or its principal where requests stand alone.
+fn code_owner(session: &Session) -> String {
+    let of_principal = format!("principal:{}", session.principal);
+    match (session.continuity, &session.scope) {
+        (Continuity::Connection, _) => format!("session:{}", session.id),
+        // What was left behind with the whole deck is not for a view of it.
+        (Continuity::Requests, Scope::Deck(ViewPolicy { view: Some(name), .. })) => {
+            format!("{of_principal} view:{name}")
         }
+        (Continuity::Requests, _) => of_principal,
+    }
+}
+
+async fn with_stored_logs(session: &Session, mut report: RunReport) -> RunReport {
+    if report.envelope.logs.truncated {
+        let owner = code_owner(session);
+        let logs = &session.host.0.code_mode.logs;
+        if let Some(kept) = logs.keep(&owner, std::mem::take(&mut report.logs)).await {
+            report.envelope.logs.stored = true;
+            report.envelope.logs.log_ref = Some(kept.reference);
+            report.envelope.logs.expires_at = Some(kept.expires_at.to_string());
+            report.logs = kept.entries;
+        }
+    }
+    report
+}
+
+fn audit_run(session: &Session, outcome: &Result<RunReport, CallError>, started: Instant) {
+    let (run, code) = match outcome {
+        Ok(report) => {
+            let envelope = &report.envelope;
+            let code = envelope.outcome.as_ref().err().map(|error| error.code.as_str());
+            (envelope.meta.run_id.as_str(), code.unwrap_or("ok"))
+        }
+        Err(error) => ("", error.code.as_str()),
+    };
+    session.host.0.audit.record(AuditLine {
+        at: Timestamp::now(),
+        session: &session.id,
+        client: &session.client_name,
+        method: "code_mode",
+        capability: "",
+        tool: run,
+        outcome: code,
+        // Its calls are decided by the policy, each on a line of its own.
+        approved: None,
+        data_from: Vec::new(),
+        elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+    });
+}
+
+/// True when the client's scripts may use the capability. `view` is that of the deck.
+pub(crate) fn may_code(deck: &DeckSnapshot<'_>, view: &View, capability: &Capability) -> bool {
+    match deck.scope() {
+        Scope::Operator => capability.is_usable(),
+        Scope::Deck(_) => view.is_coded(capability),
+        Scope::Transparent(_) => false,
     }
 }
 

@@ -12,11 +12,11 @@ use capdeck_catalog::{Capability, Catalog, Clearance, Subject, Tool, shell_word,
 use capdeck_definition::{Effect, Exposure, Layer, PinMode};
 use serde_json::json;
 
-use crate::{Granted, Scope, Session, View, ViewPolicy, admission::Allowed, gate};
+use crate::{Granted, Route, Scope, Session, View, ViewPolicy, admission::Allowed, gate};
 
 /// One catalog as one client may use it.
 #[derive(Clone)]
-pub(crate) struct DeckSnapshot<'a> {
+pub struct DeckSnapshot<'a> {
     session: &'a Session,
     /// The catalog that was in force.
     base: Arc<Catalog>,
@@ -40,7 +40,7 @@ pub(crate) enum ToolLookup {
 
 impl Session {
     /// The catalog in force, as this client may use it.
-    pub(crate) fn snapshot(&self) -> DeckSnapshot<'_> {
+    pub fn snapshot(&self) -> DeckSnapshot<'_> {
         let host = &self.host;
         let (granted, allowed) = (self.granted(), self.allowed());
         let audience = self.connections.audience().key();
@@ -51,7 +51,12 @@ impl Session {
     }
 }
 
-impl DeckSnapshot<'_> {
+impl<'a> DeckSnapshot<'a> {
+    /// The client that it was taken for.
+    pub(crate) fn session(&self) -> &'a Session {
+        self.session
+    }
+
     /// True while nothing replaced the catalog, and the client has the same grants.
     pub(crate) fn is_current(&self) -> bool {
         let session = self.session;
@@ -61,12 +66,12 @@ impl DeckSnapshot<'_> {
     }
 
     /// What this client may know.
-    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
+    pub fn catalog(&self) -> &Arc<Catalog> {
         &self.seen
     }
 
     /// What this client is shown of it.
-    pub(crate) fn view(&self) -> Arc<View> {
+    pub fn view(&self) -> Arc<View> {
         let session = self.session;
         let usual = ViewPolicy::default();
         let policy = match &session.scope {
@@ -79,8 +84,31 @@ impl DeckSnapshot<'_> {
     }
 
     /// The capability of this id, if this client may use it.
-    pub(crate) fn capability(&self, id: &str) -> Result<Arc<Capability>, CallError> {
+    pub fn capability(&self, id: &str) -> Result<Arc<Capability>, CallError> {
         gate::admit(self, id)
+    }
+
+    /// The same for lists of what is no tool.
+    pub(crate) fn listed_capability(&self, id: &str) -> Result<Arc<Capability>, CallError> {
+        let capability = self.capability(id)?;
+        if capability.tools_only {
+            let message = format!("only tools of `{id}` may be used here");
+            return Err(CallError::new(ErrorCode::ResourceNotFound, message));
+        }
+        Ok(capability)
+    }
+
+    /// The same for requests about what is no tool: resources, prompts and requests of the client's own.
+    pub(crate) fn whole_capability(&self, id: &str) -> Result<Arc<Capability>, CallError> {
+        let capability = self.listed_capability(id)?;
+        self.require_use(id)?;
+        Ok(capability)
+    }
+
+    /// The definition of a listed tool that leads straight to a backend's.
+    pub fn listed_tool(&self, name: &str) -> Option<Arc<Tool>> {
+        let Some(Route::Tool { capability, tool }) = self.view().route(name) else { return None };
+        self.seen.tool(&capability, &tool).cloned()
     }
 
     /// The same for a call of one of its tools; a refusal names the command that makes the call.

@@ -18,9 +18,9 @@ use tokio::{sync::Semaphore, task::JoinSet};
 use crate::{
     Host, HostEvent,
     audience::{Audience, AudienceKey},
+    backend_times::{answer_time, max_list_age, time_to_live},
     connections::Connections,
     discoveries::still_starting,
-    patience::{answer_time, max_list_age, time_to_live},
     pins::News,
     pool::Lease,
 };

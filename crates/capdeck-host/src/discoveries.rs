@@ -14,9 +14,9 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::{
     audience::{Audience, AudienceKey},
+    backend_times::answer_time,
     capsules::capability,
     discovery_cache::DiscoveryCache,
-    patience::answer_time,
     set_tools,
 };
 

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use capdeck_catalog::Tool;
 use capdeck_definition::FlowMode;
 use capdeck_sandbox::{
-    CallAnswer, CallFailure, CallOut, CallRequest, Diagnostic, Method, Severity,
+    CallAnswer, CallFailure, CallOut, CallRequest, DeckOperation, Diagnostic, Severity,
 };
 use indexmap::IndexMap;
 use parking_lot::Mutex;
@@ -61,11 +61,14 @@ impl FlowGuard {
     }
 
     /// Remembers an answer.
-    pub(crate) fn learn(&self, source: &str, method: Method, data: &RawValue) {
+    pub(crate) fn learn(&self, source: &str, method: DeckOperation, data: &RawValue) {
         // Lists and descriptions are what the deck says of a capability, not its data.
         let holds_data = matches!(
             method,
-            Method::CallTool | Method::ReadResource | Method::GetPrompt | Method::Complete
+            DeckOperation::CallTool
+                | DeckOperation::ReadResource
+                | DeckOperation::GetPrompt
+                | DeckOperation::Complete
         );
         if holds_data && let Ok(data) = serde_json::from_str::<Value>(data.get()) {
             self.seen.lock().learn(source, &data);

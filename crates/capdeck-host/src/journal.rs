@@ -38,7 +38,9 @@ pub use rehearsal::{Rehearsal, RehearsalError, ReplayReport, TestReport};
 pub use run_store::{RunListing, RunStore, RunStoreError};
 pub use test_file::{TestCall, TestCell, TestExpectation, TestFile};
 
-pub(crate) use recording::Stage;
+pub(crate) use recording::{Stage, run_recorded};
+pub(crate) use recovery::read_recovery;
+pub(crate) use resume::resume_recorded;
 
 use self::{ended_run::EndedRun, run_store::RunLimits, run_store::SweepCount};
 use crate::{Host, HostSettings};

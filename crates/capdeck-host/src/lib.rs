@@ -1,23 +1,36 @@
 //! The host: files, catalog, connections and clients put together.
 //!
-//! Read [`Host`] first, then [`Session`] (one client) and [`View`] (what it sees). Every tool call, from
-//! MCP, the command line or a nested set, is one call of [`Session::call`]: resolve, check the
+//! Read [`Host`] first, then [`Session`] (what lives as long as a client) and [`RequestContext`] (one request of it,
+//! with the deck as it was when the request began). Every request is answered by one of the services below; every tool
+//! call, from MCP, the command line, a script or a nested set, is one call of [`calls::call`]: resolve, check the
 //! arguments, gate, backend, audit.
 //!
 //! This crate never knows MCP server types, HTTP statuses, terminals or argument parsers.
 
+// The services. Each answers one kind of request, given its `RequestContext`.
+pub mod artifacts;
+pub mod calls;
+pub mod check;
+pub mod code_mode;
+pub mod forward;
+pub mod listing;
+pub mod prompts;
+pub mod resources;
+pub mod search;
+pub mod shell;
+pub mod skills;
+pub mod subscriptions;
+pub mod tasks;
+pub mod transparent;
+
 mod admission;
 mod approvals;
-mod artifacts;
 mod attach;
 mod audience;
 mod audit;
-mod call;
-mod call_form;
+mod backend_times;
 mod capsules;
 mod card;
-mod check;
-mod code_mode;
 mod connections;
 mod consent;
 mod deck_snapshot;
@@ -31,7 +44,6 @@ mod flow;
 mod forwarded_capabilities;
 mod gate;
 mod grant_desk;
-mod handed_out;
 mod health;
 mod host;
 mod journal;
@@ -39,34 +51,26 @@ mod kept_json;
 mod long_result;
 mod meta_tools;
 mod observed_shapes;
-mod offered;
 mod on_demand;
-mod patience;
+mod operations;
 mod pins;
 mod pool;
 mod principal;
-mod progressive;
 mod projection;
 mod questions;
 mod raw;
 mod redact;
 mod report;
-mod resolve;
+mod request_context;
 mod seal_key;
 mod session;
 mod set_tools;
 mod settings;
 mod setup_run;
 mod setup_state;
-mod shell;
 mod sign_in;
-mod skills;
 mod spans;
-mod subscriptions;
-mod tasks;
-mod transparent;
 mod trust;
-mod unformatted;
 mod usage;
 mod view;
 mod watch;
@@ -90,16 +94,15 @@ pub use capdeck_definition::{
     BackendKind, CapabilityId, Exposure, PinMode, RemoteCapability, Source,
 };
 pub use capdeck_sandbox::{
-    Diagnostic, Envelope, RunError, RunReport, SessionChoice, SessionId, Severity, TypeCheck,
-    WorkerCommand, run_worker,
+    DeckOperation, Diagnostic, Envelope, RunError, RunReport, SessionChoice, SessionId, Severity,
+    TypeCheck, WorkerCommand, run_worker,
 };
 
 pub use admission::{Admission, AdmissionSource, GrantTools, Granted, GrantedCapsule};
 pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
 pub use attach::Attachment;
 pub use audit::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
-pub use call::ToolRequest;
-pub use call_form::CallForm;
+pub use calls::{CallForm, ToolRequest};
 pub use capsules::{
     AmbiguousName, AuditFilter, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk,
     CapsuleFailure, CapsuleOperation, CapsuleRequest, CapsuleTool, EntryHit, EntryNaming,
@@ -111,6 +114,7 @@ pub use card::card;
 pub use check::CheckReport;
 pub use code_mode::CodeRequest;
 pub use consent::Consent;
+pub use deck_snapshot::DeckSnapshot;
 pub use event::HostEvent;
 pub use flow::FlowGuard;
 pub use grant_desk::{GrantDesk, GrantWish, NarrowedGrant, WantedGrant};
@@ -121,7 +125,6 @@ pub use journal::{
     RunListing, RunRecord, RunState, RunStore, RunStoreError, TestCall, TestCell, TestExpectation,
     TestFile, TestReport,
 };
-pub use meta_tools::SearchAnswer;
 pub use pins::PinReview;
 pub use principal::Principal;
 pub use report::{
@@ -129,10 +132,13 @@ pub use report::{
     budget_items, capabilities_of_file, described_tool, found_tool, inspection, known_capability,
     list_items, pin_changes, pin_items, tool_item, tools_with_hidden_text,
 };
+pub use request_context::RequestContext;
+pub use search::{SearchAnswer, ToolQuery};
 pub use session::{Continuity, Scope, Session, SessionSettings};
 pub use settings::HostSettings;
 pub use setup_state::SetupState;
 pub use shell::{ShellCommand, ShellGroup, ShellPlace, ShellTool};
+pub use sign_in::sign_in;
 pub use spans::{Span, SpanKind, SpanSink, TraceParent};
 pub use tasks::{TaskForm, is_task_request};
 pub use trust::TrustStore;

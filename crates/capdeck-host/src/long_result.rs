@@ -29,34 +29,28 @@ const MOST_TOLD: usize = 8;
 const QUERY: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-impl Session {
-    /// The result as this client is sent it: whole, unless it is an agent's and too large for it.
-    pub(crate) async fn fit(
-        &self,
-        config: &DeckConfig,
-        capability: &Capability,
-        result: Box<RawValue>,
-    ) -> Result<Box<RawValue>, CallError> {
-        let size = result.get().len();
-        if size <= SMALLEST_LIMIT || !matches!(self.scope, Scope::Deck(_)) {
-            return Ok(result);
-        }
-        let is_server = matches!(capability.definition.backend, Backend::Mcp(_));
-        let limit = result_bytes(config);
-        if (config.result_bytes.is_none() && is_server) || size <= limit {
-            return Ok(result);
-        }
-        let long = LongResult { id: capability.definition.id.clone(), limit };
-        long.shorten(self.host.artifacts(), result).await
+/// The result as a client is sent it: whole, unless it is an agent's and too large for it.
+pub(crate) async fn fit(
+    session: &Session,
+    config: &DeckConfig,
+    capability: &Capability,
+    result: Box<RawValue>,
+) -> Result<Box<RawValue>, CallError> {
+    let size = result.get().len();
+    if size <= SMALLEST_LIMIT || !matches!(session.scope, Scope::Deck(_)) {
+        return Ok(result);
     }
-
-    /// The most bytes of a result that an agent is sent.
-    pub(crate) fn result_bytes(&self) -> usize {
-        result_bytes(self.host.catalog().config())
+    let is_server = matches!(capability.definition.backend, Backend::Mcp(_));
+    let limit = result_bytes(config);
+    if (config.result_bytes.is_none() && is_server) || size <= limit {
+        return Ok(result);
     }
+    let long = LongResult { id: capability.definition.id.clone(), limit };
+    long.shorten(session.host.artifacts(), result).await
 }
 
-fn result_bytes(config: &DeckConfig) -> usize {
+/// The most bytes of a result that an agent is sent.
+pub(crate) fn result_bytes(config: &DeckConfig) -> usize {
     let set = config.result_bytes;
     set.map_or(DEFAULT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
 }

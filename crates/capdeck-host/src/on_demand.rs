@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, value::RawValue};
 
 use crate::{
-    Continuity, Session, View,
+    Continuity, RequestContext, Session, View,
     discover::Hurry,
     meta_tools::{answer_with, parse},
 };
@@ -60,92 +60,90 @@ struct Unavailable {
     reason: String,
 }
 
-impl Session {
-    /// The `setup_tools` tool. Either everything that is asked for is set up, or nothing.
-    pub(crate) async fn setup_tools_tool(
-        &self,
-        arguments: Option<&RawValue>,
-    ) -> Result<Box<RawValue>, CallError> {
-        let view = self.view();
-        let asked: Arguments =
-            parse("setup_tools", arguments).map_err(|error| error.hint(what_there_is(&view)))?;
-        let asked = match asked.skills {
-            Names::Several(names) => names,
-            Names::One(name) => vec![name],
-        };
-        let mut wanted = Vec::new();
-        for name in &asked {
-            wanted.push(view.bundle(name).ok_or_else(|| unknown(&view, name))?);
-        }
-        let names: Vec<String> = wanted.into_iter().map(|bundle| bundle.id).collect();
-        let active = self.set_up.with(&names);
-        let chosen = selection(&view, &active);
-        let asking = view.chosen_capabilities(&chosen).into_iter();
-        let failures = self.host.discover_unknown(asking, &self.connections, Hurry::OwnListOnly);
-        let failures = failures.await;
-        if self.continuity == Continuity::Connection {
-            self.set_up.keep(&active);
-        }
-
-        let view = self.view();
-        let tools: Vec<String> = view
-            .chosen_tools(&chosen)
-            .iter()
-            .map(|(capability, tool)| {
-                let name = view.spoken_name(capability.definition.id.as_str(), tool.name());
-                brief_signature(&name, tool)
-            })
-            .collect();
-        let answer = Answer {
-            success: true,
-            message: format!(
-                "{} set up, {} in all, {}",
-                counted(names.len(), "skill"),
-                active.len(),
-                counted(tools.len(), "tool")
-            ),
-            hint: match asked.is_empty() {
-                true => what_there_is(&view),
-                false => "`call_tool` with a name and `data`; arguments without a type are strings, `?` may be left out".to_owned(),
-            },
-            skills: asked,
-            active_skills: active,
-            tools,
-            unavailable: failures
-                .into_iter()
-                .map(|(id, error)| Unavailable { capability: id.to_string(), reason: error.to_string() })
-                .collect(),
-        };
-        let structured = serde_json::to_value(&answer).unwrap_or_default();
-        answer_with(&structured, structured.to_string())
+/// The `setup_tools` tool. Either everything that is asked for is set up, or nothing.
+pub(crate) async fn setup_tools(
+    request: &RequestContext<'_>,
+    arguments: Option<&RawValue>,
+) -> Result<Box<RawValue>, CallError> {
+    let (session, view) = (request.session(), request.deck.view());
+    let asked: Arguments =
+        parse("setup_tools", arguments).map_err(|error| error.hint(what_there_is(&view)))?;
+    let asked = match asked.skills {
+        Names::Several(names) => names,
+        Names::One(name) => vec![name],
+    };
+    let mut wanted = Vec::new();
+    for name in &asked {
+        wanted.push(view.bundle(name).ok_or_else(|| unknown(&view, name))?);
+    }
+    let names: Vec<String> = wanted.into_iter().map(|bundle| bundle.id).collect();
+    let active = session.set_up.with(&names);
+    let chosen = selection(&view, &active);
+    let asking = view.chosen_capabilities(&chosen).into_iter();
+    let failures = session.host.discover_unknown(asking, &session.connections, Hurry::OwnListOnly);
+    let failures = failures.await;
+    if session.continuity == Continuity::Connection {
+        session.set_up.keep(&active);
     }
 
-    /// Refuses a tool that this client did not set up. `Ok` for what is reached in other ways, too.
-    pub(crate) fn check_set_up(
-        &self,
-        view: &View,
-        capability: &Capability,
-        tool: &str,
-    ) -> Result<(), CallError> {
-        let remembers = self.continuity == Continuity::Connection;
-        if !remembers || !view.is_on_demand(capability) || view.is_searchable(capability) {
-            return Ok(());
-        }
-        let ids = view.catalog().with_sets(capability);
-        if selection_has(view, &self.set_up.names(), &ids, tool) {
-            return Ok(());
-        }
-        let leads = |bundle: &&crate::view::Bundle| bundle.tools.has(&ids, tool);
-        let bundles = view.bundles();
-        let with = bundles
-            .iter()
-            .find(leads)
-            .map_or_else(|| format!("@{}", capability.definition.id), |bundle| bundle.id.clone());
-        let name = view.spoken_name(capability.definition.id.as_str(), tool);
-        let call = json!({ "skills": [with] });
-        Err(CallError::new(ErrorCode::Denied, format!("`{name}` is not activated for this client"))
-            .hint(format!("first call `setup_tools` with {call}")))
+    let view = request.renewed().deck.view();
+    let tools: Vec<String> = view
+        .chosen_tools(&chosen)
+        .iter()
+        .map(|(capability, tool)| {
+            let name = view.spoken_name(capability.definition.id.as_str(), tool.name());
+            brief_signature(&name, tool)
+        })
+        .collect();
+    let answer = Answer {
+        success: true,
+        message: format!(
+            "{} set up, {} in all, {}",
+            counted(names.len(), "skill"),
+            active.len(),
+            counted(tools.len(), "tool")
+        ),
+        hint: match asked.is_empty() {
+            true => what_there_is(&view),
+            false => "`call_tool` with a name and `data`; arguments without a type are strings, `?` may be left out".to_owned(),
+        },
+        skills: asked,
+        active_skills: active,
+        tools,
+        unavailable: failures
+            .into_iter()
+            .map(|(id, error)| Unavailable { capability: id.to_string(), reason: error.to_string() })
+            .collect(),
+    };
+    let structured = serde_json::to_value(&answer).unwrap_or_default();
+    answer_with(&structured, structured.to_string())
+}
+
+/// Refuses a tool that this client did not set up. `Ok` for what is reached in other ways, too.
+pub(crate) fn check_set_up(
+    session: &Session,
+    view: &View,
+    capability: &Capability,
+    tool: &str,
+) -> Result<(), CallError> {
+    let remembers = session.continuity == Continuity::Connection;
+    if !remembers || !view.is_on_demand(capability) || view.is_searchable(capability) {
+        return Ok(());
     }
+    let ids = view.catalog().with_sets(capability);
+    if selection_has(view, &session.set_up.names(), &ids, tool) {
+        return Ok(());
+    }
+    let leads = |bundle: &&crate::view::Bundle| bundle.tools.has(&ids, tool);
+    let bundles = view.bundles();
+    let with = bundles
+        .iter()
+        .find(leads)
+        .map_or_else(|| format!("@{}", capability.definition.id), |bundle| bundle.id.clone());
+    let name = view.spoken_name(capability.definition.id.as_str(), tool);
+    let call = json!({ "skills": [with] });
+    Err(CallError::new(ErrorCode::Denied, format!("`{name}` is not activated for this client"))
+        .hint(format!("first call `setup_tools` with {call}")))
 }
 
 impl SetUp {

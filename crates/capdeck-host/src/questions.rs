@@ -53,7 +53,7 @@ impl Questions {
         let refused = *self.unanswered.lock();
         match outcome {
             // A server may get along without the answer; only one that gave up is explained.
-            Ok(result) if crate::call::is_tool_error(&result) => {
+            Ok(result) if crate::calls::is_tool_error(&result) => {
                 match refused.or_else(|| Wanted::repeated_in(result.get())) {
                     Some(wanted) => Err(unanswerable(id, tool, Some(wanted))),
                     None => Ok(result),

@@ -2,27 +2,22 @@
 
 use std::sync::{Arc, Weak};
 
-use capdeck_backend::{CallContext, CallError, ClientProfile, ErrorCode, Listener};
-use capdeck_catalog::{Capability, Catalog, Discovery, Part, RawObject};
-use capdeck_definition::{Backend, CapabilityId, Definition, Exposure};
+use capdeck_backend::{ClientProfile, Listener};
+use capdeck_catalog::{Catalog, Part, RawObject};
+use capdeck_definition::CapabilityId;
 use futures_util::stream::BoxStream;
-use serde_json::value::RawValue;
 
 use crate::{
     Admission, Granted, Host, Principal, TaskForm, View, ViewPolicy,
     admission::{Allowed, KeptAllowance},
+    artifacts::KnownArtifacts,
     audience::Audience,
-    audit::subject,
     capsules::Mount,
+    code_mode,
     connections::{Connections, Notices, OwnConnections},
-    deck_snapshot::DeckSnapshot,
-    discover::Hurry,
     forwarded_capabilities::forwarded_capabilities,
-    handed_out::HandedOut,
     on_demand::SetUp,
-    pool::{ConnectionPool, Lease},
-    questions::Questions,
-    tasks::is_task_request,
+    pool::ConnectionPool,
 };
 
 /// Client capabilities that let a server ask the client something in the middle of a call.
@@ -84,7 +79,8 @@ pub struct Session {
     allowed: KeptAllowance,
     /// What the client set up. Nothing is remembered of clients whose requests stand alone.
     pub(crate) set_up: SetUp,
-    pub(crate) handed_out: HandedOut,
+    /// The artifacts that the client was sent.
+    pub(crate) known_artifacts: KnownArtifacts,
     /// The capsule that calls mean when they name none.
     pub(crate) mount: Mount,
 }
@@ -134,7 +130,7 @@ impl Host {
             admission,
             allowed: KeptAllowance::default(),
             set_up: SetUp::default(),
-            handed_out: HandedOut::default(),
+            known_artifacts: KnownArtifacts::default(),
             mount: match continuity {
                 Continuity::Connection => Mount::default(),
                 Continuity::Requests => Mount::forgetful(),
@@ -197,156 +193,6 @@ impl Session {
         self.snapshot().view()
     }
 
-    /// What this client sees, after asking directly offered backends that never answered.
-    pub async fn discovered_view(&self) -> Arc<View> {
-        let view = self.view();
-        let audience = self.connections.audience().key();
-        let unknown = |one: &&Arc<Capability>| !self.host.knows_offer(one, audience);
-        let waiting: Vec<_> = view.direct().iter().filter(unknown).cloned().collect();
-        self.check_connected(view.direct());
-        if waiting.is_empty() {
-            return view;
-        }
-        self.ask_for_lists(waiting).await;
-        self.view()
-    }
-
-    /// What this client sees, after asking those that may have resources and prompts, members of sets among them. A set
-    /// that is served alone shows its members' under the deck's names.
-    pub async fn discovered_offers(&self) -> Arc<View> {
-        let view = || match &self.scope {
-            Scope::Transparent(id) => {
-                Arc::new(View::alone(self.catalog(), id.as_str(), Exposure::Direct))
-            }
-            Scope::Deck(_) | Scope::Operator => self.view(),
-        };
-        let known = view();
-        let audience = self.connections.audience().key();
-        let unknown = |one: &&Arc<Capability>| {
-            // Only servers have resources and prompts.
-            matches!(one.definition.backend, Backend::Mcp(_))
-                && !self.host.knows_offer(one, audience)
-        };
-        let waiting: Vec<_> = known.offering().iter().filter(unknown).cloned().collect();
-        self.check_connected(known.offering());
-        if waiting.is_empty() {
-            return known;
-        }
-        self.ask_for_lists(waiting).await;
-        view()
-    }
-
-    /// Reads lists again in the background that are due, of those that are connected anyway. A list is no reason to
-    /// connect.
-    fn check_connected(&self, capabilities: &[Arc<Capability>]) {
-        for definition in capabilities.iter().map(|one| &one.definition) {
-            if let Some(lease) = self.connections.lease_open(&self.host, definition) {
-                self.host.check_list_when_due(definition, &self.connections, &lease);
-            }
-        }
-    }
-
-    async fn ask_for_lists(&self, waiting: Vec<Arc<Capability>>) {
-        let asking = waiting.into_iter();
-        let failures =
-            self.host.discover_unknown(asking, &self.connections, Hurry::OwnListOnly).await;
-        for (id, error) in failures {
-            tracing::warn!(capability = %id, %error, "the capability could not be listed");
-        }
-    }
-
-    /// True when this client may know that the capability exists.
-    pub(crate) fn may_see(&self, capability: &Capability) -> bool {
-        self.snapshot().may_see(capability)
-    }
-
-    /// The capability of this id, if this client may use it.
-    pub fn capability(&self, id: &str) -> Result<Arc<Capability>, CallError> {
-        self.snapshot().capability(id)
-    }
-
-    /// The same for what is no tool: resources, prompts and requests of the client's own.
-    pub(crate) fn whole_capability(&self, id: &str) -> Result<Arc<Capability>, CallError> {
-        let deck = self.snapshot();
-        let capability = listed_whole(&deck, id)?;
-        deck.require_use(id)?;
-        Ok(capability)
-    }
-
-    /// Asks the backend what it offers; what comes back is what this client may know of it.
-    pub(crate) async fn discover(
-        &self,
-        definition: &Arc<Definition>,
-        context: &CallContext,
-    ) -> Result<Arc<Discovery>, CallError> {
-        let discovery = self.host.discover(definition, &self.connections, context).await?;
-        let deck = self.snapshot();
-        if deck.catalog().is_open() {
-            return Ok(discovery);
-        }
-        let capability = deck.capability(definition.id.as_str())?;
-        Ok(capability.discovery.clone().unwrap_or_default())
-    }
-
-    pub(crate) async fn lease(
-        &self,
-        capability: &Capability,
-        context: &CallContext,
-    ) -> Result<Lease, CallError> {
-        let definition = &capability.definition;
-        let lease = self.connections.lease(&self.host, definition, &context.cancel).await?;
-        self.host.check_list_when_due(definition, &self.connections, &lease);
-        Ok(lease)
-    }
-
-    /// Sends an MCP request of the client's to one server, as it is. Questions of the server's come back as its own
-    /// answer where the client takes that.
-    pub async fn forward(
-        &self,
-        id: &str,
-        method: &str,
-        params: Option<RawObject>,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
-        match subject(method, params.as_ref()) {
-            Some(about) => {
-                let sending = self.send(id, method, params, context);
-                self.audited(method, id, &about, sending).await
-            }
-            None => self.send(id, method, params, context).await,
-        }
-    }
-
-    pub(crate) async fn send(
-        &self,
-        id: &str,
-        method: &str,
-        params: Option<RawObject>,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
-        let capability = match method {
-            // Lists are looked at; whoever has some of the tools has their list and their tasks, too.
-            "tools/list" => self.capability(id)?,
-            "resources/list" | "resources/templates/list" | "prompts/list" => {
-                listed_whole(&self.snapshot(), id)?
-            }
-            _ if is_task_request(method) => self.capability(id)?,
-            _ => self.whole_capability(id)?,
-        };
-        let (_, context) = Questions::watch(context, self.connections.audience());
-        let lease = self.lease(&capability, &context).await?;
-        lease.request(method, params, &context).await
-    }
-
-    /// Passes a notification of the client's on to one server, if it is connected.
-    pub async fn forward_notification(&self, id: &str, method: &str, params: Option<RawObject>) {
-        let Ok(capability) = self.whole_capability(id) else { return };
-        let context = CallContext::detached(std::time::Duration::from_secs(10));
-        if let Ok(lease) = self.lease(&capability, &context).await {
-            lease.notify(method, params).await;
-        }
-    }
-
     /// True when this capability is reached through a connection that other sessions use, too.
     pub fn shares_connection(&self, id: &str) -> bool {
         let catalog = self.host.catalog();
@@ -364,7 +210,7 @@ impl Session {
     /// the session lives as long as the task.
     pub async fn close(&self) {
         self.unsubscribe_all();
-        self.close_code_sessions();
+        code_mode::close_sessions(self);
         let Some(own) = self.connections.own() else { return };
         if self.host.0.tasks.needed_until(&self.id).is_none() {
             own.pool.close().await;
@@ -381,14 +227,4 @@ impl Session {
             pool.close().await;
         });
     }
-}
-
-/// The capability of this id, for lists of what is no tool.
-fn listed_whole(deck: &DeckSnapshot<'_>, id: &str) -> Result<Arc<Capability>, CallError> {
-    let capability = deck.capability(id)?;
-    if capability.tools_only {
-        let message = format!("only tools of `{id}` may be used here");
-        return Err(CallError::new(ErrorCode::ResourceNotFound, message));
-    }
-    Ok(capability)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use capdeck_catalog::Discovery;
 use capdeck_definition::{CapabilityId, Deck};
 
-use crate::progressive::wrapper_tool;
+use crate::operations::wrapper_tool;
 
 /// What a set offers: each member under its own short id.
 pub(crate) fn discovery(set: &CapabilityId, deck: &Deck) -> Discovery {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{
     Capability, CommandNames, CommandWords, Discovery, RawObject, Tool, Unfound, command_word,
     shell_word, tool_by_word,
@@ -11,7 +11,7 @@ use capdeck_definition::{Backend, Layer};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::Session;
+use crate::{RequestContext, calls, check, deck_snapshot::DeckSnapshot};
 
 /// What the first words of a command line name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -65,174 +65,160 @@ pub struct ShellTool {
     pub asks: bool,
 }
 
-impl Session {
-    /// What these words name, at most the first two of them. Connects only when a group's tools are not known yet.
-    pub async fn find_command(
-        &self,
-        words: &[String],
-        context: &CallContext,
-    ) -> Result<ShellPlace, CallError> {
-        let catalog = self.catalog();
-        let names = CommandNames::of(&catalog);
-        let tools = names.ungrouped_tools();
-        let Some(first) = words.first() else {
-            let groups = names.groups().map(|(word, capability)| group(word, capability));
-            return Ok(ShellPlace::Everything(groups.collect(), commands(None, &tools)));
-        };
-        // A command of the project's file that is in no group is a word by itself.
-        if let Some(ungrouped) = names.ungrouped()
-            && names.group(first).is_err()
-            && tool_by_word(&tools, first).is_ok()
-        {
-            return self.find_in(ungrouped, first, 1, context).await;
+/// What these words name, at most the first two of them. Connects only when a group's tools are not known yet.
+pub async fn find_command(
+    request: &RequestContext<'_>,
+    words: &[String],
+) -> Result<ShellPlace, CallError> {
+    let names = CommandNames::of(request.deck.catalog());
+    let tools = names.ungrouped_tools();
+    let Some(first) = words.first() else {
+        let groups = names.groups().map(|(word, capability)| group(word, capability));
+        return Ok(ShellPlace::Everything(groups.collect(), commands(None, &tools)));
+    };
+    // A command of the project's file that is in no group is a word by itself.
+    if let Some(ungrouped) = names.ungrouped()
+        && names.group(first).is_err()
+        && tool_by_word(&tools, first).is_ok()
+    {
+        return find_in(request, ungrouped, first, 1).await;
+    }
+    let capability = match (names.group(first), first.split_once('.')) {
+        (Ok(capability), _) => capability,
+        // `group.tool` in one word, as tools are named elsewhere.
+        (Err(unfound), Some((id, tool))) => match names.group(id) {
+            Ok(capability) => return find_in(request, capability, tool, 1).await,
+            Err(_) => return Err(no_group(&request.deck, first, unfound)),
+        },
+        (Err(unfound), None) => return Err(no_group(&request.deck, first, unfound)),
+    };
+    match words.get(1) {
+        Some(tool) => find_in(request, capability, tool, 2).await,
+        None => {
+            let known = offered(request, capability).await?;
+            let word = names.word_of(capability.definition.id.as_str());
+            let commands = commands(Some(&word), &known.tools);
+            let group = ShellGroup { tools: Some(known.tools.len()), ..group(&word, capability) };
+            Ok(ShellPlace::Group(group, commands))
         }
-        let capability = match (names.group(first), first.split_once('.')) {
-            (Ok(capability), _) => capability,
-            // `group.tool` in one word, as tools are named elsewhere.
-            (Err(unfound), Some((id, tool))) => match names.group(id) {
-                Ok(capability) => return self.find_in(capability, tool, 1, context).await,
-                Err(_) => return Err(self.no_group(first, unfound)),
-            },
-            (Err(unfound), None) => return Err(self.no_group(first, unfound)),
-        };
-        match words.get(1) {
-            Some(tool) => self.find_in(capability, tool, 2, context).await,
-            None => {
-                let known = self.offered(capability, context).await?;
-                let word = names.word_of(capability.definition.id.as_str());
-                let commands = commands(Some(&word), &known.tools);
-                let group =
-                    ShellGroup { tools: Some(known.tools.len()), ..group(&word, capability) };
-                Ok(ShellPlace::Group(group, commands))
+    }
+}
+
+async fn find_in(
+    request: &RequestContext<'_>,
+    capability: &Arc<Capability>,
+    word: &str,
+    words: usize,
+) -> Result<ShellPlace, CallError> {
+    let id = capability.definition.id.as_str();
+    let known = offered(request, capability).await?;
+    let tool = match tool_by_word(&known.tools, word) {
+        Ok(tool) => tool.clone(),
+        Err(Unfound::Ambiguous { names }) => {
+            return Err(ambiguous(&format!("several tools of `{id}`"), word, &names));
+        }
+        // Told as any other call is: the backend may have changed, or the tool may be held.
+        Err(Unfound::Unknown { .. }) => match calls::find_tool(request, capability, word).await {
+            Ok(Some(tool)) => tool,
+            Ok(None) => return Err(request.deck.unknown_tool(capability, word)),
+            Err(error) => return Err(with_nearest_word(&request.deck, error, &known, id, word)),
+        },
+    };
+    let asks = request.session().is_asked_about(capability, &tool).await?;
+    Ok(ShellPlace::Tool(Box::new(ShellTool {
+        capability: id.to_owned(),
+        command: match words {
+            1 if is_ungrouped(&request.deck, id) => {
+                CommandWords::of_tools(&known.tools).get(tool.name())
             }
-        }
-    }
+            _ => command_of(&request.deck, &known, id, tool.name()),
+        },
+        words,
+        definition: tool.raw().clone(),
+        asks,
+    })))
+}
 
-    async fn find_in(
-        &self,
-        capability: &Arc<Capability>,
-        word: &str,
-        words: usize,
-        context: &CallContext,
-    ) -> Result<ShellPlace, CallError> {
-        let id = capability.definition.id.as_str();
-        let known = self.offered(capability, context).await?;
-        let tool = match tool_by_word(&known.tools, word) {
-            Ok(tool) => tool.clone(),
-            Err(Unfound::Ambiguous { names }) => {
-                return Err(ambiguous(&format!("several tools of `{id}`"), word, &names));
-            }
-            // Told as any other call is: the backend may have changed, or the tool may be held.
-            Err(Unfound::Unknown { .. }) => match self.find_tool(capability, word, context).await {
-                Ok(Some(tool)) => tool,
-                Ok(None) => return Err(self.snapshot().unknown_tool(capability, word)),
-                Err(error) => return Err(self.with_nearest_word(error, &known, id, word)),
-            },
-        };
-        let asks = self.is_asked_about(capability, &tool).await?;
-        Ok(ShellPlace::Tool(Box::new(ShellTool {
-            capability: id.to_owned(),
-            command: match words {
-                1 if self.is_ungrouped(id) => CommandWords::of_tools(&known.tools).get(tool.name()),
-                _ => self.command_of(&known, id, tool.name()),
-            },
-            words,
-            definition: tool.raw().clone(),
-            asks,
-        })))
+/// What the capability offers: as known, or asked now.
+async fn offered(
+    request: &RequestContext<'_>,
+    capability: &Arc<Capability>,
+) -> Result<Arc<Discovery>, CallError> {
+    match &capability.discovery {
+        Some(known) => Ok(known.clone()),
+        None => check::check(request, capability.definition.id.as_str()).await.outcome,
     }
+}
 
-    /// What the capability offers: as known, or asked now.
-    async fn offered(
-        &self,
-        capability: &Arc<Capability>,
-        context: &CallContext,
-    ) -> Result<Arc<Discovery>, CallError> {
-        match &capability.discovery {
-            Some(known) => Ok(known.clone()),
-            None => self.check(capability.definition.id.as_str(), context).await.outcome,
-        }
-    }
+/// What is typed after `capdeck sh` for a tool.
+fn command_of(deck: &DeckSnapshot<'_>, known: &Discovery, id: &str, tool: &str) -> String {
+    let group = CommandNames::of(deck.catalog()).word_of(id);
+    CommandWords::of_tools(&known.tools).after(&group, tool)
+}
 
-    /// What is typed after `capdeck sh` for a tool.
-    fn command_of(&self, known: &Discovery, id: &str, tool: &str) -> String {
-        let catalog = self.catalog();
-        let group = CommandNames::of(&catalog).word_of(id);
-        CommandWords::of_tools(&known.tools).after(&group, tool)
-    }
+fn is_ungrouped(deck: &DeckSnapshot<'_>, id: &str) -> bool {
+    let ungrouped = CommandNames::of(deck.catalog()).ungrouped();
+    ungrouped.is_some_and(|one| one.definition.id.as_str() == id)
+}
 
-    fn is_ungrouped(&self, id: &str) -> bool {
-        let catalog = self.catalog();
-        let ungrouped = CommandNames::of(&catalog).ungrouped();
-        ungrouped.is_some_and(|one| one.definition.id.as_str() == id)
-    }
-
-    fn no_group(&self, word: &str, unfound: Unfound) -> CallError {
-        match unfound {
-            Unfound::Ambiguous { names } => ambiguous("several groups", word, &names),
-            Unfound::Unknown { nearest } => {
-                // A capability that is there and cannot be used says why.
-                let id = self.unusable(word).unwrap_or_else(|| word.to_owned());
-                if let Err(error) = self.capability(&id)
-                    && error.code != ErrorCode::ServerNotFound
-                {
-                    return error;
-                }
-                let error = CallError::new(
-                    ErrorCode::ServerNotFound,
-                    format!("there is no group `{word}`"),
-                );
-                match nearest {
-                    Some(near) => error
-                        .hint(format!("did you mean `{near}`?"))
-                        .data(json!({ "nearest": near })),
-                    None => error.hint("see what there is with: capdeck sh"),
-                }
-            }
-        }
-    }
-
-    /// The capability that a word would name if it could be used: by its id, or by a command of the project's file.
-    fn unusable(&self, word: &str) -> Option<String> {
-        let group = command_word(word.split_once('.').map_or(word, |(group, _)| group));
-        let has_command = |one: &Capability| match &one.definition.backend {
-            Backend::Cli(commands)
-                if one.definition.source.layer == Layer::ProjectCapabilityFile =>
+fn no_group(deck: &DeckSnapshot<'_>, word: &str, unfound: Unfound) -> CallError {
+    match unfound {
+        Unfound::Ambiguous { names } => ambiguous("several groups", word, &names),
+        Unfound::Unknown { nearest } => {
+            // A capability that is there and cannot be used says why.
+            let id = unusable(deck, word).unwrap_or_else(|| word.to_owned());
+            if let Err(error) = deck.capability(&id)
+                && error.code != ErrorCode::ServerNotFound
             {
-                commands.actions.keys().any(|name| command_word(name) == group)
+                return error;
             }
-            _ => false,
-        };
-        let is_meant = |one: &&Arc<Capability>| {
-            !one.is_usable()
-                && (command_word(one.definition.id.as_str()) == group || has_command(one))
-        };
-        let catalog = self.catalog();
-        let meant = catalog.capabilities().find(is_meant);
-        meant.map(|one| one.definition.id.to_string())
-    }
-
-    /// The nearest name as it would be typed.
-    fn with_nearest_word(
-        &self,
-        error: CallError,
-        known: &Discovery,
-        id: &str,
-        word: &str,
-    ) -> CallError {
-        if error.code != ErrorCode::ToolNotFound {
-            return error;
+            let error =
+                CallError::new(ErrorCode::ServerNotFound, format!("there is no group `{word}`"));
+            match nearest {
+                Some(near) => {
+                    error.hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near }))
+                }
+                None => error.hint("see what there is with: capdeck sh"),
+            }
         }
-        let error = CallError::new(ErrorCode::ToolNotFound, error.message);
-        match tool_by_word(&known.tools, word) {
-            Err(Unfound::Unknown { nearest: Some(near) }) => {
-                error.hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near }))
-            }
-            _ => {
-                let catalog = self.catalog();
-                let group = CommandNames::of(&catalog).word_of(id);
-                error.hint(format!("see its tools with: capdeck sh {group}"))
-            }
+    }
+}
+
+/// The capability that a word would name if it could be used: by its id, or by a command of the project's file.
+fn unusable(deck: &DeckSnapshot<'_>, word: &str) -> Option<String> {
+    let group = command_word(word.split_once('.').map_or(word, |(group, _)| group));
+    let has_command = |one: &Capability| match &one.definition.backend {
+        Backend::Cli(commands) if one.definition.source.layer == Layer::ProjectCapabilityFile => {
+            commands.actions.keys().any(|name| command_word(name) == group)
+        }
+        _ => false,
+    };
+    let is_meant = |one: &&Arc<Capability>| {
+        !one.is_usable() && (command_word(one.definition.id.as_str()) == group || has_command(one))
+    };
+    let meant = deck.catalog().capabilities().find(is_meant);
+    meant.map(|one| one.definition.id.to_string())
+}
+
+/// The nearest name as it would be typed.
+fn with_nearest_word(
+    deck: &DeckSnapshot<'_>,
+    error: CallError,
+    known: &Discovery,
+    id: &str,
+    word: &str,
+) -> CallError {
+    if error.code != ErrorCode::ToolNotFound {
+        return error;
+    }
+    let error = CallError::new(ErrorCode::ToolNotFound, error.message);
+    match tool_by_word(&known.tools, word) {
+        Err(Unfound::Unknown { nearest: Some(near) }) => {
+            error.hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near }))
+        }
+        _ => {
+            let group = CommandNames::of(deck.catalog()).word_of(id);
+            error.hint(format!("see its tools with: capdeck sh {group}"))
         }
     }
 }

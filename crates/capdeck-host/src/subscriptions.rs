@@ -8,28 +8,29 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::{
-    Host, HostEvent, Session,
+    Host, HostEvent, RequestContext, Session,
     audit::without_query,
     connections::{Connections, RESOURCE_UPDATED},
     raw,
+    resources::{self, ResourceRoute},
     view::resource_uri,
 };
 
 /// How long a server may take to hear that it watches something again, or no longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How many resources one session may watch.
-const MOST_WATCHED: usize = 1024;
+const MAX_WATCHED: usize = 1024;
 
 const SUBSCRIBE: &str = "resources/subscribe";
 const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
 /// Who watches what.
 #[derive(Debug, Default)]
-pub(crate) struct Subscriptions(Mutex<HashMap<Watched, Vec<Watcher>>>);
+pub(crate) struct Subscriptions(Mutex<HashMap<WatchedResource, Vec<ResourceWatcher>>>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Watched {
+struct WatchedResource {
     /// The session whose own connection it is; `None` for the shared one.
     connection: Option<Arc<str>>,
     capability: CapabilityId,
@@ -38,100 +39,100 @@ struct Watched {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Watcher {
+struct ResourceWatcher {
     session: Arc<str>,
     /// The URI the client used.
     shown: String,
 }
 
-impl Session {
-    /// Watches a resource of one server under its own URI.
-    pub async fn subscribe(
-        &self,
-        id: &str,
-        uri: &str,
-        context: &CallContext,
-    ) -> Result<(), CallError> {
-        let watching = self.watch(id, uri, uri, context);
-        self.audited(SUBSCRIBE, id, without_query(uri), watching).await
-    }
+/// Watches a resource of one server under its own URI.
+pub async fn subscribe(request: &RequestContext<'_>, id: &str, uri: &str) -> Result<(), CallError> {
+    let watching = watch(request, id, uri, uri);
+    request.audited(SUBSCRIBE, id, without_query(uri), watching).await
+}
 
-    /// Watches a listed resource.
-    pub async fn subscribe_listed(
-        &self,
-        uri: &str,
-        context: &CallContext,
-    ) -> Result<(), CallError> {
-        let route = self.resource_route(uri, context).await;
-        let id = route.as_ref().map(|(id, _)| id.clone()).unwrap_or_default();
-        self.audited(SUBSCRIBE, &id, without_query(uri), async {
-            let (id, real) = route?;
-            self.watch(&id, &real, uri, context).await
+/// Watches a listed resource.
+pub async fn subscribe_listed(request: &RequestContext<'_>, uri: &str) -> Result<(), CallError> {
+    let route = resources::find_route(request, uri).await;
+    let id = route.as_ref().map(|route| route.capability.clone()).unwrap_or_default();
+    request
+        .audited(SUBSCRIBE, &id, without_query(uri), async {
+            let ResourceRoute { request, capability, uri: real } = route?;
+            watch(&request, &capability, &real, uri).await
         })
         .await
-    }
+}
 
-    async fn watch(
-        &self,
-        id: &str,
-        uri: &str,
-        shown: &str,
-        context: &CallContext,
-    ) -> Result<(), CallError> {
-        let subscriptions = &self.host.0.subscriptions;
-        if subscriptions.count(&self.id) >= MOST_WATCHED {
-            return Err(CallError::new(
-                ErrorCode::RequestInvalid,
-                format!("this client watches {MOST_WATCHED} resources already"),
-            )
-            .hint("unsubscribe from some of them first"));
-        }
-        let capability = self.whole_capability(id)?;
-        let lease = self.lease(&capability, context).await?;
+async fn watch(
+    request: &RequestContext<'_>,
+    id: &str,
+    uri: &str,
+    shown: &str,
+) -> Result<(), CallError> {
+    let (session, subscriptions) = (request.session(), &request.host().0.subscriptions);
+    if subscriptions.count(&session.id) >= MAX_WATCHED {
+        return Err(CallError::new(
+            ErrorCode::RequestInvalid,
+            format!("this client watches {MAX_WATCHED} resources already"),
+        )
+        .hint("unsubscribe from some of them first"));
+    }
+    let capability = request.deck.whole_capability(id)?;
+    let lease = request.lease(&capability).await?;
+    let params = raw::object([("uri", json!(uri))]);
+    lease.request(SUBSCRIBE, Some(params), request.call).await?;
+    let watcher = ResourceWatcher { session: session.id.clone(), shown: shown.to_owned() };
+    subscriptions.add(watched_resource(request, &capability.definition, uri), watcher);
+    Ok(())
+}
+
+/// Stops watching; the server is told when nobody else on its connection watches.
+pub async fn unsubscribe(
+    request: &RequestContext<'_>,
+    id: &str,
+    uri: &str,
+) -> Result<(), CallError> {
+    let unwatching = unwatch(request, id, uri);
+    request.audited(UNSUBSCRIBE, id, without_query(uri), unwatching).await
+}
+
+async fn unwatch(request: &RequestContext<'_>, id: &str, uri: &str) -> Result<(), CallError> {
+    let capability = request.capability(id)?;
+    let watched = watched_resource(request, &capability.definition, uri);
+    if request.host().0.subscriptions.remove(&watched, &request.session().id) {
+        let lease = request.lease(&capability).await?;
         let params = raw::object([("uri", json!(uri))]);
-        lease.request(SUBSCRIBE, Some(params), context).await?;
-        let watcher = Watcher { session: self.id.clone(), shown: shown.to_owned() };
-        subscriptions.add(self.watched(&capability.definition, uri), watcher);
-        Ok(())
+        lease.request(UNSUBSCRIBE, Some(params), request.call).await?;
     }
+    Ok(())
+}
 
-    /// Stops watching; the server is told when nobody else on its connection watches.
-    pub async fn unsubscribe(
-        &self,
-        id: &str,
-        uri: &str,
-        context: &CallContext,
-    ) -> Result<(), CallError> {
-        let unwatching = self.unwatch(id, uri, context);
-        self.audited(UNSUBSCRIBE, id, without_query(uri), unwatching).await
-    }
-
-    async fn unwatch(&self, id: &str, uri: &str, context: &CallContext) -> Result<(), CallError> {
-        let capability = self.capability(id)?;
-        let watched = self.watched(&capability.definition, uri);
-        if self.host.0.subscriptions.remove(&watched, &self.id) {
-            let lease = self.lease(&capability, context).await?;
-            let params = raw::object([("uri", json!(uri))]);
-            lease.request(UNSUBSCRIBE, Some(params), context).await?;
-        }
-        Ok(())
-    }
-
-    /// Stops watching a listed resource.
-    pub async fn unsubscribe_listed(
-        &self,
-        uri: &str,
-        context: &CallContext,
-    ) -> Result<(), CallError> {
-        let route = self.resource_route(uri, context).await;
-        let id = route.as_ref().map(|(id, _)| id.clone()).unwrap_or_default();
-        self.audited(UNSUBSCRIBE, &id, without_query(uri), async {
-            let (id, real) = route?;
-            self.unwatch(&id, &real, context).await
+/// Stops watching a listed resource.
+pub async fn unsubscribe_listed(request: &RequestContext<'_>, uri: &str) -> Result<(), CallError> {
+    let route = resources::find_route(request, uri).await;
+    let id = route.as_ref().map(|route| route.capability.clone()).unwrap_or_default();
+    request
+        .audited(UNSUBSCRIBE, &id, without_query(uri), async {
+            let ResourceRoute { request, capability, uri: real } = route?;
+            unwatch(&request, &capability, &real).await
         })
         .await
-    }
+}
 
+fn watched_resource(
+    request: &RequestContext<'_>,
+    definition: &Definition,
+    uri: &str,
+) -> WatchedResource {
+    let is_shared = request.connections().shares(request.host(), definition);
+    WatchedResource {
+        connection: (!is_shared).then(|| request.session().id.clone()),
+        capability: definition.id.clone(),
+        uri: uri.to_owned(),
+    }
+}
+
+impl Session {
     /// The resource that an event is about, as this client knows it, when it watches it.
     pub fn watched_resource(&self, event: &HostEvent) -> Option<String> {
         let HostEvent::ServerNotified { capability, session, method, params } = event else {
@@ -142,7 +143,7 @@ impl Session {
         }
         if self.admission.is_some() {
             // What was taken back is not told of any more.
-            self.whole_capability(capability.as_str()).ok()?;
+            self.snapshot().whole_capability(capability.as_str()).ok()?;
         }
         let uri = raw::string(params.as_ref()?.get("uri")?)?;
         self.host.0.subscriptions.shown(session.as_ref(), capability, &uri, &self.id)
@@ -166,15 +167,6 @@ impl Session {
                 let definition = capability.definition.clone();
                 tell(self.host.clone(), definition, connections, UNSUBSCRIBE, uris);
             }
-        }
-    }
-
-    fn watched(&self, definition: &Definition, uri: &str) -> Watched {
-        let is_shared = self.connections.shares(&self.host, definition);
-        Watched {
-            connection: (!is_shared).then(|| self.id.clone()),
-            capability: definition.id.clone(),
-            uri: uri.to_owned(),
         }
     }
 }
@@ -204,7 +196,7 @@ fn tell(
     uris: Vec<String>,
 ) {
     tokio::spawn(async move {
-        let context = CallContext::detached(PATIENCE);
+        let context = CallContext::detached(NOTIFY_TIMEOUT);
         let Ok(lease) = connections.lease(&host, &definition, &context.cancel).await else {
             return;
         };
@@ -218,12 +210,12 @@ fn tell(
 }
 
 impl Subscriptions {
-    fn add(&self, watched: Watched, watcher: Watcher) {
+    fn add(&self, watched: WatchedResource, watcher: ResourceWatcher) {
         self.0.lock().entry(watched).or_default().push(watcher);
     }
 
     /// Takes one out. True when it was the last one.
-    fn remove(&self, watched: &Watched, session: &Arc<str>) -> bool {
+    fn remove(&self, watched: &WatchedResource, session: &Arc<str>) -> bool {
         let mut table = self.0.lock();
         let Some(watchers) = table.get_mut(watched) else { return false };
         let Some(place) = watchers.iter().position(|watcher| watcher.session == *session) else {
@@ -234,7 +226,7 @@ impl Subscriptions {
     }
 
     /// Takes out everything of one session. Returns what nobody watches any more.
-    fn remove_all(&self, session: &Arc<str>) -> Vec<Watched> {
+    fn remove_all(&self, session: &Arc<str>) -> Vec<WatchedResource> {
         let mut abandoned = Vec::new();
         self.0.lock().retain(|watched, watchers| {
             let before = watchers.len();

@@ -3,41 +3,42 @@
 //! In revision 2025-11-25 tasks are part of the protocol (the *core feature*): the client asks for one with its call, and fetches
 //! the result by a request of its own. Since then they are an *extension*: the server decides, and everything about a task comes with its
 //! state. Where client and server know the same form, everything passes. Where they do not, the host stands in between:
-//! a [`followed::Followed`] task is the server's core task in the extension's words, a [`translated::Translated`] one the reverse.
+//! a [`followed_task::FollowedTask`] task is the server's core task in the extension's words, a [`translated_task::TranslatedTask`] one the reverse.
 //!
 //! A task id is a handle, not a proof: whoever names one must be the principal it was given to.
 
 mod calls;
+mod completed_task;
 mod errors;
-mod followed;
+mod followed_task;
 mod inbox;
-mod kept;
 mod listing;
 mod notices;
 mod shape;
 mod support;
 mod table;
-mod translated;
+mod translated_task;
 
 use std::time::Duration;
 
-use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{RawObject, ServerFacts};
 use capdeck_definition::CapabilityId;
 use serde_json::value::{RawValue, to_raw_value};
 
-pub(crate) use calls::Calling;
+pub(crate) use calls::{TaskCall, call_tool};
 pub(crate) use notices::{CORE_NOTICE, EXTENSION_NOTICE};
+pub use notices::{unwatch_task, watch_task};
 pub(crate) use support::{with_extension, with_task_support, without_extension};
 pub(crate) use table::Tasks;
 
-use crate::{Session, raw};
-use shape::Seen;
+use crate::{RequestContext, Session, forward::send, raw};
+use shape::TaskState;
 use table::{Task, TaskKey};
-use translated::At;
+use translated_task::TaskTarget;
 
 /// How long a request for a result may wait for the end of its task.
-const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_RESULT_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The extension's name.
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -59,25 +60,18 @@ pub fn is_task_request(method: &str) -> bool {
     matches!(method, "tasks/get" | "tasks/update" | "tasks/cancel" | "tasks/result" | "tasks/list")
 }
 
-impl Session {
-    /// True when the server has the extension and the client knows only the core feature.
-    pub(crate) fn offers_tasks_by_extension(&self, facts: &ServerFacts) -> bool {
-        self.tasks == TaskForm::Core
-            && facts.is_modern()
-            && support::has_extension(&facts.capabilities)
-    }
-
-    /// Answers a request about tasks of one server. Unknown, expired and foreign tasks look alike.
-    pub async fn task_request(
-        &self,
-        id: &CapabilityId,
-        method: &str,
-        params: RawObject,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
-        let about = params.get("taskId").and_then(|id| raw::string(id)).unwrap_or_default();
-        self.audited(method, id.as_str(), &about, async {
-            match (self.tasks, method) {
+/// Answers a request about tasks of one server. Unknown, expired and foreign tasks look alike.
+pub async fn answer(
+    request: &RequestContext<'_>,
+    id: &CapabilityId,
+    method: &str,
+    params: RawObject,
+) -> Result<Box<RawValue>, CallError> {
+    let session = request.session();
+    let about = params.get("taskId").and_then(|id| raw::string(id)).unwrap_or_default();
+    request
+        .audited(method, id.as_str(), &about, async {
+            match (session.tasks, method) {
                 (TaskForm::Extension, "tasks/list" | "tasks/result") => {
                     Err(errors::no_such_method(
                         method,
@@ -90,76 +84,85 @@ impl Session {
                         "ask for the task's result, and its questions come as requests",
                     ))
                 }
-                (TaskForm::Core, "tasks/list") => self.list_tasks(id, params, context).await,
-                (TaskForm::Extension, _) if !self.declares_tasks() => {
+                (TaskForm::Core, "tasks/list") => listing::list_tasks(request, id, params).await,
+                (TaskForm::Extension, _) if !session.declares_tasks() => {
                     Err(errors::undeclared(&format!("`{method}`")))
                 }
-                _ => self.about_task(id, &about, method, params, context).await,
+                _ => answer_about(request, id, &about, method, params).await,
             }
         })
         .await
-    }
+}
 
-    async fn about_task(
-        &self,
-        id: &CapabilityId,
-        task_id: &str,
-        method: &str,
-        params: RawObject,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
-        if params.get("taskId").and_then(|id| raw::string(id)).is_none() {
-            return Err(CallError::new(ErrorCode::RequestInvalid, "`taskId` must be a string"));
-        }
-        let capability = self.capability(id.as_str())?;
-        let key = self.task_key(id, task_id);
-        let task = self.host.0.tasks.find(&key).ok_or_else(|| errors::unknown(task_id))?;
-        let at = At { session: self, capability: &capability, context };
-        let answer = match (task, method) {
-            (Task::Passed, _) => {
-                let mut context = context.clone();
-                if method == "tasks/result" {
-                    // Answered when the task is over, however long that takes.
-                    context.timeout = Some(LONGEST_WAIT);
-                }
-                let answer = self.send(id.as_str(), method, Some(params), &context).await?;
-                if method == "tasks/get" {
-                    self.renew(&key, &answer);
-                }
-                return Ok(answer);
-            }
-            (Task::Followed(task), "tasks/get") => task.look(&context.cancel).await?,
-            (Task::Followed(task), "tasks/update") => {
-                task.update(&params)?;
-                RawObject::new()
-            }
-            (Task::Followed(task), "tasks/cancel") => {
-                task.cancel(&context.cancel).await?;
-                RawObject::new()
-            }
-            (Task::Translated(task), "tasks/get") => task.look(&at).await?,
-            (Task::Translated(task), "tasks/cancel") => task.cancel(&at).await?,
-            (Task::Translated(task), "tasks/result") => {
-                return related_result(&task.result(&at).await?, task_id);
-            }
-            (Task::Kept(kept), "tasks/get") => kept.task(task_id),
-            (Task::Kept(kept), "tasks/result") => return related_result(&kept.result, task_id),
-            (Task::Kept(_), "tasks/cancel") => return Err(translated::is_over(task_id)),
-            // A client that changed its era between two requests names a task of the other form.
-            _ => return Err(errors::unknown(task_id)),
-        };
-        let answer = to_raw_value(&answer).map_err(errors::unwritable)?;
-        if method == "tasks/get" {
-            self.renew(&key, &answer);
-        }
-        Ok(answer)
+async fn answer_about(
+    request: &RequestContext<'_>,
+    id: &CapabilityId,
+    task_id: &str,
+    method: &str,
+    params: RawObject,
+) -> Result<Box<RawValue>, CallError> {
+    if params.get("taskId").and_then(|id| raw::string(id)).is_none() {
+        return Err(CallError::new(ErrorCode::RequestInvalid, "`taskId` must be a string"));
     }
-
-    fn renew(&self, key: &TaskKey, answer: &RawValue) {
-        let task = serde_json::from_str::<RawObject>(answer.get()).ok();
-        if let Some(seen) = task.as_ref().and_then(Seen::of) {
-            self.host.0.tasks.renew(key, &seen);
+    let session = request.session();
+    let capability = request.capability(id.as_str())?;
+    let key = session.task_key(id, task_id);
+    let task = session.host.0.tasks.find(&key).ok_or_else(|| errors::unknown(task_id))?;
+    let target = TaskTarget { request, capability: &capability };
+    let answer = match (task, method) {
+        (Task::Passed, _) => {
+            let mut context = request.call.clone();
+            if method == "tasks/result" {
+                // Answered when the task is over, however long that takes.
+                context.timeout = Some(MAX_RESULT_WAIT);
+            }
+            let answer =
+                send(&request.with_call(&context), id.as_str(), method, Some(params)).await?;
+            if method == "tasks/get" {
+                renew(session, &key, &answer);
+            }
+            return Ok(answer);
         }
+        (Task::Followed(task), "tasks/get") => task.look(&request.call.cancel).await?,
+        (Task::Followed(task), "tasks/update") => {
+            task.update(&params)?;
+            RawObject::new()
+        }
+        (Task::Followed(task), "tasks/cancel") => {
+            task.cancel(&request.call.cancel).await?;
+            RawObject::new()
+        }
+        (Task::Translated(task), "tasks/get") => task.look(&target).await?,
+        (Task::Translated(task), "tasks/cancel") => task.cancel(&target).await?,
+        (Task::Translated(task), "tasks/result") => {
+            return related_result(&task.result(&target).await?, task_id);
+        }
+        (Task::Completed(kept), "tasks/get") => kept.task(task_id),
+        (Task::Completed(kept), "tasks/result") => return related_result(&kept.result, task_id),
+        (Task::Completed(_), "tasks/cancel") => return Err(translated_task::is_over(task_id)),
+        // A client that changed its era between two requests names a task of the other form.
+        _ => return Err(errors::unknown(task_id)),
+    };
+    let answer = to_raw_value(&answer).map_err(errors::unwritable)?;
+    if method == "tasks/get" {
+        renew(session, &key, &answer);
+    }
+    Ok(answer)
+}
+
+fn renew(session: &Session, key: &TaskKey, answer: &RawValue) {
+    let task = serde_json::from_str::<RawObject>(answer.get()).ok();
+    if let Some(seen) = task.as_ref().and_then(TaskState::of) {
+        session.host.0.tasks.renew(key, &seen);
+    }
+}
+
+impl Session {
+    /// True when the server has the extension and the client knows only the core feature.
+    pub(crate) fn offers_tasks_by_extension(&self, facts: &ServerFacts) -> bool {
+        self.tasks == TaskForm::Core
+            && facts.is_modern()
+            && support::has_extension(&facts.capabilities)
     }
 
     fn task_key(&self, capability: &CapabilityId, id: &str) -> TaskKey {

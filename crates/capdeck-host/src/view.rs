@@ -16,6 +16,7 @@ use std::{
 
 use capdeck_catalog::{Capability, Catalog, NameTable, estimate_tokens};
 use capdeck_definition::{Backend, CapabilityId, Exposure};
+use capdeck_sandbox::DeckOperation;
 use serde_json::value::RawValue;
 
 use self::original_uris::OriginalUris;
@@ -58,19 +59,11 @@ pub struct View {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     /// One tool of a capability, under the backend's own name.
-    Tool {
-        capability: String,
-        tool: String,
-    },
+    Tool { capability: String, tool: String },
     /// The wrapper of a capability.
-    Wrapper {
-        capability: String,
-    },
-    Search,
-    Describe,
-    SetupTools,
-    CallTool,
-    CodeMode,
+    Wrapper { capability: String },
+    /// One of the deck's own tools.
+    Deck(DeckOperation),
 }
 
 impl View {
@@ -255,14 +248,14 @@ impl View {
     /// Where a listed tool leads, if it is listed.
     pub fn route(&self, name: &str) -> Option<Route> {
         if name == "code_mode" && self.offers_code_mode() {
-            return Some(Route::CodeMode);
+            return Some(Route::Deck(DeckOperation::RunCode));
         }
         let (searched, set_up) = (!self.searchable.is_empty(), self.offers_setup());
         match name {
-            "search" if searched => return Some(Route::Search),
-            "describe" if searched => return Some(Route::Describe),
-            "setup_tools" if set_up => return Some(Route::SetupTools),
-            "call_tool" if searched || set_up => return Some(Route::CallTool),
+            "search" if searched => return Some(Route::Deck(DeckOperation::Search)),
+            "describe" if searched => return Some(Route::Deck(DeckOperation::DescribeTool)),
+            "setup_tools" if set_up => return Some(Route::Deck(DeckOperation::SetUpTools)),
+            "call_tool" if searched || set_up => return Some(Route::Deck(DeckOperation::CallTool)),
             _ => {}
         }
         let owner = self.names().owner(name)?;

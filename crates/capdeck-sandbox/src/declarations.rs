@@ -11,7 +11,7 @@ use serde_json::Value;
 
 pub(crate) use self::for_check::declarations_for_check;
 use self::schema_type::{Types, key};
-use crate::call_out::Method;
+use crate::DeckOperation;
 
 /// Longest text of one answer to `types`; further tools are named.
 const LONGEST_TYPES: usize = 40_000;
@@ -162,7 +162,7 @@ pub fn call_text(id: &str, tool: &str, arguments: &str) -> String {
 /// True when a member of this name of a handle is something else than the tool: a method of ours, or what the language
 /// asks of every object.
 pub(crate) fn is_covered(id: &str, tool: &str) -> bool {
-    Method::OF_HANDLES.iter().any(|method| method.name() == tool)
+    DeckOperation::ON_CAPABILITY.iter().any(|method| method.script_name() == tool)
         || ["id", "call", "then", "toJSON", "constructor"].contains(&tool)
         // Functions of `caplets` whose name is a capability's, too, have members of their own.
         || ["search", "types", "artifacts", "debug"].contains(&id)

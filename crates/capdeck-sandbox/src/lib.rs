@@ -7,6 +7,7 @@
 
 mod call_out;
 mod compile;
+mod deck_operation;
 mod declarations;
 mod directory;
 mod envelope;
@@ -19,7 +20,8 @@ mod run;
 mod settings;
 mod worker;
 
-pub use call_out::{CallAnswer, CallFailure, CallOut, CallRequest, Method};
+pub use call_out::{CallAnswer, CallFailure, CallOut, CallRequest};
+pub use deck_operation::DeckOperation;
 pub use declarations::{
     CapabilityLine, ToolShape, call_text, member_of, tool_text, tool_types, type_of,
 };

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use crate::{
-    call_out::{CallFailure, Method},
+    DeckOperation,
+    call_out::CallFailure,
     envelope::{Diagnostic, LogEntry, RunError},
     limits::Limits,
     moment::{Moment, Repeat},
@@ -120,7 +121,7 @@ pub(crate) enum FromWorker {
     Call {
         id: u32,
         capability: Option<String>,
-        method: Method,
+        method: DeckOperation,
         args: Box<RawValue>,
         /// Filled in when the call is sent.
         so_far: Passed,
@@ -165,7 +166,8 @@ impl Use {
     /// The tool that is named at this place: as a member of its own, or by its name in a call.
     pub(crate) fn tool(&self) -> Option<&str> {
         let member = self.member.as_ref()?;
-        let is_method = Method::OF_HANDLES.iter().any(|method| method.name() == member.name);
+        let is_method =
+            DeckOperation::ON_CAPABILITY.iter().any(|method| method.script_name() == member.name);
         if is_method { member.tool.as_deref() } else { Some(&member.name) }
     }
 }

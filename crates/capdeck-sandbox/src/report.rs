@@ -3,7 +3,8 @@
 use serde_json::value::RawValue;
 
 use crate::{
-    call_out::{CallFailure, Method},
+    DeckOperation,
+    call_out::CallFailure,
     envelope::{Envelope, LogEntry},
     moment::Moment,
 };
@@ -24,7 +25,7 @@ pub struct RunReport {
 #[derive(Debug)]
 pub struct CallRecord {
     pub capability: Option<String>,
-    pub method: Method,
+    pub method: DeckOperation,
     pub args: Box<RawValue>,
     pub outcome: CallOutcome,
     /// Milliseconds after the run began.

@@ -85,7 +85,7 @@ pub(crate) fn run(args: &AttachArgs, context: &Context<'_>) -> Result<ExitStatus
     serve_on_stdio(&host, scope.clone(), async || {
         host.attach(attachment).await?;
         if let Scope::Transparent(id) = &scope {
-            host.unattended(scope.clone()).capability(id.as_str())?;
+            host.unattended(scope.clone()).snapshot().capability(id.as_str())?;
         }
         Ok(())
     })

@@ -1,7 +1,7 @@
 //! `capdeck budget`: what each capability costs an agent, counted exactly.
 
 use capdeck_catalog::Catalog;
-use capdeck_host::{BudgetItem, CallContext, Session, View, ViewPolicy, budget_items};
+use capdeck_host::{BudgetItem, CallContext, Session, View, ViewPolicy, budget_items, check};
 use futures_util::{StreamExt as _, stream};
 use serde_json::json;
 
@@ -67,8 +67,9 @@ async fn discover_all(session: &Session, call: &CallContext, printer: &Printer) 
     }
     let asked = counted(unknown.len(), "capability", "capabilities");
     let _progress = printer.progress(&format!("asking {asked} for tools"));
+    let request = &session.request(call);
     let mut reports =
-        stream::iter(unknown.iter().map(|id| session.check(id, call))).buffered(AT_ONCE);
+        stream::iter(unknown.iter().map(|id| check::check(request, id))).buffered(AT_ONCE);
     while let Some(report) = reports.next().await {
         if let Err(error) = &report.outcome {
             printer.warn(&format!(

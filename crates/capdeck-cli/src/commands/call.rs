@@ -6,7 +6,7 @@ mod watcher;
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_host::{CallContext, CallError, CallForm, Consent, ErrorCode, ToolRequest};
+use capdeck_host::{CallContext, CallError, CallForm, Consent, ErrorCode, ToolRequest, calls};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -65,10 +65,10 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, 
     let (client, caller) = (watcher.profile(), watcher.clone());
     let result = with_caller(host, client, caller, async |session, call| {
         let progress = printer.progress(&format!("starting {id}"));
-        let capability = session.capability(&id)?;
-        let tool = session.find_tool(&capability, &name, call).await?.ok_or_else(|| {
-            CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
-        })?;
+        let capability = session.snapshot().capability(&id)?;
+        let tool = calls::find_tool(&session.request(call), &capability, &name).await?.ok_or_else(
+            || CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`")),
+        )?;
         let arguments = build(given.as_deref(), &pairs, &tool)?;
         drop(progress);
         let consent = match yes {
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, 
             ..ToolRequest::default()
         };
         let call = CallContext { timeout: timeout_ms.map(Duration::from_millis), ..call.clone() };
-        let result = session.call(&request, &call).await;
+        let result = calls::call(session.request(&call), &request).await;
         watcher.hide();
         Ok(result?)
     })?;

@@ -1,6 +1,6 @@
 //! `capdeck check [ID…]`: live readiness.
 
-use capdeck_host::{CallError, CheckReport, ErrorKind};
+use capdeck_host::{CallError, CheckReport, ErrorKind, check};
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &CheckArgs, context: &Context<'_>) -> Result<ExitStatus,
         let progress = printer.progress(&format!("checking {asked}"));
         let done = std::cell::Cell::new(0);
         let checks = ids.iter().map(async |id| {
-            let report = session.check(id, call).await;
+            let report = check::check(&session.request(call), id).await;
             done.set(done.get() + 1);
             progress.say(&format!("checked {} of {}", done.get(), ids.len()));
             report

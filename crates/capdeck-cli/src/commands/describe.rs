@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_catalog::{Tool, shell_word, signature};
-use capdeck_host::{CallError, ClientProfile, ErrorCode, NoCaller, described_tool};
+use capdeck_host::{CallError, ClientProfile, ErrorCode, NoCaller, calls, described_tool};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
@@ -41,8 +41,8 @@ pub(crate) fn run(args: &DescribeArgs, context: &Context<'_>) -> Result<ExitStat
     let nobody = ClientProfile::default();
     let (tool, shape) = with_caller(host, nobody, Arc::new(NoCaller), async |session, call| {
         let _progress = printer.progress(&format!("asking {} for its tools", target.id));
-        let capability = session.capability(&target.id)?;
-        let found = session.find_tool(&capability, &target.tool, call).await?;
+        let capability = session.snapshot().capability(&target.id)?;
+        let found = calls::find_tool(&session.request(call), &capability, &target.tool).await?;
         let tool = found.ok_or_else(|| {
             let ToolTarget { id, tool } = &target;
             CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{tool}`"))

@@ -5,7 +5,9 @@ mod failure;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use capdeck_host::{CodeRequest, Consent, Envelope, RunReport, SessionChoice, Severity, TypeCheck};
+use capdeck_host::{
+    CodeRequest, Consent, Envelope, RunReport, SessionChoice, Severity, TypeCheck, code_mode,
+};
 use serde_json::{Value, value::RawValue};
 
 pub(super) use code_text::Source;
@@ -72,7 +74,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context<'_>) -> Result<ExitStatus, F
     };
     let report = with_caller(context.open_host()?, client, caller, async |session, call| {
         watcher.show(printer.progress("running"));
-        let report = session.run_code(request, call).await;
+        let report = code_mode::run(&session.request(call), request).await;
         watcher.hide();
         Ok(report?)
     })?;

@@ -1,7 +1,7 @@
 //! `capdeck search QUERY`: tools by what they do.
 
 use capdeck_catalog::{RawObject, SearchHit, shell_word, signature};
-use capdeck_host::{EntryHit, SearchAnswer, found_tool};
+use capdeck_host::{EntryHit, SearchAnswer, ToolQuery, found_tool, search};
 use serde_json::{Value, json};
 
 use super::tools::first_sentence;
@@ -38,9 +38,18 @@ pub(crate) fn run(args: &SearchArgs, context: &Context<'_>) -> Result<ExitStatus
     let printer = context.printer;
     let query = query.join(" ");
     let limit = limit.map(|limit| limit as usize);
-    let answer = with_operator(context, async |session, _| {
+    let answer = with_operator(context, async |session, call| {
         let _progress = printer.progress("searching");
-        Ok(session.search(&query, within.as_deref(), limit, cursor.as_deref()).await?)
+        Ok(search::find(
+            &session.request(call),
+            ToolQuery {
+                words: &query,
+                within: within.as_deref(),
+                limit,
+                cursor: cursor.as_deref(),
+            },
+        )
+        .await?)
     })?;
     if printer.wants_json() {
         printer.json(&to_json(&answer));

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus,
             // What the gate would refuse at every request is better refused at the start.
             let id = CapabilityId::new(id).map_err(|error| Failure::usage(error.to_string()))?;
             let scope = Scope::Transparent(id.clone());
-            host.unattended(scope.clone()).capability(id.as_str())?;
+            host.unattended(scope.clone()).snapshot().capability(id.as_str())?;
             scope
         }
         None => {

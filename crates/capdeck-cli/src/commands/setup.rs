@@ -35,7 +35,7 @@ pub(crate) fn run(args: &SetupArgs, context: &Context<'_>) -> Result<ExitStatus,
     let capability = known_capability(&host, id)?;
     if matches!(capability.status, Status::Untrusted { .. } | Status::Disabled) {
         // The gate knows the words for it; set-up is no way around it.
-        host.operator().capability(id)?;
+        host.operator().snapshot().capability(id)?;
     }
     let Some(setup) = &capability.definition.setup else {
         return Err(Failure::request("NO_SETUP", format!("`{id}` declares no set-up"))

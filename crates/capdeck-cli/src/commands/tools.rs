@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_catalog::{Discovery, RawObject, Tool, shell_word, signature};
-use capdeck_host::{CallContext, Session, tool_item};
+use capdeck_host::{CallContext, Session, check, tool_item};
 use serde_json::json;
 
 use crate::{
@@ -58,10 +58,10 @@ pub(crate) async fn discover(
     refresh: bool,
     call: &CallContext,
 ) -> Result<Arc<Discovery>, Failure> {
-    let capability = session.capability(id)?;
+    let capability = session.snapshot().capability(id)?;
     match &capability.discovery {
         Some(known) if !refresh => Ok(known.clone()),
-        _ => Ok(session.check(id, call).await.outcome?),
+        _ => Ok(check::check(&session.request(call), id).await.outcome?),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `capdeck types [ID]`: what code can call, as TypeScript.
 
-use capdeck_host::{CallContext, Session};
+use capdeck_host::{CallContext, Session, code_mode};
 use serde_json::{Value, json};
 
 use crate::{
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &TypesArgs, context: &Context<'_>) -> Result<ExitStatus,
                     return Err(Failure::usage(message));
                 }
             };
-            let types = session.types_of(&id, tool.as_deref(), call).await?;
+            let types = code_mode::types_of(&session.request(call), &id, tool.as_deref()).await?;
             Ok(vec![json!({ "id": id, "typeScript": types })])
         }
         None => known_types(session, call).await,
@@ -70,7 +70,7 @@ async fn known_types(session: &Session, call: &CallContext) -> Result<Vec<Value>
     for capability in catalog.capabilities().filter(|capability| capability.is_usable()) {
         let id = capability.definition.id.as_str();
         let types = match capability.discovery {
-            Some(_) => Some(session.types_of(id, None, call).await?),
+            Some(_) => Some(code_mode::types_of(&session.request(call), id, None).await?),
             None => None,
         };
         items.push(json!({ "id": id, "typeScript": types }));

@@ -13,7 +13,9 @@ use super::{
     CapsuleCaller, CapsuleDesk, Reach,
     tools::{CapsuleTool, Mount, ToolCaller},
 };
-use crate::{Admission, GrantTools, Principal, Session, ToolRequest, patience::answer_time, raw};
+use crate::{
+    Admission, GrantTools, Principal, Session, ToolRequest, backend_times::answer_time, raw,
+};
 
 /// The capability's id. A capability of the person's own with this id stands before it.
 pub(crate) const CAPSULES: &str = "capsules";

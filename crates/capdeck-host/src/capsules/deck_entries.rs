@@ -53,8 +53,9 @@ impl Session {
     /// tool has them there as well. Such lists are no part of what stands in an agent's context, so the exposure does not
     /// matter.
     pub fn offers_entries(&self) -> bool {
-        let gives =
-            |one: &Arc<Capability>| one.is_usable() && self.may_see(one) && gives_entries(one);
+        let gives = |one: &Arc<Capability>| {
+            one.is_usable() && self.snapshot().may_see(one) && gives_entries(one)
+        };
         !matches!(self.scope, Scope::Transparent(_))
             && self.catalog().get(CAPSULES).is_some_and(gives)
     }

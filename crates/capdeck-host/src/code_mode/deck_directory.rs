@@ -2,32 +2,37 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Capability, Catalog};
+use capdeck_catalog::Capability;
 use capdeck_sandbox::{Directory, ToolSchemas, call_text};
 use serde_json::Value;
 
-use super::types::Shape;
-use crate::Session;
+use super::{may_code, types::TypedTool};
+use crate::{View, deck_snapshot::DeckSnapshot};
 
 /// The capabilities of one client, as they were when the run began.
 pub(super) struct DeckDirectory<'a> {
-    session: &'a Session,
-    catalog: Arc<Catalog>,
+    deck: &'a DeckSnapshot<'a>,
+    view: Arc<View>,
 }
 
 impl<'a> DeckDirectory<'a> {
-    pub(super) fn of(session: &'a Session) -> Self {
-        Self { session, catalog: session.catalog() }
+    pub(super) fn new(deck: &'a DeckSnapshot<'a>) -> Self {
+        Self { deck, view: deck.view() }
+    }
+
+    fn may_code(&self, capability: &Capability) -> bool {
+        may_code(self.deck, &self.view, capability)
     }
 
     fn get(&self, id: &str) -> Option<&Arc<Capability>> {
-        self.catalog.get(id).filter(|capability| self.session.may_code(capability))
+        self.deck.catalog().get(id).filter(|capability| self.may_code(capability))
     }
 
     /// The same for those whose list is new. One that may be old refuses nothing: the call itself asks the server
     /// first.
     fn get_listed(&self, id: &str) -> Option<&Arc<Capability>> {
-        let (host, connections) = (&self.session.host, &self.session.connections);
+        let session = self.deck.session();
+        let (host, connections) = (&session.host, &session.connections);
         let is_old = |one: &Arc<Capability>| host.discovery_is_old(&one.definition, connections);
         self.get(id).filter(|capability| !is_old(capability))
     }
@@ -35,9 +40,8 @@ impl<'a> DeckDirectory<'a> {
 
 impl Directory for DeckDirectory<'_> {
     fn capabilities(&self) -> Vec<String> {
-        let view = self.session.view();
-        let seen = self.catalog.capabilities();
-        let seen = seen.filter(|capability| self.session.may_code_in(&view, capability));
+        let seen = self.deck.catalog().capabilities();
+        let seen = seen.filter(|capability| self.may_code(capability));
         seen.map(|capability| capability.definition.id.to_string()).collect()
     }
 
@@ -46,18 +50,19 @@ impl Directory for DeckDirectory<'_> {
         let capability = self.get_listed(id)?;
         let known = capability.discovery.as_ref()?.tools.iter();
         let mut names: Vec<String> = known.map(|tool| tool.name().to_owned()).collect();
-        names.extend(self.session.snapshot().held_names(capability));
+        names.extend(self.deck.held_names(capability));
         Some(names)
     }
 
     fn schemas(&self, id: &str, tool: &str) -> Option<ToolSchemas> {
         let capability = self.get(id)?;
-        let shape = Shape::of(capability, self.catalog.tool(id, tool)?);
+        let shape = TypedTool::of(capability, self.deck.catalog().tool(id, tool)?);
         Some(ToolSchemas { input: shape.input, output: shape.output })
     }
 
     fn check_arguments(&self, id: &str, tool: &str, arguments: &Value) -> Vec<String> {
-        let Some(found) = self.get_listed(id).and_then(|_| self.catalog.tool(id, tool)) else {
+        let Some(found) = self.get_listed(id).and_then(|_| self.deck.catalog().tool(id, tool))
+        else {
             return Vec::new();
         };
         match found.argument_check().check(arguments) {

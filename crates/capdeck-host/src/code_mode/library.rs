@@ -1,16 +1,21 @@
 //! The functions of `caplets` itself: search, types, artifacts, logs.
 
-use capdeck_backend::{ArtifactUri, CallContext, CallError, ErrorCode};
+use capdeck_backend::{ArtifactUri, CallError, ErrorCode};
 use capdeck_catalog::{SearchHit, argument_list, compact};
-use capdeck_sandbox::{Method, call_text, member_of};
+use capdeck_sandbox::{DeckOperation, call_text, member_of};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::bridge::arguments;
-use crate::{Session, raw};
+use super::{bridge::arguments, code_owner, may_code, types::types_of};
+use crate::{
+    RequestContext, artifacts,
+    journal::read_recovery,
+    raw,
+    search::{self, ToolQuery},
+};
 
 #[derive(Deserialize)]
-struct Search {
+struct SearchArguments {
     query: String,
     #[serde(default)]
     limit: Option<usize>,
@@ -19,14 +24,14 @@ struct Search {
 }
 
 #[derive(Deserialize)]
-struct Types {
+struct TypesArguments {
     id: String,
     #[serde(default)]
     tool: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct ReadArtifact {
+struct ArtifactArguments {
     #[serde(rename = "ref")]
     uri: String,
     #[serde(flatten)]
@@ -35,7 +40,7 @@ struct ReadArtifact {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ReadLogs {
+struct LogsArguments {
     log_ref: String,
     #[serde(default)]
     cursor: Option<String>,
@@ -45,7 +50,7 @@ struct ReadLogs {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ReadRecovery {
+struct RecoveryArguments {
     recovery_ref: String,
     #[serde(default)]
     cursor: Option<String>,
@@ -53,94 +58,98 @@ struct ReadRecovery {
     limit: Option<usize>,
 }
 
-impl Session {
-    /// Answers a call that is about no single capability.
-    pub(super) async fn library(
-        &self,
-        method: Method,
-        args: &RawValue,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
-        match method {
-            Method::Search => {
-                let asked: Search = arguments(method, args)?;
-                self.audited("search", "", "", self.search_for_code(&asked)).await
-            }
-            Method::Types => {
-                let asked: Types = arguments(method, args)?;
-                answer(&self.types_of(&asked.id, asked.tool.as_deref(), context).await?)
-            }
-            Method::ReadArtifact => self.artifact_for_code(arguments(method, args)?).await,
-            Method::ReadLogs => {
-                let asked: ReadLogs = arguments(method, args)?;
-                let logs = &self.host.0.code_mode.logs;
-                let (cursor, owner) = (asked.cursor.as_deref(), self.code_owner());
-                answer(&logs.read(&owner, &asked.log_ref, cursor, asked.limit).await?)
-            }
-            Method::ReadRecovery => {
-                let asked: ReadRecovery = arguments(method, args)?;
-                let ReadRecovery { recovery_ref, cursor, limit } = asked;
-                answer(&self.read_recovery(&recovery_ref, cursor.as_deref(), limit).await?)
-            }
-            _ => Err(CallError::new(
-                ErrorCode::UnknownOperation,
-                format!("`{}` needs a capability", method.name()),
-            )),
+/// Answers a call that is about no single capability.
+pub(super) async fn answer(
+    request: &RequestContext<'_>,
+    method: DeckOperation,
+    args: &RawValue,
+) -> Result<Box<RawValue>, CallError> {
+    match method {
+        DeckOperation::Search => {
+            let asked: SearchArguments = arguments(method, args)?;
+            request.audited("search", "", "", find_tools(request, &asked)).await
         }
+        DeckOperation::Types => {
+            let asked: TypesArguments = arguments(method, args)?;
+            to_json(&types_of(request, &asked.id, asked.tool.as_deref()).await?)
+        }
+        DeckOperation::ReadArtifact => read_artifact(request, arguments(method, args)?).await,
+        DeckOperation::ReadLogs => {
+            let asked: LogsArguments = arguments(method, args)?;
+            let logs = &request.host().0.code_mode.logs;
+            let (cursor, owner) = (asked.cursor.as_deref(), code_owner(request.session()));
+            to_json(&logs.read(&owner, &asked.log_ref, cursor, asked.limit).await?)
+        }
+        DeckOperation::ReadRecovery => {
+            let asked: RecoveryArguments = arguments(method, args)?;
+            let RecoveryArguments { recovery_ref, cursor, limit } = asked;
+            let read = read_recovery(request, &recovery_ref, cursor.as_deref(), limit).await?;
+            to_json(&read)
+        }
+        _ => Err(CallError::new(
+            ErrorCode::UnknownOperation,
+            format!("`{}` needs a capability", method.script_name()),
+        )),
     }
+}
 
-    async fn search_for_code(&self, asked: &Search) -> Result<Box<RawValue>, CallError> {
-        let Search { query, limit, cursor } = asked;
-        let may_code = |view: &_, capability: &_| self.may_code_in(view, capability);
-        let found = self.search_among(query, None, *limit, cursor.as_deref(), &may_code).await?;
-        let items: Vec<Value> = found.hits.iter().map(search_item).collect();
-        let mut result = json!({ "items": items, "total": found.total });
-        if let Some(cursor) = found.next_cursor {
-            result["nextCursor"] = json!(cursor);
-        }
-        if !found.entries.is_empty() {
-            let entries = found.entries.iter().map(|hit| {
-                let mut facts = hit.facts();
-                let call = format!("caplets.capsules.capsol_read({})", hit.arguments());
-                facts["call"] = json!(call);
-                facts
-            });
-            result["entries"] = entries.collect();
-        }
-        if !found.unavailable.is_empty() {
-            let told = found.unavailable.iter();
-            let rows =
-                told.map(|(id, error)| json!({ "capability": id, "reason": error.to_string() }));
-            result["unavailable"] = rows.collect();
-        }
-        answer(&result)
+async fn find_tools(
+    request: &RequestContext<'_>,
+    asked: &SearchArguments,
+) -> Result<Box<RawValue>, CallError> {
+    let SearchArguments { query, limit, cursor } = asked;
+    let query = ToolQuery { words: query, within: None, limit: *limit, cursor: cursor.as_deref() };
+    let found = search::find_among(request, query, &may_code).await?;
+    let items: Vec<Value> = found.hits.iter().map(search_item).collect();
+    let mut result = json!({ "items": items, "total": found.total });
+    if let Some(cursor) = found.next_cursor {
+        result["nextCursor"] = json!(cursor);
     }
+    if !found.entries.is_empty() {
+        let entries = found.entries.iter().map(|hit| {
+            let mut facts = hit.facts();
+            let call = format!("caplets.capsules.capsol_read({})", hit.arguments());
+            facts["call"] = json!(call);
+            facts
+        });
+        result["entries"] = entries.collect();
+    }
+    if !found.unavailable.is_empty() {
+        let unavailable = found.unavailable.iter();
+        let rows =
+            unavailable.map(|(id, error)| json!({ "capability": id, "reason": error.to_string() }));
+        result["unavailable"] = rows.collect();
+    }
+    to_json(&result)
+}
 
-    /// One part of an artifact, as text or as base64, with where it is and how to go on.
-    async fn artifact_for_code(&self, asked: ReadArtifact) -> Result<Box<RawValue>, CallError> {
-        let ReadArtifact { uri, part } = asked;
-        let uri = match (ArtifactUri::is_meant(&uri), uri.contains('?') || part.is_empty()) {
-            (false, _) => {
-                let message = format!("`{uri}` is no artifact");
-                return Err(CallError::new(ErrorCode::RequestInvalid, message)
-                    .hint("results name theirs: `capdeck://artifacts/…`"));
-            }
-            (true, true) => uri,
-            (true, false) => format!("{uri}?{}", query_of(&part)),
-        };
-        let read = self.read_artifact(&uri).await?;
-        let read = raw::value(&read).unwrap_or_default();
-        let mut content = read.pointer("/contents/0").cloned().unwrap_or_default();
-        if let Some(members) = content.as_object_mut() {
-            let facts = members
-                .remove("_meta")
-                .and_then(|mut meta| meta.get_mut("capdeck/artifact").map(Value::take));
-            if let Some(Value::Object(facts)) = facts {
-                members.extend(facts);
-            }
+/// One part of an artifact, as text or as base64, with where it is and how to go on.
+async fn read_artifact(
+    request: &RequestContext<'_>,
+    asked: ArtifactArguments,
+) -> Result<Box<RawValue>, CallError> {
+    let ArtifactArguments { uri, part } = asked;
+    let uri = match (ArtifactUri::is_meant(&uri), uri.contains('?') || part.is_empty()) {
+        (false, _) => {
+            let message = format!("`{uri}` is no artifact");
+            return Err(CallError::new(ErrorCode::RequestInvalid, message)
+                .hint("results name theirs: `capdeck://artifacts/…`"));
         }
-        answer(&content)
+        (true, true) => uri,
+        (true, false) => format!("{uri}?{}", query_of(&part)),
+    };
+    let read = artifacts::read(&request.deck, &uri).await?;
+    let read = raw::value(&read).unwrap_or_default();
+    let mut content = read.pointer("/contents/0").cloned().unwrap_or_default();
+    if let Some(members) = content.as_object_mut() {
+        let facts = members
+            .remove("_meta")
+            .and_then(|mut meta| meta.get_mut("capdeck/artifact").map(Value::take));
+        if let Some(Value::Object(facts)) = facts {
+            members.extend(facts);
+        }
     }
+    to_json(&content)
 }
 
 fn search_item(hit: &SearchHit) -> Value {
@@ -170,7 +179,7 @@ fn query_of(part: &Map<String, Value>) -> String {
     pairs.collect::<Vec<_>>().join("&")
 }
 
-pub(super) fn answer(value: &impl Serialize) -> Result<Box<RawValue>, CallError> {
+pub(super) fn to_json(value: &impl Serialize) -> Result<Box<RawValue>, CallError> {
     serde_json::value::to_raw_value(value)
         .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
 }

@@ -1,44 +1,77 @@
-//! TypeScript declarations of what a capability's tools take and give in a script.
+//! What a capability's tools take and give in a script, as TypeScript declarations and as `describeTool` answers.
 
-use capdeck_backend::{CallContext, CallError};
-use capdeck_catalog::{Capability, Tool};
+use std::sync::Arc;
+
+use capdeck_backend::{CallError, ErrorCode};
+use capdeck_catalog::{Capability, Tool, argument_list, compact};
 use capdeck_definition::Backend;
-use capdeck_sandbox::{ToolShape, tool_types};
-use serde_json::{Value, json};
+use capdeck_sandbox::{ToolShape, call_text, tool_types, type_of};
+use serde_json::{Map, Value, json, value::RawValue};
 
-use crate::{Session, raw};
+use super::{bridge::coded_capability, library::to_json};
+use crate::{RequestContext, calls, listing, raw};
 
-impl Session {
-    /// Declarations of one tool, or of all tools of a capability. Asks the backend if it never answered.
-    pub async fn types_of(
-        &self,
-        id: &str,
-        tool: Option<&str>,
-        context: &CallContext,
-    ) -> Result<String, CallError> {
-        let capability = self.handle(id)?;
-        let tools = match tool {
-            Some(name) => self.find_tool(&capability, name, context).await?.into_iter().collect(),
-            None => match &capability.discovery {
-                Some(known) => known.tools.clone(),
-                None => self.discover(&capability.definition, context).await?.tools.clone(),
-            },
-        };
-        let shapes: Vec<Shape> = tools.iter().map(|tool| Shape::of(&capability, tool)).collect();
-        let shapes: Vec<ToolShape<'_>> = shapes.iter().map(Shape::as_tool_shape).collect();
-        Ok(tool_types(id, &shapes))
+/// Declarations of one tool, or of all tools of a capability. Asks the backend if it never answered.
+pub async fn types_of(
+    request: &RequestContext<'_>,
+    id: &str,
+    tool: Option<&str>,
+) -> Result<String, CallError> {
+    let capability = coded_capability(&request.deck, id)?;
+    let tools = match tool {
+        Some(name) => calls::find_tool(request, &capability, name).await?.into_iter().collect(),
+        None => match &capability.discovery {
+            Some(known) => known.tools.clone(),
+            None => listing::discover(request, &capability.definition).await?.tools.clone(),
+        },
+    };
+    let shapes: Vec<TypedTool> =
+        tools.iter().map(|tool| TypedTool::of(&capability, tool)).collect();
+    let shapes: Vec<ToolShape<'_>> = shapes.iter().map(TypedTool::as_tool_shape).collect();
+    Ok(tool_types(id, &shapes))
+}
+
+/// `describeTool`: everything about one tool, for a script that reads it.
+pub(super) async fn describe_tool(
+    request: &RequestContext<'_>,
+    capability: &Arc<Capability>,
+    fields: &Map<String, Value>,
+) -> Result<Box<RawValue>, CallError> {
+    let name = fields.get("name").and_then(Value::as_str).ok_or_else(|| {
+        CallError::new(ErrorCode::RequestInvalid, "`describeTool` needs the name of a tool")
+    })?;
+    let id = capability.definition.id.as_str();
+    let Some(tool) = calls::find_tool(request, capability, name).await? else {
+        return Err(request.deck.unknown_tool(capability, name));
+    };
+    let shape = TypedTool::of(capability, &tool);
+    let mut described = json!({
+        "id": id,
+        "tool": compact(&tool),
+        "inputSchema": shape.input,
+        "callSignature": call_text(id, tool.name(), &argument_list(&tool)),
+        "inputTypeScript": type_of(&shape.input),
+        "outputTypeScript": shape.output.as_ref().map_or_else(|| "any".to_owned(), type_of),
+        "examples": [],
+    });
+    if let Some(output) = shape.output {
+        described["outputSchema"] = output;
     }
+    if let Some(observed) = request.host().observed_shape(&capability.definition, &tool) {
+        described["observedOutputShape"] = observed;
+    }
+    to_json(&described)
 }
 
 /// A tool as declarations are made of it.
-pub(super) struct Shape {
+pub(super) struct TypedTool {
     name: String,
     description: Option<String>,
     pub(super) input: Value,
     pub(super) output: Option<Value>,
 }
 
-impl Shape {
+impl TypedTool {
     pub(super) fn of(capability: &Capability, tool: &Tool) -> Self {
         let output = tool.output_schema().and_then(raw::value);
         Self {

@@ -2,7 +2,7 @@
 
 use capdeck_definition::Exposure;
 use capdeck_sandbox::{
-    CallFailure, CallOutcome, CallRecord, Diagnostic, LogEntry, Method, Moment, RunError,
+    CallFailure, CallOutcome, CallRecord, DeckOperation, Diagnostic, LogEntry, Moment, RunError,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -131,7 +131,7 @@ pub enum RunEnd {
 pub struct RecordedCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<String>,
-    pub method: Method,
+    pub method: DeckOperation,
     /// The arguments as people may see them.
     pub args: Value,
     /// The digest of the arguments as they were.
@@ -166,7 +166,7 @@ impl RecordedCall {
     /// The tool that was called, if one was.
     pub fn tool(&self) -> Option<&str> {
         match self.method {
-            Method::CallTool => self.args.get("name").and_then(Value::as_str),
+            DeckOperation::CallTool => self.args.get("name").and_then(Value::as_str),
             _ => None,
         }
     }
@@ -177,12 +177,14 @@ impl RecordedCall {
     }
 
     /// How a call is named in messages.
-    pub(crate) fn name(capability: Option<&str>, method: Method, args: &Value) -> String {
+    pub(crate) fn name(capability: Option<&str>, method: DeckOperation, args: &Value) -> String {
         let tool = args.get("name").and_then(Value::as_str);
         match (capability, method, tool) {
-            (Some(capability), Method::CallTool, Some(tool)) => format!("{capability}.{tool}"),
-            (Some(capability), method, _) => format!("{capability}.{}()", method.name()),
-            (None, method, _) => format!("{}()", method.name()),
+            (Some(capability), DeckOperation::CallTool, Some(tool)) => {
+                format!("{capability}.{tool}")
+            }
+            (Some(capability), method, _) => format!("{capability}.{}()", method.script_name()),
+            (None, method, _) => format!("{}()", method.script_name()),
         }
     }
 

@@ -14,10 +14,11 @@ use super::{
     Journal, RecordedCall,
     ended_run::{BegunRun, EndedRun},
     pausing::Pausing,
+    recovery,
     run_store::RunLimits,
 };
 use crate::{
-    Scope, Session,
+    RequestContext, Scope,
     flow::{FlowGuard, Watched},
 };
 
@@ -44,136 +45,140 @@ impl Stage<'_> {
 }
 
 /// Records that a run was given up, unless it came to its end.
-struct Unfinished<'a> {
-    session: &'a Session,
+struct UnfinishedRun<'a> {
+    request: &'a RequestContext<'a>,
     begun: Option<BegunRun>,
 }
 
-impl Drop for Unfinished<'_> {
+impl Drop for UnfinishedRun<'_> {
     fn drop(&mut self) {
         if let Some(begun) = self.begun.take() {
-            let limits = self.session.run_limits();
-            let run = EndedRun::cancelled(begun, self.session.definitions());
-            self.session.journal().record(run, limits);
+            let limits = run_limits(self.request);
+            let run = EndedRun::cancelled(begun, definitions(self.request));
+            journal(self.request).record(run, limits);
         }
     }
 }
 
-impl Session {
-    /// Runs code. It is recorded unless the deck says otherwise; only a recorded run can pause.
-    pub(crate) async fn run_recorded(&self, stage: Stage<'_>, mut run: Run) -> RunReport {
-        if !self.catalog().config().runs.record {
-            return stage.play(run, stage.calls).await;
+/// Runs code. It is recorded unless the deck says otherwise; only a recorded run can pause.
+pub(crate) async fn run_recorded(
+    request: &RequestContext<'_>,
+    stage: Stage<'_>,
+    mut run: Run,
+) -> RunReport {
+    if !request.deck.catalog().config().runs.record {
+        return stage.play(run, stage.calls).await;
+    }
+    let begun = begin_record(request, &run, stage.directory);
+    run.determinism = Some(begun.determinism);
+    let mut unfinished = UnfinishedRun { request, begun: Some(begun) };
+    let pausing = Pausing::new(stage.calls, 0);
+    let asked = run.session.clone();
+    let mut report = stage.play(run, &pausing).await;
+    report.envelope.meta.recovery_ref = recovery::recovery_ref(request, &asked, &report).await;
+    if let Some(begun) = unfinished.begun.take() {
+        end_record(request, begun, &mut report).await;
+    }
+    report
+}
+
+pub(super) fn journal<'a>(request: &RequestContext<'a>) -> &'a Journal {
+    &request.host().0.journal
+}
+
+pub(super) fn run_limits(request: &RequestContext<'_>) -> RunLimits {
+    RunLimits::of(request.deck.catalog().config())
+}
+
+fn begin_record(request: &RequestContext<'_>, run: &Run, directory: &dyn Directory) -> BegunRun {
+    let (after, lost) = match &run.session {
+        SessionChoice::Earlier(id) => match journal(request).last_run(id.as_str()) {
+            Some(before) => (Some(before), None),
+            None => (None, Some("nobody knows what ran before in its session".to_owned())),
+        },
+        SessionChoice::New | SessionChoice::Once => (None, None),
+    };
+    let session = request.session();
+    let at = Timestamp::now();
+    let mut seed = [0; 8];
+    // Without a source of chance the time has to do; nothing secret depends on it.
+    let seed = match getrandom::fill(&mut seed) {
+        // Numbers of this size survive every reader of JSON and YAML.
+        Ok(()) => u64::from_le_bytes(seed) >> 11,
+        Err(_) => at.as_millisecond().unsigned_abs(),
+    };
+    let now_ms = at.as_millisecond();
+    BegunRun {
+        at,
+        client: session.client_name.clone(),
+        principal: session.principal.to_string(),
+        scope: (&session.scope).into(),
+        after,
+        lost,
+        code: run.code.clone(),
+        determinism: Determinism { now_ms, seed, timers: TimerPace::Wait },
+        capabilities: directory.capabilities(),
+    }
+}
+
+/// Records a run that has ended. One that paused is on disk when this returns, and its error says how it goes on.
+pub(super) async fn end_record(
+    request: &RequestContext<'_>,
+    begun: BegunRun,
+    report: &mut RunReport,
+) {
+    let meta = &report.envelope.meta;
+    if let Some(session) = &meta.session_id {
+        journal(request).note_last_run(session.as_str(), &meta.run_id);
+    }
+    let is_paused =
+        matches!(&report.envelope.outcome, Err(error) if error.code == ErrorCode::Paused);
+    let waiting = if is_paused { waiting_calls(&report.calls) } else { Vec::new() };
+    let ended = EndedRun::new(begun, report, definitions(request));
+    let limits = run_limits(request);
+    if !is_paused {
+        journal(request).record(ended, limits);
+        return;
+    }
+    let host = request.host().clone();
+    let writing = tokio::task::spawn_blocking(move || host.0.journal.record_now(ended, limits));
+    let trouble = match writing.await {
+        Ok(Ok(record)) => record.unrepeatable,
+        Ok(Err(error)) => {
+            tracing::error!(%error, "a paused run could not be recorded");
+            Some("it could not be written down".to_owned())
         }
-        let begun = self.begin_record(&run, stage.directory);
-        run.determinism = Some(begun.determinism);
-        let mut unfinished = Unfinished { session: self, begun: Some(begun) };
-        let pausing = Pausing::new(stage.calls, 0);
-        let asked = run.session.clone();
-        let mut report = stage.play(run, &pausing).await;
-        report.envelope.meta.recovery_ref = self.recovery_ref(&asked, &report).await;
-        if let Some(begun) = unfinished.begun.take() {
-            self.end_record(begun, &mut report).await;
+        Err(_) => Some("it could not be written down".to_owned()),
+    };
+    tell_pause(request, report, &waiting, trouble);
+}
+
+/// Every definition of the deck.
+pub(super) fn definitions(request: &RequestContext<'_>) -> Vec<Arc<Definition>> {
+    let catalog = request.host().catalog();
+    catalog.capabilities().map(|capability| capability.definition.clone()).collect()
+}
+
+/// Says in the envelope what the run waits for, and how it goes on.
+pub(super) fn tell_pause(
+    request: &RequestContext<'_>,
+    report: &mut RunReport,
+    waiting: &[Waiting],
+    trouble: Option<String>,
+) {
+    let id = report.envelope.meta.run_id.clone();
+    let Err(error) = &mut report.envelope.outcome else { return };
+    let calls: Vec<&str> = waiting.iter().map(|one| one.target.as_str()).collect();
+    let approvals: Vec<&Value> = waiting.iter().filter_map(|one| one.approval.as_ref()).collect();
+    let steps: Vec<String> = waiting.iter().filter_map(Waiting::step).collect();
+    error.message = format!("the run waits for a person: {}", calls.join(", "));
+    error.hint = Some(match trouble {
+        Some(trouble) => {
+            format!("it cannot be resumed: {trouble}; start it anew after the calls are approved")
         }
-        report
-    }
-
-    pub(super) fn journal(&self) -> &Journal {
-        &self.host.0.journal
-    }
-
-    pub(super) fn run_limits(&self) -> RunLimits {
-        RunLimits::of(self.catalog().config())
-    }
-
-    fn begin_record(&self, run: &Run, directory: &dyn Directory) -> BegunRun {
-        let (after, lost) = match &run.session {
-            SessionChoice::Earlier(id) => match self.journal().last_run(id.as_str()) {
-                Some(before) => (Some(before), None),
-                None => (None, Some("nobody knows what ran before in its session".to_owned())),
-            },
-            SessionChoice::New | SessionChoice::Once => (None, None),
-        };
-        let at = Timestamp::now();
-        let mut seed = [0; 8];
-        // Without a source of chance the time has to do; nothing secret depends on it.
-        let seed = match getrandom::fill(&mut seed) {
-            // Numbers of this size survive every reader of JSON and YAML.
-            Ok(()) => u64::from_le_bytes(seed) >> 11,
-            Err(_) => at.as_millisecond().unsigned_abs(),
-        };
-        let now_ms = at.as_millisecond();
-        BegunRun {
-            at,
-            client: self.client_name.clone(),
-            principal: self.principal.to_string(),
-            scope: (&self.scope).into(),
-            after,
-            lost,
-            code: run.code.clone(),
-            determinism: Determinism { now_ms, seed, timers: TimerPace::Wait },
-            capabilities: directory.capabilities(),
-        }
-    }
-
-    /// Records a run that has ended. One that paused is on disk when this returns, and its error says how it goes on.
-    pub(super) async fn end_record(&self, begun: BegunRun, report: &mut RunReport) {
-        let meta = &report.envelope.meta;
-        if let Some(session) = &meta.session_id {
-            self.journal().note_last_run(session.as_str(), &meta.run_id);
-        }
-        let is_paused =
-            matches!(&report.envelope.outcome, Err(error) if error.code == ErrorCode::Paused);
-        let waiting = if is_paused { waiting_calls(&report.calls) } else { Vec::new() };
-        let ended = EndedRun::new(begun, report, self.definitions());
-        let limits = self.run_limits();
-        if !is_paused {
-            self.journal().record(ended, limits);
-            return;
-        }
-        let host = self.host.clone();
-        let writing = tokio::task::spawn_blocking(move || host.0.journal.record_now(ended, limits));
-        let trouble = match writing.await {
-            Ok(Ok(record)) => record.unrepeatable,
-            Ok(Err(error)) => {
-                tracing::error!(%error, "a paused run could not be recorded");
-                Some("it could not be written down".to_owned())
-            }
-            Err(_) => Some("it could not be written down".to_owned()),
-        };
-        self.tell_pause(report, &waiting, trouble);
-    }
-
-    /// Every definition of the deck.
-    pub(super) fn definitions(&self) -> Vec<Arc<Definition>> {
-        let catalog = self.host.catalog();
-        catalog.capabilities().map(|capability| capability.definition.clone()).collect()
-    }
-
-    /// Says in the envelope what the run waits for, and how it goes on.
-    pub(super) fn tell_pause(
-        &self,
-        report: &mut RunReport,
-        waiting: &[Waiting],
-        trouble: Option<String>,
-    ) {
-        let id = report.envelope.meta.run_id.clone();
-        let Err(error) = &mut report.envelope.outcome else { return };
-        let calls: Vec<&str> = waiting.iter().map(|one| one.target.as_str()).collect();
-        let approvals: Vec<&Value> =
-            waiting.iter().filter_map(|one| one.approval.as_ref()).collect();
-        let steps: Vec<String> = waiting.iter().filter_map(Waiting::step).collect();
-        error.message = format!("the run waits for a person: {}", calls.join(", "));
-        error.hint = Some(match trouble {
-            Some(trouble) => {
-                format!(
-                    "it cannot be resumed: {trouble}; start it anew after the calls are approved"
-                )
-            }
-            None => next_step(&self.scope, &id, &steps),
-        });
-        error.details = Some(json!({ "runId": id, "calls": calls, "approvals": approvals }));
-    }
+        None => next_step(request.deck.scope(), &id, &steps),
+    });
+    error.details = Some(json!({ "runId": id, "calls": calls, "approvals": approvals }));
 }
 
 /// A call that waits for a person.

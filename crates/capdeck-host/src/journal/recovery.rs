@@ -8,7 +8,7 @@ use capdeck_sandbox::{ErrorCode as RunErrorCode, RunReport, SessionChoice, Sessi
 use serde_json::{Value, json};
 
 use super::{RunRecord, RunState, shown::clean};
-use crate::{Session, redact::redacted};
+use crate::{RequestContext, redact::redacted};
 
 /// Cells of one answer, unless another number is asked for.
 const PAGE: usize = 25;
@@ -16,75 +16,70 @@ const PAGE: usize = 25;
 /// Cells of one answer at most.
 const LONGEST_PAGE: usize = 100;
 
-impl Session {
-    /// The reference for a session that was just made, or for one that is gone while its cells are still known.
-    pub(super) async fn recovery_ref(
-        &self,
-        asked: &SessionChoice,
-        report: &RunReport,
-    ) -> Option<String> {
-        let (meta, outcome) = (&report.envelope.meta, &report.envelope.outcome);
-        match (asked, outcome) {
-            (SessionChoice::New, _) if meta.session_status == Some(SessionStatus::Created) => {
-                meta.session_id.as_ref().map(ToString::to_string)
-            }
-            (SessionChoice::Earlier(id), Err(error))
-                if matches!(
-                    error.code,
-                    RunErrorCode::SessionNotFound | RunErrorCode::SessionClosed
-                ) =>
-            {
-                let known = self.cells_of(id.as_str()).await;
-                (!known.is_empty()).then(|| id.to_string())
-            }
-            _ => None,
+/// The reference for a session that was just made, or for one that is gone while its cells are still known.
+pub(super) async fn recovery_ref(
+    request: &RequestContext<'_>,
+    asked: &SessionChoice,
+    report: &RunReport,
+) -> Option<String> {
+    let (meta, outcome) = (&report.envelope.meta, &report.envelope.outcome);
+    match (asked, outcome) {
+        (SessionChoice::New, _) if meta.session_status == Some(SessionStatus::Created) => {
+            meta.session_id.as_ref().map(ToString::to_string)
         }
+        (SessionChoice::Earlier(id), Err(error))
+            if matches!(
+                error.code,
+                RunErrorCode::SessionNotFound | RunErrorCode::SessionClosed
+            ) =>
+        {
+            let known = cells_of(request, id.as_str()).await;
+            (!known.is_empty()).then(|| id.to_string())
+        }
+        _ => None,
     }
+}
 
-    /// One page of the cells of a session, the oldest first.
-    pub(crate) async fn read_recovery(
-        &self,
-        reference: &str,
-        cursor: Option<&str>,
-        limit: Option<usize>,
-    ) -> Result<Value, CallError> {
-        let cells = self.cells_of(reference).await;
-        if cells.is_empty() {
-            let message = format!("there is no recovery record `{reference}`");
-            return Err(CallError::new(ErrorCode::ResourceNotFound, message)
-                .hint("use `meta.recoveryRef` of a run; cells are known as long as their runs are recorded"));
-        }
-        let start = cursor.map_or(Some(0), |cursor| cursor.parse::<usize>().ok());
-        let start = start.filter(|start| *start <= cells.len()).ok_or_else(|| {
-            let message =
-                format!("`{}` is not a cursor of this record", cursor.unwrap_or_default());
-            CallError::new(ErrorCode::RequestInvalid, message).hint("start without a cursor")
-        })?;
-        let limit = limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
-        let page: Vec<Value> = cells.iter().skip(start).take(limit).map(entry).collect();
-        let end = start + page.len();
-        let mut answer = json!({ "entries": page });
-        if end < cells.len() {
-            answer["nextCursor"] = json!(end.to_string());
-        }
-        Ok(answer)
+/// One page of the cells of a session, the oldest first.
+pub(crate) async fn read_recovery(
+    request: &RequestContext<'_>,
+    reference: &str,
+    cursor: Option<&str>,
+    limit: Option<usize>,
+) -> Result<Value, CallError> {
+    let cells = cells_of(request, reference).await;
+    if cells.is_empty() {
+        let message = format!("there is no recovery record `{reference}`");
+        return Err(CallError::new(ErrorCode::ResourceNotFound, message).hint(
+            "use `meta.recoveryRef` of a run; cells are known as long as their runs are recorded",
+        ));
     }
+    let start = cursor.map_or(Some(0), |cursor| cursor.parse::<usize>().ok());
+    let start = start.filter(|start| *start <= cells.len()).ok_or_else(|| {
+        let message = format!("`{}` is not a cursor of this record", cursor.unwrap_or_default());
+        CallError::new(ErrorCode::RequestInvalid, message).hint("start without a cursor")
+    })?;
+    let limit = limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
+    let page: Vec<Value> = cells.iter().skip(start).take(limit).map(entry).collect();
+    let end = start + page.len();
+    let mut answer = json!({ "entries": page });
+    if end < cells.len() {
+        answer["nextCursor"] = json!(end.to_string());
+    }
+    Ok(answer)
+}
 
-    /// The recorded runs of a session, the oldest first.
-    async fn cells_of(&self, session: &str) -> Vec<RunRecord> {
-        let (host, principal) = (self.host.clone(), self.principal.to_string());
-        let session = session.to_owned();
-        let reading = tokio::task::spawn_blocking(move || {
-            let mut runs =
-                host.settled_runs().list().map(|listing| listing.runs).unwrap_or_default();
-            runs.retain(|run| {
-                run.session.as_deref() == Some(&session) && run.principal == principal
-            });
-            runs.reverse();
-            runs
-        });
-        reading.await.unwrap_or_default()
-    }
+/// The recorded runs of a session, the oldest first.
+async fn cells_of(request: &RequestContext<'_>, session: &str) -> Vec<RunRecord> {
+    let (host, principal) = (request.host().clone(), request.session().principal.to_string());
+    let session = session.to_owned();
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut runs = host.settled_runs().list().map(|listing| listing.runs).unwrap_or_default();
+        runs.retain(|run| run.session.as_deref() == Some(&session) && run.principal == principal);
+        runs.reverse();
+        runs
+    });
+    reading.await.unwrap_or_default()
 }
 
 fn entry(run: &RunRecord) -> Value {

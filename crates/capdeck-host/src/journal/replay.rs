@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use capdeck_catalog::sha256_hex;
-use capdeck_sandbox::{CallAnswer, CallFailure, CallOut, CallRequest, Method};
+use capdeck_sandbox::{CallAnswer, CallFailure, CallOut, CallRequest, DeckOperation};
 use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
 use tokio::sync::watch;
@@ -16,7 +16,7 @@ const REDACTED: &str = "[redacted]";
 #[derive(Debug)]
 pub(crate) struct KnownCall {
     pub(crate) capability: Option<String>,
-    pub(crate) method: Method,
+    pub(crate) method: DeckOperation,
     pub(crate) args: KnownArgs,
     /// How messages name it.
     pub(crate) target: String,

@@ -14,14 +14,14 @@ use super::{
     ended_run::{BegunRun, EndedRun},
     pausing::Pausing,
     record::{RecordedOutcome, RecordedScope, RunRecord, RunState},
-    recording::{Stage, waiting_calls},
+    recording::{Stage, definitions, journal, run_limits, tell_pause, waiting_calls},
     rehearsal::play_earlier,
     replay::{KnownCall, Replay},
     run_store::RunClaim,
 };
 use crate::{
-    Continuity, Host, Principal, Scope, Session, SessionSettings, TaskForm, ViewPolicy,
-    flow::FlowGuard,
+    Continuity, Host, Principal, RequestContext, Scope, Session, SessionSettings, TaskForm,
+    ViewPolicy, flow::FlowGuard,
 };
 
 /// A run that this process may resume.
@@ -56,89 +56,89 @@ impl Host {
     }
 }
 
-impl Session {
-    /// Resumes a paused run of this client, or of one with the same principal and scope.
-    pub(crate) async fn resume_recorded(
-        &self,
-        stage: Stage<'_>,
-        owner: &str,
-        id: &str,
-    ) -> Result<RunReport, CallError> {
-        let (host, asked) = (self.host.clone(), id.to_owned());
-        let mine = (self.principal.to_string(), RecordedScope::from(&self.scope));
-        let claimed = blocking(move || claim(&host.settled_runs(), &asked, &mine)).await??;
-        let Some((paused, earlier)) = claimed.chain.split_last() else { return Err(unknown(id)) };
-        let session = match play_earlier(stage.pool, owner, earlier).await {
-            Ok(session) => session,
-            Err(error) => {
-                // Nothing was called, so the run waits on.
-                self.save(paused.clone()).await?;
-                return Err(refused(&error));
-            }
-        };
-        if let Some(guard) = stage.flow {
-            earlier.iter().for_each(|run| learn(guard, run));
+/// Resumes a paused run of this client, or of one with the same principal and scope.
+pub(crate) async fn resume_recorded(
+    request: &RequestContext<'_>,
+    stage: Stage<'_>,
+    owner: &str,
+    id: &str,
+) -> Result<RunReport, CallError> {
+    let (host, asked) = (request.host().clone(), id.to_owned());
+    let session = request.session();
+    let mine = (session.principal.to_string(), RecordedScope::from(&session.scope));
+    let claimed = blocking(move || claim(&host.settled_runs(), &asked, &mine)).await??;
+    let Some((paused, earlier)) = claimed.chain.split_last() else { return Err(unknown(id)) };
+    let session = match play_earlier(stage.pool, owner, earlier).await {
+        Ok(session) => session,
+        Err(error) => {
+            // Nothing was called, so the run waits on.
+            save(request, paused.clone()).await?;
+            return Err(refused(&error));
         }
-        let mut known: usize = 0;
-        for call in &paused.calls {
-            if let RecordedOutcome::Data(data) = &call.outcome {
-                known += data.get().len();
-            }
-        }
-        let pausing = Pausing::new(stage.calls, known);
-        let calls = paused.calls.iter().cloned().map(KnownCall::from).collect();
-        let replay = Replay::going_on(calls, &pausing);
-        let begun = begun(paused);
-        let run = Run {
-            timeout: Some(Duration::from_millis(paused.timeout_ms)),
-            session,
-            owner: owner.to_owned(),
-            determinism: Some(begun.determinism),
-            repeat: Some(Repeat {
-                moments: paused.moments.clone(),
-                elapsed_ms: elapsed_ms(paused.at),
-            }),
-            ..Run::new(paused.code.clone())
-        };
-        let mut report = stage.play(run, &replay).await;
-        report.envelope.meta.run_id.clone_from(&paused.id);
-        report.envelope.meta.trace_id.clone_from(&paused.id);
-        if let Some(why) = replay.divergence() {
-            diverged(&mut report, &why);
-        }
-        self.end_resumed(begun, &mut report).await?;
-        Ok(report)
+    };
+    if let Some(guard) = stage.flow {
+        earlier.iter().for_each(|run| learn(guard, run));
     }
+    let mut known: usize = 0;
+    for call in &paused.calls {
+        if let RecordedOutcome::Data(data) = &call.outcome {
+            known += data.get().len();
+        }
+    }
+    let pausing = Pausing::new(stage.calls, known);
+    let calls = paused.calls.iter().cloned().map(KnownCall::from).collect();
+    let replay = Replay::going_on(calls, &pausing);
+    let begun = begun(paused);
+    let run = Run {
+        timeout: Some(Duration::from_millis(paused.timeout_ms)),
+        session,
+        owner: owner.to_owned(),
+        determinism: Some(begun.determinism),
+        repeat: Some(Repeat { moments: paused.moments.clone(), elapsed_ms: elapsed_ms(paused.at) }),
+        ..Run::new(paused.code.clone())
+    };
+    let mut report = stage.play(run, &replay).await;
+    report.envelope.meta.run_id.clone_from(&paused.id);
+    report.envelope.meta.trace_id.clone_from(&paused.id);
+    if let Some(why) = replay.divergence() {
+        diverged(&mut report, &why);
+    }
+    end_resumed(request, begun, &mut report).await?;
+    Ok(report)
+}
 
-    /// Writes down how a resumed run ended, while this process still holds it.
-    async fn end_resumed(&self, begun: BegunRun, report: &mut RunReport) -> Result<(), CallError> {
-        let meta = &report.envelope.meta;
-        if let Some(session) = &meta.session_id {
-            self.journal().note_last_run(session.as_str(), &meta.run_id);
-        }
-        let is_paused =
-            matches!(&report.envelope.outcome, Err(error) if error.code == RunErrorCode::Paused);
-        let waiting = if is_paused { waiting_calls(&report.calls) } else { Vec::new() };
-        let ended = EndedRun::new(begun, report, self.definitions());
-        let (host, limits) = (self.host.clone(), self.run_limits());
-        let record = blocking(move || host.0.journal.record_now(ended, limits)).await?;
-        let trouble = match record {
-            Ok(record) => record.unrepeatable,
-            Err(error) => {
-                tracing::error!(%error, "a resumed run could not be recorded");
-                Some("it could not be written down".to_owned())
-            }
-        };
-        if is_paused {
-            self.tell_pause(report, &waiting, trouble);
-        }
-        Ok(())
+/// Writes down how a resumed run ended, while this process still holds it.
+async fn end_resumed(
+    request: &RequestContext<'_>,
+    begun: BegunRun,
+    report: &mut RunReport,
+) -> Result<(), CallError> {
+    let meta = &report.envelope.meta;
+    if let Some(session) = &meta.session_id {
+        journal(request).note_last_run(session.as_str(), &meta.run_id);
     }
+    let is_paused =
+        matches!(&report.envelope.outcome, Err(error) if error.code == RunErrorCode::Paused);
+    let waiting = if is_paused { waiting_calls(&report.calls) } else { Vec::new() };
+    let ended = EndedRun::new(begun, report, definitions(request));
+    let (host, limits) = (request.host().clone(), run_limits(request));
+    let record = blocking(move || host.0.journal.record_now(ended, limits)).await?;
+    let trouble = match record {
+        Ok(record) => record.unrepeatable,
+        Err(error) => {
+            tracing::error!(%error, "a resumed run could not be recorded");
+            Some("it could not be written down".to_owned())
+        }
+    };
+    if is_paused {
+        tell_pause(request, report, &waiting, trouble);
+    }
+    Ok(())
+}
 
-    async fn save(&self, record: RunRecord) -> Result<(), CallError> {
-        let store = self.journal().store();
-        blocking(move || store.save(&record)).await?.map_err(|error| stored(&error))
-    }
+async fn save(request: &RequestContext<'_>, record: RunRecord) -> Result<(), CallError> {
+    let store = journal(request).store();
+    blocking(move || store.save(&record)).await?.map_err(|error| stored(&error))
 }
 
 /// What earlier cells had learnt is followed, too.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use capdeck_sandbox::{CallFailure, Method, Moment};
+use capdeck_sandbox::{CallFailure, DeckOperation, Moment};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -50,7 +50,7 @@ pub struct TestCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub method: Option<Method>,
+    pub method: Option<DeckOperation>,
     #[serde(default, skip_serializing_if = "is_empty")]
     pub args: Value,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -202,7 +202,7 @@ impl TestCall {
 
     /// How messages and expectations name it.
     pub(crate) fn target(&self) -> String {
-        let method = self.method.map_or("callTool", Method::name);
+        let method = self.method.map_or("callTool", DeckOperation::script_name);
         match (&self.capability, &self.tool) {
             (Some(capability), Some(tool)) => format!("{capability}.{tool}"),
             (Some(capability), None) => format!("{capability}.{method}()"),
@@ -234,7 +234,7 @@ impl TestCall {
             .map(|outcome| (self.place.unwrap_or(index), KnownAnswer { outcome, meta }));
         KnownCall {
             capability: self.capability.clone(),
-            method: self.method.unwrap_or(Method::CallTool),
+            method: self.method.unwrap_or(DeckOperation::CallTool),
             args: KnownArgs::Like(args),
             target: self.target(),
             answer,

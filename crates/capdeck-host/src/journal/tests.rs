@@ -8,7 +8,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use capdeck_sandbox::{CallAnswer, CallFailure, CallOut, CallRequest, Method};
+use capdeck_sandbox::{CallAnswer, CallFailure, CallOut, CallRequest, DeckOperation};
 use jiff::Timestamp;
 use serde_json::{Value, json, value::RawValue};
 
@@ -162,7 +162,7 @@ fn known(tool: &str, args: &Value, answer: Option<(usize, Value)>) -> KnownCall 
     let sent = json!({"name": tool, "args": args});
     KnownCall {
         capability: Some("files".to_owned()),
-        method: Method::CallTool,
+        method: DeckOperation::CallTool,
         args: KnownArgs::Like(sent),
         target: format!("files.{tool}"),
         answer: answer
@@ -173,7 +173,7 @@ fn known(tool: &str, args: &Value, answer: Option<(usize, Value)>) -> KnownCall 
 fn request(tool: &str, args: &Value) -> CallRequest {
     CallRequest {
         capability: Some("files".to_owned()),
-        method: Method::CallTool,
+        method: DeckOperation::CallTool,
         args: raw(&json!({"name": tool, "args": args})),
     }
 }

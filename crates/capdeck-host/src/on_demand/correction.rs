@@ -4,7 +4,7 @@ use capdeck_backend::{CallError, ErrorKind};
 use capdeck_catalog::{RawObject, Tool, brief_signature};
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{call::is_tool_error, raw};
+use crate::{calls::is_tool_error, raw};
 
 /// JSON-RPC's code for wrong parameters.
 const INVALID_PARAMS: i64 = -32602;

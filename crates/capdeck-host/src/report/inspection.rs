@@ -24,7 +24,7 @@ pub fn known_capability(host: &Host, id: &str) -> Result<Arc<Capability>, CallEr
     let catalog = host.catalog();
     match find(&catalog, id) {
         Some(capability) => Ok(capability.clone()),
-        None => host.operator().capability(id),
+        None => host.operator().snapshot().capability(id),
     }
 }
 

@@ -1,76 +1,71 @@
 //! Skills of servers, under names of the deck.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{Capability, RawObject};
 use serde_json::{Value, json, value::RawValue};
 
 use super::{answer, files::digest};
-use crate::{Session, raw};
+use crate::{RequestContext, forward::forward, raw};
 
 /// No honest server has more pages of skills.
 const MOST_PAGES: usize = 100;
 
-impl Session {
-    /// The skills of one server as the deck shows them. Those outside of `skill://` have no name here.
-    pub(super) async fn served_skills(
-        &self,
-        capability: &Capability,
-        context: &CallContext,
-    ) -> Result<Vec<Value>, CallError> {
-        let id = capability.definition.id.as_str();
-        let (mut skills, mut cursor) = (Vec::new(), None);
-        for _ in 0..MOST_PAGES {
-            let params = cursor.take().map(|cursor: Value| raw::object([("cursor", cursor)]));
-            let page = self.forward(id, "skills/list", params, context).await?;
-            let page = raw::value(&page).unwrap_or_default();
-            let listed = page.get("skills").and_then(Value::as_array).into_iter().flatten();
-            skills.extend(listed.filter_map(|skill| renamed(id, skill)));
-            match page.get("nextCursor").filter(|cursor| cursor.is_string()) {
-                Some(next) => cursor = Some(next.clone()),
-                None => break,
-            }
+/// The skills of one server as the deck shows them. Those outside of `skill://` have no name here.
+pub(super) async fn served_skills(
+    request: &RequestContext<'_>,
+    capability: &Capability,
+) -> Result<Vec<Value>, CallError> {
+    let id = capability.definition.id.as_str();
+    let (mut skills, mut cursor) = (Vec::new(), None);
+    for _ in 0..MOST_PAGES {
+        let params = cursor.take().map(|cursor: Value| raw::object([("cursor", cursor)]));
+        let page = forward(request, id, "skills/list", params).await?;
+        let page = raw::value(&page).unwrap_or_default();
+        let listed = page.get("skills").and_then(Value::as_array).into_iter().flatten();
+        skills.extend(listed.filter_map(|skill| renamed(id, skill)));
+        match page.get("nextCursor").filter(|cursor| cursor.is_string()) {
+            Some(next) => cursor = Some(next.clone()),
+            None => break,
         }
-        Ok(skills)
     }
+    Ok(skills)
+}
 
-    /// Reads a file of a server's skill and holds it to what its manifest promises.
-    pub(super) async fn read_served_file(
-        &self,
-        capability: &Capability,
-        uri: &str,
-        real: &str,
-        mut params: RawObject,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
-        let id = capability.definition.id.as_str();
-        let skills = self.served_skills(capability, context).await?;
-        let manifests = skills.iter().filter_map(|skill| skill["resources"].as_array());
-        let promised = manifests.flatten().find(|file| file["uri"] == uri);
-        params.extend(raw::object([("uri", json!(real))]));
-        let result = self.forward(id, "resources/read", Some(params), context).await?;
-        let Some(mut value) = raw::value(&result).filter(|value| value["contents"].is_array())
-        else {
-            // Not a file yet: the server asks something first.
-            return Ok(result);
-        };
-        for content in value["contents"].as_array_mut().into_iter().flatten() {
-            if content["uri"] != real {
-                continue;
-            }
-            if let Some(promised) = promised
-                && !keeps(content, promised)
-            {
-                return Err(CallError::new(
-                    ErrorCode::DownstreamResourceError,
-                    format!("`{uri}` is not what `{id}` promised: its digest or size differs"),
-                )
-                .hint("list the skills again; if it stays like this, do not use this skill"));
-            }
-            content["uri"] = json!(uri);
+/// Reads a file of a server's skill and holds it to what its manifest promises.
+pub(super) async fn read_served_file(
+    request: &RequestContext<'_>,
+    capability: &Capability,
+    uri: &str,
+    real: &str,
+    mut params: RawObject,
+) -> Result<Box<RawValue>, CallError> {
+    let id = capability.definition.id.as_str();
+    let skills = served_skills(request, capability).await?;
+    let manifests = skills.iter().filter_map(|skill| skill["resources"].as_array());
+    let promised = manifests.flatten().find(|file| file["uri"] == uri);
+    params.extend(raw::object([("uri", json!(real))]));
+    let result = forward(request, id, "resources/read", Some(params)).await?;
+    let Some(mut value) = raw::value(&result).filter(|value| value["contents"].is_array()) else {
+        // Not a file yet: the server asks something first.
+        return Ok(result);
+    };
+    for content in value["contents"].as_array_mut().into_iter().flatten() {
+        if content["uri"] != real {
+            continue;
         }
-        answer(&value)
+        if let Some(promised) = promised
+            && !keeps(content, promised)
+        {
+            return Err(CallError::new(
+                ErrorCode::DownstreamResourceError,
+                format!("`{uri}` is not what `{id}` promised: its digest or size differs"),
+            )
+            .hint("list the skills again; if it stays like this, do not use this skill"));
+        }
+        content["uri"] = json!(uri);
     }
+    answer(&value)
 }
 
 /// A server's skill under the deck's URIs; everything else of the entry stays.

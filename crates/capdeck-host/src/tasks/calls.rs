@@ -11,238 +11,244 @@ use serde_json::{
 };
 
 use super::{
-    Task, TaskForm, errors,
-    followed::Followed,
-    kept::Kept,
-    shape::{self, Seen},
+    Task, TaskForm,
+    completed_task::CompletedTask,
+    errors,
+    followed_task::FollowedTask,
+    notices,
+    shape::{self, TaskState},
     support::{Support, has_extension, offers_core},
     table::NewTask,
-    translated::{At, Translated},
+    translated_task::{TaskTarget, TranslatedTask},
 };
-use crate::{Session, patience::answer_time, pool::Lease, raw};
+use crate::{RequestContext, backend_times::answer_time, pool::Lease, raw};
 
 /// How often a task is looked at that the host waits for.
-const USUAL_PAUSE: Duration = Duration::from_secs(1);
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How long the end of a task that asks a person may take.
 const PERSON_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// How many timeouts of its server the host waits for a task. A person may be part of it, so never less than above.
-const MOST_TIMEOUTS: u32 = 10;
+const MAX_TIMEOUTS: u32 = 10;
 
 /// How long a server may take to hear that nobody waits for its task any more.
-const FAREWELL: Duration = Duration::from_secs(10);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A call on its way to a server.
-pub(crate) struct Calling<'a> {
+/// A call that is about to be sent to a server.
+pub(crate) struct TaskCall<'a> {
+    pub(crate) request: &'a RequestContext<'a>,
     pub(crate) lease: Lease,
     pub(crate) capability: &'a Capability,
     pub(crate) tool: Option<&'a Tool>,
+    /// The call context of the request, with the server's questions watched.
     pub(crate) context: &'a CallContext,
 }
 
-impl Session {
-    /// Calls a tool. A call that becomes a task is answered with it, in the form that the client knows.
-    pub(crate) async fn call_tool(
-        &self,
-        calling: Calling<'_>,
-        call: ToolCall<'_>,
-    ) -> Result<Box<RawValue>, CallError> {
-        let definition = &calling.capability.definition;
-        if !matches!(definition.backend, Backend::Mcp(_)) {
-            return calling.lease.call_tool(call, calling.context).await;
-        }
-        let is_modern = self.host.0.eras.is_modern(definition) == Some(true);
-        match (self.tasks, is_modern) {
-            (TaskForm::Core, false) | (TaskForm::Extension, true) => {
-                let result = calling.lease.call_tool(call, calling.context).await?;
-                if let Some(seen) = shape::created(&result).as_ref().and_then(Seen::of) {
-                    let lease = Arc::new(calling.lease);
-                    self.hand_out(
-                        calling.capability,
-                        &seen.id,
-                        seen.ttl,
-                        Task::Passed,
-                        Some(lease),
-                    );
-                }
-                Ok(result)
-            }
-            (TaskForm::Extension, false) => self.call_core_server(calling, call).await,
-            (TaskForm::Core, true) => self.call_extension_server(calling, call).await,
-            (TaskForm::Awaited, false) => await_core_server(&calling, call).await,
-            (TaskForm::Awaited, true) => self.await_extension_server(&calling, call).await,
-        }
+/// Calls a tool. A call that becomes a task is answered with it, in the form that the client knows.
+pub(crate) async fn call_tool(
+    calling: TaskCall<'_>,
+    call: ToolCall<'_>,
+) -> Result<Box<RawValue>, CallError> {
+    let definition = &calling.capability.definition;
+    if !matches!(definition.backend, Backend::Mcp(_)) {
+        return calling.lease.call_tool(call, calling.context).await;
     }
-
-    /// The tool decides by what it says about tasks, as the client that knows the extension leaves it to the server.
-    async fn call_core_server(
-        &self,
-        calling: Calling<'_>,
-        mut call: ToolCall<'_>,
-    ) -> Result<Box<RawValue>, CallError> {
-        let Calling { lease, capability, tool, context } = calling;
-        // Clients that know the extension may still send it; it must not make a task of anything.
-        call.rest.shift_remove("task");
-        let support = Support::of(tool);
-        let may_be_task = support != Support::Forbidden
-            && lease.server().is_some_and(|facts| offers_core(&facts));
-        match (may_be_task, support, self.declares_tasks()) {
-            (true, _, true) => {}
-            (true, Support::Required, false) => {
-                return Err(errors::undeclared(&format!(
-                    "`{}` runs only as a task and",
-                    call.name
-                )));
+    let request = calling.request;
+    let is_modern = request.host().0.eras.is_modern(definition) == Some(true);
+    match (request.session().tasks, is_modern) {
+        (TaskForm::Core, false) | (TaskForm::Extension, true) => {
+            let result = calling.lease.call_tool(call, calling.context).await?;
+            if let Some(seen) = shape::created(&result).as_ref().and_then(TaskState::of) {
+                let lease = Arc::new(calling.lease);
+                hand_out(
+                    request,
+                    calling.capability,
+                    &seen.id,
+                    seen.ttl,
+                    Task::Passed,
+                    Some(lease),
+                );
             }
-            _ => return lease.call_tool(call, context).await,
+            Ok(result)
         }
-        call.rest.extend(raw::object([("task", json!({}))]));
-        let result = lease.call_tool(call, context).await?;
-        let Some(task) = shape::created(&result) else { return Ok(result) };
-        let Some(seen) = Seen::of(&task) else { return Ok(result) };
-        let audience = self.connections.audience().clone();
-        let followed = Arc::new(Followed::new(seen.id, Arc::new(lease), audience));
-        let mut shown = raw::object([("resultType", json!("task"))]);
-        shown.extend(shape::to_extension(task, followed.id()));
-        let (id, task) = (followed.id().to_owned(), Task::Followed(followed));
-        self.hand_out(capability, &id, seen.ttl, task, None);
-        to_raw_value(&shown).map_err(errors::unwritable)
-    }
-
-    /// The client asks for a task, the server decides: one that ends at once is kept as a task that is done.
-    async fn call_extension_server(
-        &self,
-        calling: Calling<'_>,
-        mut call: ToolCall<'_>,
-    ) -> Result<Box<RawValue>, CallError> {
-        let Calling { lease, capability, context, .. } = calling;
-        let (name, wish) = (call.name, call.rest.shift_remove("task"));
-        let has_tasks = || lease.server().is_some_and(|facts| has_extension(&facts.capabilities));
-        let Some(wish) = wish.filter(|_| has_tasks()) else {
-            let outcome = lease.call_tool(call, context).await;
-            return outcome.map_err(|error| match errors::wants_extension(&error) {
-                true => errors::task_required(name),
-                false => error,
-            });
-        };
-        let client = Some(self.connections.audience().with_tasks());
-        let context = CallContext { client, ..context.clone() };
-        let result = lease.call_tool(call, &context).await?;
-        let created = shape::created(&result);
-        let task = match created.as_ref().and_then(Seen::of) {
-            Some(seen) => {
-                let (task, lease) =
-                    (Task::Translated(Arc::new(Translated::new(seen.id.clone()))), Arc::new(lease));
-                self.hand_out(capability, &seen.id, seen.ttl, task, Some(lease));
-                created.as_ref().map(shape::to_core).unwrap_or_default()
-            }
-            None => {
-                let kept = Arc::new(Kept::new(result, &wish));
-                let id = uuid::Uuid::new_v4().to_string();
-                let begun = kept.begun(&id);
-                self.hand_out(capability, &id, Some(kept.ttl), Task::Kept(kept), None);
-                begun
-            }
-        };
-        let task = to_raw_value(&task).map_err(errors::unwritable)?;
-        to_raw_value(&RawObject::from_iter([("task".to_owned(), task)])).map_err(errors::unwritable)
-    }
-
-    /// A server that runs the tool only as a task is told that tasks are known here, and waited for.
-    async fn await_extension_server(
-        &self,
-        calling: &Calling<'_>,
-        call: ToolCall<'_>,
-    ) -> Result<Box<RawValue>, CallError> {
-        let Calling { lease, capability, context, .. } = calling;
-        match lease.call_tool(call.clone(), context).await {
-            Err(error) if errors::wants_extension(&error) => {}
-            outcome => return outcome,
+        (TaskForm::Extension, false) => call_core_server(calling, call).await,
+        (TaskForm::Core, true) => call_extension_server(calling, call).await,
+        (TaskForm::Awaited, false) if runs_only_as_task(&calling) => {
+            await_core_server(&calling, call).await
         }
-        let client = Some(self.connections.audience().with_tasks());
-        let with_tasks = CallContext { client, ..(*context).clone() };
-        let result = lease.call_tool(call, &with_tasks).await?;
-        let Some(seen) = shape::created(&result).as_ref().and_then(Seen::of) else {
-            return Ok(result);
-        };
-        let task = Translated::new(seen.id);
-        let at = At { session: self, capability, context };
-        let farewell = CallContext::detached(FAREWELL);
-        let leaving = At { session: self, capability, context: &farewell };
-        wait_for(calling, task.result(&at), async { drop(task.cancel(&leaving).await) }).await
+        (TaskForm::Awaited, false) => calling.lease.call_tool(call, calling.context).await,
+        (TaskForm::Awaited, true) => await_extension_server(&calling, call).await,
     }
+}
 
-    /// Remembers whose task it is.
-    fn hand_out(
-        &self,
-        capability: &Capability,
-        id: &str,
-        ttl: Option<Duration>,
-        task: Task,
-        lease: Option<Arc<Lease>>,
-    ) {
-        let is_watched = matches!(task, Task::Translated(_));
-        self.host.0.tasks.add(NewTask {
-            key: self.task_key(&capability.definition.id, id),
-            session: self.id.clone(),
-            ttl,
-            task,
-            lease,
-            is_watched,
+/// The tool decides by what it says about tasks, as the client that knows the extension leaves it to the server.
+async fn call_core_server(
+    calling: TaskCall<'_>,
+    mut call: ToolCall<'_>,
+) -> Result<Box<RawValue>, CallError> {
+    let TaskCall { request, lease, capability, tool, context } = calling;
+    // Clients that know the extension may still send it; it must not make a task of anything.
+    call.rest.shift_remove("task");
+    let support = Support::of(tool);
+    let may_be_task =
+        support != Support::Forbidden && lease.server().is_some_and(|facts| offers_core(&facts));
+    match (may_be_task, support, request.session().declares_tasks()) {
+        (true, _, true) => {}
+        (true, Support::Required, false) => {
+            return Err(errors::undeclared(&format!("`{}` runs only as a task and", call.name)));
+        }
+        _ => return lease.call_tool(call, context).await,
+    }
+    call.rest.extend(raw::object([("task", json!({}))]));
+    let result = lease.call_tool(call, context).await?;
+    let Some(task) = shape::created(&result) else { return Ok(result) };
+    let Some(seen) = TaskState::of(&task) else { return Ok(result) };
+    let audience = request.connections().audience().clone();
+    let followed = Arc::new(FollowedTask::new(seen.id, Arc::new(lease), audience));
+    let mut shown = raw::object([("resultType", json!("task"))]);
+    shown.extend(shape::to_extension(task, followed.id()));
+    let (id, task) = (followed.id().to_owned(), Task::Followed(followed));
+    hand_out(request, capability, &id, seen.ttl, task, None);
+    to_raw_value(&shown).map_err(errors::unwritable)
+}
+
+/// The client asks for a task, the server decides: one that ends at once is kept as a task that is done.
+async fn call_extension_server(
+    calling: TaskCall<'_>,
+    mut call: ToolCall<'_>,
+) -> Result<Box<RawValue>, CallError> {
+    let TaskCall { request, lease, capability, context, .. } = calling;
+    let (name, wish) = (call.name, call.rest.shift_remove("task"));
+    let has_tasks = || lease.server().is_some_and(|facts| has_extension(&facts.capabilities));
+    let Some(wish) = wish.filter(|_| has_tasks()) else {
+        let outcome = lease.call_tool(call, context).await;
+        return outcome.map_err(|error| match errors::wants_extension(&error) {
+            true => errors::task_required(name),
+            false => error,
         });
-        if is_watched {
-            // Clients of the core feature hear of changes without asking.
-            self.report_tasks(&capability.definition);
+    };
+    let client = Some(request.connections().audience().with_tasks());
+    let context = CallContext { client, ..context.clone() };
+    let result = lease.call_tool(call, &context).await?;
+    let created = shape::created(&result);
+    let task = match created.as_ref().and_then(TaskState::of) {
+        Some(seen) => {
+            let (task, lease) =
+                (Task::Translated(Arc::new(TranslatedTask::new(seen.id.clone()))), Arc::new(lease));
+            hand_out(request, capability, &seen.id, seen.ttl, task, Some(lease));
+            created.as_ref().map(shape::to_core).unwrap_or_default()
         }
+        None => {
+            let kept = Arc::new(CompletedTask::new(result, &wish));
+            let id = uuid::Uuid::new_v4().to_string();
+            let begun = kept.begun(&id);
+            hand_out(request, capability, &id, Some(kept.ttl), Task::Completed(kept), None);
+            begun
+        }
+    };
+    let task = to_raw_value(&task).map_err(errors::unwritable)?;
+    to_raw_value(&RawObject::from_iter([("task".to_owned(), task)])).map_err(errors::unwritable)
+}
+
+/// A server that runs the tool only as a task is told that tasks are known here, and waited for.
+async fn await_extension_server(
+    calling: &TaskCall<'_>,
+    call: ToolCall<'_>,
+) -> Result<Box<RawValue>, CallError> {
+    let TaskCall { request, lease, capability, context, .. } = calling;
+    match lease.call_tool(call.clone(), context).await {
+        Err(error) if errors::wants_extension(&error) => {}
+        outcome => return outcome,
     }
+    let client = Some(request.connections().audience().with_tasks());
+    let with_tasks = CallContext { client, ..(*context).clone() };
+    let result = lease.call_tool(call, &with_tasks).await?;
+    let Some(seen) = shape::created(&result).as_ref().and_then(TaskState::of) else {
+        return Ok(result);
+    };
+    let task = TranslatedTask::new(seen.id);
+    let watched = request.with_call(context);
+    let target = TaskTarget { request: &watched, capability };
+    let leaving = async {
+        let last = CallContext::detached(CANCEL_TIMEOUT);
+        let request = &request.with_call(&last);
+        drop(task.cancel(&TaskTarget { request, capability }).await);
+    };
+    wait_for(calling, task.result(&target), leaving).await
+}
+
+/// Remembers whose task it is.
+fn hand_out(
+    request: &RequestContext<'_>,
+    capability: &Capability,
+    id: &str,
+    ttl: Option<Duration>,
+    task: Task,
+    lease: Option<Arc<Lease>>,
+) {
+    let is_watched = matches!(task, Task::Translated(_));
+    let session = request.session();
+    session.host.0.tasks.add(NewTask {
+        key: session.task_key(&capability.definition.id, id),
+        session: session.id.clone(),
+        ttl,
+        task,
+        lease,
+        is_watched,
+    });
+    if is_watched {
+        // Clients of the core feature hear of changes without asking.
+        notices::report_tasks(session, &capability.definition);
+    }
+}
+
+/// True when the server makes a core task of every call of the tool.
+fn runs_only_as_task(calling: &TaskCall<'_>) -> bool {
+    Support::of(calling.tool) == Support::Required
+        && calling.lease.server().is_some_and(|facts| offers_core(&facts))
 }
 
 /// Calls a tool that runs only as a task, and waits for its end.
 async fn await_core_server(
-    calling: &Calling<'_>,
+    calling: &TaskCall<'_>,
     mut call: ToolCall<'_>,
 ) -> Result<Box<RawValue>, CallError> {
-    let Calling { lease, tool, context, .. } = calling;
-    let is_needed = Support::of(*tool) == Support::Required
-        && lease.server().is_some_and(|facts| offers_core(&facts));
-    if !is_needed {
-        return lease.call_tool(call, context).await;
-    }
+    let TaskCall { lease, context, .. } = calling;
     call.rest.extend(raw::object([("task", json!({}))]));
     let result = lease.call_tool(call, context).await?;
-    let Some(seen) = shape::created(&result).as_ref().and_then(Seen::of) else {
+    let Some(seen) = shape::created(&result).as_ref().and_then(TaskState::of) else {
         return Ok(result);
     };
     let params = raw::object([("taskId", json!(seen.id))]);
     let leaving = async {
-        let farewell = CallContext::detached(FAREWELL);
-        drop(lease.request("tasks/cancel", Some(params.clone()), &farewell).await);
+        let last = CallContext::detached(CANCEL_TIMEOUT);
+        drop(lease.request("tasks/cancel", Some(params.clone()), &last).await);
     };
     wait_for(calling, core_result(calling, seen, &params), leaving).await
 }
 
 /// Looks at a core task until it is over or asks something, and gives its result.
 async fn core_result(
-    calling: &Calling<'_>,
-    mut seen: Seen,
+    calling: &TaskCall<'_>,
+    mut seen: TaskState,
     params: &RawObject,
 ) -> Result<Box<RawValue>, CallError> {
-    let Calling { lease, context, .. } = calling;
+    let TaskCall { lease, context, .. } = calling;
     loop {
         if seen.is_over() || seen.status == "input_required" {
             let patient = CallContext { timeout: Some(PERSON_TIMEOUT), ..(*context).clone() };
             let result = lease.request("tasks/result", Some(params.clone()), &patient).await;
             return result.map(shape::without_relation);
         }
-        let pause = seen.poll.unwrap_or(USUAL_PAUSE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        let pause = seen.poll.unwrap_or(POLL_INTERVAL).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
         tokio::time::sleep(pause).await;
         let state = lease.request("tasks/get", Some(params.clone()), context).await?;
         let state: RawObject =
             serde_json::from_str(state.get()).map_err(|_| errors::no_task_in_answer())?;
-        let now = Seen::of(&state).ok_or_else(errors::no_task_in_answer)?;
+        let now = TaskState::of(&state).ok_or_else(errors::no_task_in_answer)?;
         seen.status = now.status;
     }
 }
@@ -250,14 +256,14 @@ async fn core_result(
 /// Waits for a task in the place of a client that knows none, as long as for any call that reports progress. When nobody
 /// waits any more, the server hears of it.
 async fn wait_for(
-    calling: &Calling<'_>,
+    calling: &TaskCall<'_>,
     result: impl Future<Output = Result<Box<RawValue>, CallError>>,
     leaving: impl Future<Output = ()>,
 ) -> Result<Box<RawValue>, CallError> {
-    let Calling { capability, context, .. } = calling;
+    let TaskCall { capability, context, .. } = calling;
     let backend = &capability.definition.backend;
     let timeout = context.timeout.unwrap_or_else(|| answer_time(backend));
-    let longest = timeout.saturating_mul(MOST_TIMEOUTS).max(PERSON_TIMEOUT);
+    let longest = timeout.saturating_mul(MAX_TIMEOUTS).max(PERSON_TIMEOUT);
     let error = tokio::select! {
         result = result => match result {
             Err(error) if error.kind() == ErrorKind::Cancelled => error,

@@ -8,14 +8,14 @@ use capdeck_definition::{CapabilityId, Definition};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::{Task, TaskForm, errors, shape, table::Found};
+use super::{Task, TaskForm, errors, shape, table::FoundTask};
 use crate::{Host, HostEvent, Session, connections::Connections, raw};
 
 /// How long a server may take to agree to report tasks.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a question may come before the answer that hands its task out.
-const EARLY: Duration = Duration::from_secs(1);
+const EARLY_QUESTION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a server with the core feature says about a task.
 pub(crate) const CORE_NOTICE: &str = "notifications/tasks/status";
@@ -33,7 +33,7 @@ impl Host {
     ) -> bool {
         let id = params.get("taskId").and_then(|id| raw::string(id)).unwrap_or_default();
         let found = self.0.tasks.of_server(capability, Some(session), &id);
-        let Some(Found { task: Task::Followed(task), key, session, is_watched }) = found else {
+        let Some(FoundTask { task: Task::Followed(task), key, session, is_watched }) = found else {
             return false;
         };
         task.inbox.note_change();
@@ -41,7 +41,7 @@ impl Host {
             let host = self.clone();
             tokio::spawn(async move {
                 let looking = task.look(&host.0.stop);
-                match tokio::time::timeout(PATIENCE, looking).await {
+                match tokio::time::timeout(REPORT_TIMEOUT, looking).await {
                     Ok(Ok(shown)) => host.announce_task(key, session, shown),
                     _ => tracing::debug!(task = key.id, "a changed task could not be looked at"),
                 }
@@ -67,7 +67,7 @@ impl Host {
         params: Option<&RawObject>,
     ) -> Option<Result<Box<RawValue>, CallError>> {
         let id = shape::related(params?)?;
-        let found = self.0.tasks.wait_for(capability, session, &id, EARLY).await?;
+        let found = self.0.tasks.wait_for(capability, session, &id, EARLY_QUESTION_TIMEOUT).await?;
         let Task::Followed(task) = found.task else { return None };
         Some(task.inbox.request(method, params.cloned()).await)
     }
@@ -82,32 +82,47 @@ impl Host {
     }
 }
 
+/// Begins to hear of a task. The client has to have the extension, and the task to be its principal's.
+pub async fn watch_task(
+    session: &Session,
+    capability: &CapabilityId,
+    id: &str,
+) -> Result<(), CallError> {
+    let key = session.task_key(capability, id);
+    if !session.host.0.tasks.watch(&key) {
+        return Err(errors::unknown(id));
+    }
+    if let Some(Task::Passed) = session.host.0.tasks.find(&key) {
+        let definition = session.snapshot().capability(capability.as_str())?.definition.clone();
+        let told = tell_server(&session.host, &definition, &session.connections).await;
+        return told.inspect_err(|_| session.host.0.tasks.unwatch(&key));
+    }
+    Ok(())
+}
+
+/// No longer hears of a task.
+pub async fn unwatch_task(session: &Session, capability: &CapabilityId, id: &str) {
+    let key = session.task_key(capability, id);
+    session.host.0.tasks.unwatch(&key);
+    if let Some(Task::Passed) = session.host.0.tasks.find(&key)
+        && let Ok(capability) = session.snapshot().capability(capability.as_str())
+    {
+        report_tasks(session, &capability.definition);
+    }
+}
+
+/// Has a server with the extension report the tasks that somebody wants to hear about, in the background.
+pub(super) fn report_tasks(session: &Session, definition: &Arc<Definition>) {
+    let (host, definition) = (session.host.clone(), definition.clone());
+    let connections = Connections::shared(session.connections.audience().clone());
+    tokio::spawn(async move {
+        if let Err(error) = tell_server(&host, &definition, &connections).await {
+            tracing::debug!(capability = %definition.id, %error, "the server does not report its tasks");
+        }
+    });
+}
+
 impl Session {
-    /// Begins to hear of a task. The client has to have the extension, and the task to be its principal's.
-    pub async fn watch_task(&self, capability: &CapabilityId, id: &str) -> Result<(), CallError> {
-        let key = self.task_key(capability, id);
-        if !self.host.0.tasks.watch(&key) {
-            return Err(errors::unknown(id));
-        }
-        if let Some(Task::Passed) = self.host.0.tasks.find(&key) {
-            let definition = self.capability(capability.as_str())?.definition.clone();
-            let told = tell_server(&self.host, &definition, &self.connections).await;
-            return told.inspect_err(|_| self.host.0.tasks.unwatch(&key));
-        }
-        Ok(())
-    }
-
-    /// No longer hears of a task.
-    pub async fn unwatch_task(&self, capability: &CapabilityId, id: &str) {
-        let key = self.task_key(capability, id);
-        self.host.0.tasks.unwatch(&key);
-        if let Some(Task::Passed) = self.host.0.tasks.find(&key)
-            && let Ok(capability) = self.capability(capability.as_str())
-        {
-            self.report_tasks(&capability.definition);
-        }
-    }
-
     /// Refuses a wish to hear of tasks that the client cannot have.
     pub fn check_task_wish(&self) -> Result<(), CallError> {
         match self.tasks == TaskForm::Extension && !self.declares_tasks() {
@@ -126,17 +141,6 @@ impl Session {
             TaskForm::Core | TaskForm::Awaited => None,
         }
     }
-
-    /// Has a server with the extension report the tasks that somebody wants to hear about, in the background.
-    pub(super) fn report_tasks(&self, definition: &Arc<Definition>) {
-        let (host, definition) = (self.host.clone(), definition.clone());
-        let connections = Connections::shared(self.connections.audience().clone());
-        tokio::spawn(async move {
-            if let Err(error) = tell_server(&host, &definition, &connections).await {
-                tracing::debug!(capability = %definition.id, %error, "the server does not report its tasks");
-            }
-        });
-    }
 }
 
 async fn tell_server(
@@ -145,7 +149,7 @@ async fn tell_server(
     connections: &Connections,
 ) -> Result<(), CallError> {
     let _order = host.0.tasks.telling.lock().await;
-    let context = CallContext::detached(PATIENCE);
+    let context = CallContext::detached(REPORT_TIMEOUT);
     let lease = connections.lease(host, definition, &CancellationToken::new()).await?;
     lease.watch_tasks(host.0.tasks.watched(&definition.id), &context).await
 }

@@ -22,7 +22,7 @@ const ONLY_IN_EXTENSION: [&str; 5] =
 
 /// As much of a task as the host acts on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct TaskState {
     pub(super) id: String,
     pub(super) status: String,
     /// How long it is kept; `None` for no limit.
@@ -31,7 +31,7 @@ pub(crate) struct Seen {
     pub(super) poll: Option<Duration>,
 }
 
-impl Seen {
+impl TaskState {
     /// Reads a task of either form. `None` when it names no task.
     pub(super) fn of(task: &RawObject) -> Option<Self> {
         let text = |key: &str| raw::string(task.get(key)?);
@@ -187,7 +187,7 @@ mod tests {
     fn both_forms_of_a_task_are_seen_and_nothing_else() {
         let id = |text: &str| {
             let result = RawValue::from_string(text.to_owned()).unwrap();
-            Some(Seen::of(&created(&result)?)?.id)
+            Some(TaskState::of(&created(&result)?)?.id)
         };
         assert_eq!(id(r#"{"resultType":"task","taskId":"a","status":"working"}"#).unwrap(), "a");
         assert_eq!(id(r#"{"task":{"taskId":"b","status":"working"}}"#).unwrap(), "b");

@@ -10,7 +10,10 @@ use indexmap::IndexMap;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::{followed::Followed, kept::Kept, shape::Seen, translated::Translated};
+use super::{
+    completed_task::CompletedTask, followed_task::FollowedTask, shape::TaskState,
+    translated_task::TranslatedTask,
+};
 use crate::{Principal, pool::Lease};
 
 /// How many tasks are remembered, in all and of one principal. The oldest make room.
@@ -49,11 +52,11 @@ pub(crate) enum Task {
     /// The server's own form is the client's: everything passes.
     Passed,
     /// Of a server with the core feature, for a client with the extension.
-    Followed(Arc<Followed>),
+    Followed(Arc<FollowedTask>),
     /// Of a server with the extension, for a client with the core feature.
-    Translated(Arc<Translated>),
+    Translated(Arc<TranslatedTask>),
     /// Done before it began: only the result is kept.
-    Kept(Arc<Kept>),
+    Completed(Arc<CompletedTask>),
 }
 
 /// A task to be remembered.
@@ -70,7 +73,7 @@ pub(super) struct NewTask {
 }
 
 /// A task that a server spoke of.
-pub(crate) struct Found {
+pub(crate) struct FoundTask {
     pub(crate) key: TaskKey,
     pub(crate) session: Arc<str>,
     pub(super) task: Task,
@@ -102,7 +105,7 @@ impl Tasks {
     }
 
     /// Somebody looked at it, and this is how long it is kept.
-    pub(super) fn renew(&self, key: &TaskKey, seen: &Seen) {
+    pub(super) fn renew(&self, key: &TaskKey, seen: &TaskState) {
         let now = Instant::now();
         if let Some(entry) = self.table.lock().get(key, now) {
             entry.expires = expiry(entry.made, now, seen.ttl);
@@ -157,21 +160,21 @@ impl Tasks {
         capability: &CapabilityId,
         session: Option<&Arc<str>>,
         id: &str,
-    ) -> Option<Found> {
+    ) -> Option<FoundTask> {
         let now = Instant::now();
         let table = self.table.lock();
         let is_it = |key: &TaskKey, entry: &Entry| {
             let same = match &entry.task {
                 Task::Followed(followed) => followed.is_called(id),
                 Task::Passed | Task::Translated(_) => key.id == id,
-                Task::Kept(_) => false,
+                Task::Completed(_) => false,
             };
             same && key.capability == *capability
                 && entry.expires > now
                 && session.is_none_or(|session| entry.session == *session)
         };
         let (key, entry) = table.0.iter().find(|(key, entry)| is_it(key, entry))?;
-        Some(Found {
+        Some(FoundTask {
             key: key.clone(),
             session: entry.session.clone(),
             task: entry.task.clone(),
@@ -186,7 +189,7 @@ impl Tasks {
         session: &Arc<str>,
         id: &str,
         patience: Duration,
-    ) -> Option<Found> {
+    ) -> Option<FoundTask> {
         let waiting = async {
             loop {
                 let added = self.added.notified();
@@ -262,7 +265,7 @@ impl Table {
 impl Entry {
     fn kept_bytes(&self) -> usize {
         match &self.task {
-            Task::Kept(kept) => kept.bytes(),
+            Task::Completed(kept) => kept.bytes(),
             Task::Passed | Task::Followed(_) | Task::Translated(_) => 0,
         }
     }

@@ -4,7 +4,7 @@ use capdeck_catalog::{Capability, RawObject, Tool, estimate_tokens};
 use serde_json::{Value, json, value::RawValue};
 
 use super::{View, lawful::keep_lawful_tool, on_demand::CALL_TOOL, original_uris, resource_uri};
-use crate::{progressive::wrapper_tool, raw};
+use crate::{operations::wrapper_tool, raw};
 
 /// Names that capabilities cannot take: the host's own tools, now and later.
 pub const META_TOOLS: [&str; 6] =

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_host::{
-    CallError, CapabilityId, Consent, ErrorCode, Hold, Host, Scope, Session, ToolRequest,
+    CallError, CapabilityId, Consent, ErrorCode, Hold, Host, Scope, Session, ToolRequest, calls,
 };
 use capdeck_test::FakePlan;
 use jiff::Timestamp;
@@ -40,7 +40,9 @@ async fn ask(
     session: &Session,
     arguments: Value,
 ) -> Result<Value, CallError> {
-    let answer = session.call(&request("fake", "wipe", arguments), &client.context()).await?;
+    let answer =
+        calls::call(session.request(&client.context()), &request("fake", "wipe", arguments))
+            .await?;
     Ok(value(&answer))
 }
 
@@ -234,7 +236,8 @@ async fn cancelling_ends_the_question() {
     let asking = capdeck_host::CallContext { caller: Arc::new(Silent), ..context() };
     let asked = request("fake", "wipe", json!({}));
     let cancel = asking.cancel.clone();
-    let (outcome, ()) = tokio::join!(session.call(&asked, &asking), async move { cancel.cancel() });
+    let (outcome, ()) =
+        tokio::join!(calls::call(session.request(&asking), &asked), async move { cancel.cancel() });
     assert_eq!(outcome.unwrap_err().code, ErrorCode::Cancelled);
     assert_eq!(record.calls(), 0);
     session.close().await;
@@ -247,7 +250,7 @@ async fn the_person_at_the_command_line_approves_their_own_call() {
     let (host, session) = deck.operator();
     // A surface that asks the person itself leaves nothing to approve behind.
     let later = ToolRequest { consent: Consent::AskedLater, ..request("fake", "wipe", json!({})) };
-    let error = session.call(&later, &context()).await.unwrap_err();
+    let error = calls::call(session.request(&context()), &later).await.unwrap_err();
     assert_eq!((error.code, error.data), (ErrorCode::ApprovalRequired, None));
     assert_eq!(host.approvals().list(Timestamp::now()).unwrap(), []);
     // A call that cannot ask may be an agent's: it waits, and is told what the person does.
@@ -257,7 +260,7 @@ async fn the_person_at_the_command_line_approves_their_own_call() {
     let hint = format!("the person runs: capdeck approve {};", waiting.id);
     assert!(error.hint.unwrap().starts_with(&hint));
     let wanted = ToolRequest { consent: Consent::Given, ..request("fake", "wipe", json!({})) };
-    session.call(&wanted, &context()).await.unwrap();
+    calls::call(session.request(&context()), &wanted).await.unwrap();
     assert_eq!(record.calls(), 1);
     host.close().await;
 }

@@ -1,5 +1,6 @@
 //! Wrong arguments and wrong names are answered by the host; the backend never hears of them.
 
+use capdeck_host::calls;
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -145,7 +146,7 @@ async fn numbers_reach_the_server_as_they_were_written() {
         ..capdeck_host::ToolRequest::default()
     };
     let context = crate::deck::context();
-    session.call_listed("fake__echo", request, &context).await.unwrap().unwrap();
+    calls::call_listed(session.request(&context), "fake__echo", request).await.unwrap().unwrap();
     // The record is written by a typed reader, so only what it keeps can be compared.
     let sent = &record.received("tools/call")[0]["arguments"];
     assert_eq!(sent["price"], 1.5);

@@ -7,7 +7,9 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use capdeck_host::{CallError, CapabilityId, Host, RawObject, Scope, Session};
+use capdeck_host::{
+    CallError, CapabilityId, Host, RawObject, Scope, Session, artifacts, resources, transparent,
+};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -44,7 +46,7 @@ async fn made(session: &Session, tool: &str) -> String {
 }
 
 async fn read(session: &Session, uri: &str) -> Result<Value, CallError> {
-    let answer = session.read_resource(uri, RawObject::new(), &context()).await?;
+    let answer = resources::read(&session.request(&context()), uri, RawObject::new()).await?;
     Ok(value(&answer)["contents"][0].clone())
 }
 
@@ -185,13 +187,16 @@ async fn only_those_who_may_use_the_capability_read_its_artifacts() {
     read(&agent(&host), &uri).await.unwrap();
     let own = |session: Arc<Session>, uri: String| async move {
         let params = [("uri".to_owned(), crate::deck::raw(&json!(uri)))].into_iter().collect();
-        session.forward_or_list("tools", "resources/read", Some(params), &context()).await
+        transparent::answer(&session.request(&context()), "tools", "resources/read", Some(params))
+            .await
     };
     own(transparent("tools"), uri.clone()).await.unwrap();
     let other = transparent("other");
     let params: RawObject =
         [("uri".to_owned(), crate::deck::raw(&json!(uri)))].into_iter().collect();
-    let error = other.forward_or_list("other", "resources/read", Some(params), &context()).await;
+    let error =
+        transparent::answer(&other.request(&context()), "other", "resources/read", Some(params))
+            .await;
     assert_eq!(error.unwrap_err().code.as_str(), "RESOURCE_NOT_FOUND");
     host.close().await;
 
@@ -205,7 +210,7 @@ async fn only_those_who_may_use_the_capability_read_its_artifacts() {
     denied_everything(&host, &uri).await;
     // The person owns the files, also when the capability is gone.
     read(&host.operator(), &uri).await.unwrap();
-    assert_eq!(host.operator().artifacts().len(), 1);
+    assert_eq!(artifacts::list(&host.operator().snapshot()).len(), 1);
     host.close().await;
 }
 
@@ -216,8 +221,8 @@ async fn denied_everything(host: &Host, uri: &str) {
     let other = read(&session, &unknown).await.unwrap_err();
     assert_eq!(told(&error, uri), told(&other, &unknown), "denied and unknown are told alike");
     assert_eq!(error.code.as_str(), "RESOURCE_NOT_FOUND");
-    assert!(session.artifacts().is_empty());
-    assert!(session.delete_artifact(uri).is_err());
+    assert!(artifacts::list(&session.snapshot()).is_empty());
+    assert!(artifacts::delete(&session.snapshot(), uri).is_err());
 }
 
 #[tokio::test]

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use capdeck_definition::Exposure;
-use capdeck_host::{Scope, Session, ViewPolicy};
+use capdeck_host::{Scope, Session, ToolQuery, ViewPolicy, check, search};
 use capdeck_test::FakePlan;
 use serde_json::json;
 
 use crate::{
     client::ScriptedClient,
-    deck::{Deck, agent_with, call, call_listed, listed, text},
+    deck::{Deck, agent_with, call, call_listed, context, listed, text},
     record::until,
 };
 
@@ -56,7 +56,7 @@ async fn a_list_for_one_client_does_not_change_the_list_of_another() {
     let before = bare.view().tools().get().to_owned();
     let able = capable(&host, Exposure::Direct);
     listed(&able).await;
-    let check = able.check("fake", &crate::deck::context()).await;
+    let check = check::check(&able.request(&crate::deck::context()), "fake").await;
     assert!(check.is_available());
     assert_eq!(bare.view().tools().get(), before);
     assert_eq!(host.catalog().tool("fake", "for_roots").map(|tool| tool.name().to_owned()), None);
@@ -72,9 +72,19 @@ async fn search_describe_and_the_wrapper_reach_them_too() {
     listed(&agent_with(&host, Some(Exposure::Direct))).await;
     let searching = capable(&host, Exposure::Search);
     // The first search answers from what is known and asks; the catalog changes when the answer is there.
-    searching.search("for_elicitation", None, None, None).await.unwrap();
+    search::find(
+        &searching.request(&context()),
+        ToolQuery { words: "for_elicitation", ..ToolQuery::default() },
+    )
+    .await
+    .unwrap();
     until("the list", || searching.catalog().tool("fake", "for_elicitation").map(|_| ())).await;
-    let answer = searching.search("for_elicitation", None, None, None).await.unwrap();
+    let answer = search::find(
+        &searching.request(&context()),
+        ToolQuery { words: "for_elicitation", ..ToolQuery::default() },
+    )
+    .await
+    .unwrap();
     let best = answer.hits[0].tool.as_ref().unwrap();
     assert_eq!(best.name(), "for_elicitation");
     let data = json!({"name": "fake__for_elicitation", "data": {"b": 2}});

@@ -1,5 +1,6 @@
 //! What is written down about calls, and what never is.
 
+use capdeck_host::{check, subscriptions};
 use std::process::Command;
 
 use capdeck_definition::Exposure;
@@ -150,7 +151,7 @@ async fn a_secret_is_nowhere_to_be_seen() {
             shown.push_str(&format!("{outcome:?}\n"));
         }
         for id in ["gossip", "remote", "tools"] {
-            let report = session.check(id, &context()).await;
+            let report = check::check(&session.request(&context()), id).await;
             shown.push_str(&report.to_json().to_string());
             shown.push_str(&format!("{:?}", host.last_failure(id)));
             let id = capdeck_host::CapabilityId::new(id).unwrap();
@@ -181,11 +182,13 @@ async fn subscriptions_are_written_down_without_queries() {
         let host = deck.open();
         let session = agent_with(&host, Some(Exposure::Direct));
         let note = "caplets://fake/resources/fake%3A%2F%2Fnote";
-        session.subscribe_listed(note, &context()).await.unwrap();
-        session.unsubscribe_listed(note, &context()).await.unwrap();
+        subscriptions::subscribe_listed(&session.request(&context()), note).await.unwrap();
+        subscriptions::unsubscribe_listed(&session.request(&context()), note).await.unwrap();
         let unknown = "fake://nobody?key=hunter2";
-        session.subscribe_listed(unknown, &context()).await.unwrap_err();
-        session.subscribe("nobody", "fake://note", &context()).await.unwrap_err();
+        subscriptions::subscribe_listed(&session.request(&context()), unknown).await.unwrap_err();
+        subscriptions::subscribe(&session.request(&context()), "nobody", "fake://note")
+            .await
+            .unwrap_err();
         session.note_listening("");
         host.close().await;
     }

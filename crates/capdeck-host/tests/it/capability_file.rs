@@ -5,12 +5,12 @@ use std::sync::Arc;
 use capdeck_definition::Exposure;
 use capdeck_host::{
     ClientProfile, Continuity, ErrorCode, Host, NoListener, Principal, Scope, Session,
-    SessionSettings, TaskForm, TrustStore, ViewPolicy,
+    SessionSettings, TaskForm, TrustStore, ViewPolicy, listing,
 };
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
-use crate::deck::{Deck, agent_with, call, call_listed, listed, text};
+use crate::deck::{Deck, agent_with, call, call_listed, context, listed, text};
 
 const TOOLS: &str = r#"
 tools:
@@ -119,7 +119,8 @@ async fn what_has_nothing_to_offer_is_not_named() {
     let deck = project(&[TOOLS, command, SKILLS]);
     let host = open(&deck);
     for exposure in [Exposure::Direct, Exposure::Search, Exposure::Progressive] {
-        let view = agent_with(&host, Some(exposure)).discovered_view().await;
+        let view =
+            listing::discovered_view(&agent_with(&host, Some(exposure)).request(&context())).await;
         let told = view.instructions().unwrap();
         assert!(told.contains("fake") && !told.contains("commands"), "{told}");
     }

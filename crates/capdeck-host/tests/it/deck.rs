@@ -6,7 +6,8 @@ use capdeck_auth::{Environment, KeySettings, Vault};
 use capdeck_definition::{Exposure, Owner, Root, find_project};
 use capdeck_host::{
     CallContext, CallError, ClientProfile, Continuity, Host, HostSettings, NoListener, Principal,
-    Scope, Session, SessionSettings, TaskForm, ToolRequest, ViewPolicy, WorkerCommand,
+    Scope, Session, SessionSettings, TaskForm, ToolRequest, ViewPolicy, WorkerCommand, calls,
+    listing,
 };
 use capdeck_test::{FakePlan, TestDirs, sandbox_worker};
 use serde_json::{Map, Value, json, value::RawValue};
@@ -137,7 +138,7 @@ pub(crate) async fn call(
     arguments: Value,
 ) -> Result<Value, CallError> {
     let (request, context) = (request(capability, tool, arguments), context());
-    let calling = session.call(&request, &context);
+    let calling = calls::call(session.request(&context), &request);
     let answer = tokio::time::timeout(PATIENCE, calling).await;
     Ok(value(&answer.expect("a call ends in time")?))
 }
@@ -150,7 +151,7 @@ pub(crate) async fn call_listed(
 ) -> Result<Option<Value>, CallError> {
     let request = ToolRequest { arguments: Some(raw(&arguments)), ..ToolRequest::default() };
     let context = context();
-    let calling = session.call_listed(name, request, &context);
+    let calling = calls::call_listed(session.request(&context), name, request);
     let answer = tokio::time::timeout(PATIENCE, calling).await;
     Ok(answer.expect("a call ends in time")?.as_deref().map(value))
 }
@@ -179,7 +180,7 @@ pub(crate) fn text(result: &Value) -> &str {
 
 /// The names of the tools a session lists, in order.
 pub(crate) async fn listed(session: &Session) -> Vec<String> {
-    let tools = value(session.discovered_view().await.tools());
+    let tools = value(listing::discovered_view(&session.request(&context())).await.tools());
     let names = tools.as_array().unwrap().iter();
     names.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use capdeck_definition::Exposure;
-use capdeck_host::RawObject;
+use capdeck_host::{RawObject, listing, prompts, resources};
 use capdeck_test::{FakePlan, StdioClient};
 use serde_json::{Value, json, value::RawValue};
 
@@ -37,7 +37,9 @@ async fn tools_are_the_servers_own_byte_for_byte() {
     let own = servers_own_tools(&plan);
     let deck = Deck::of(&plan);
     let host = deck.open();
-    let view = agent_with(&host, Some(Exposure::Direct)).discovered_view().await;
+    let view =
+        listing::discovered_view(&agent_with(&host, Some(Exposure::Direct)).request(&context()))
+            .await;
     let shown: Vec<RawObject> = serde_json::from_str(view.tools().get()).unwrap();
     assert_eq!(shown.len(), own.len());
     for (shown, own) in shown.iter().zip(&own) {
@@ -72,7 +74,7 @@ async fn a_tool_that_breaks_the_protocol_spoils_no_other() {
     let deck = Deck::of(&plan);
     let host = deck.open();
     let session = agent_with(&host, Some(Exposure::Direct));
-    let view = session.discovered_view().await;
+    let view = listing::discovered_view(&session.request(&context())).await;
     let mut shown: Vec<Value> = serde_json::from_str(view.tools().get()).unwrap();
     let names: Vec<&str> = shown.iter().filter_map(|tool| tool["name"].as_str()).collect();
     assert_eq!(names, ["fake__tool_00000", "fake__bare", "fake__odd"]);
@@ -109,7 +111,7 @@ async fn resources_and_templates_have_deck_uris_and_lead_back() {
     let deck = Deck::of(&FakePlan::default());
     let host = deck.open();
     let session = agent_with(&host, Some(Exposure::Direct));
-    let view = session.discovered_view().await;
+    let view = listing::discovered_view(&session.request(&context())).await;
     let note = "caplets://fake/resources/fake%3A%2F%2Fnote";
     assert_eq!(
         value(&view.resources()),
@@ -128,7 +130,9 @@ async fn resources_and_templates_have_deck_uris_and_lead_back() {
             "_meta": {"caplets": {"capletId": "fake", "downstreamUriTemplate": real}},
         }])
     );
-    let read = async |uri: &str| session.read_resource(uri, RawObject::new(), &context()).await;
+    let read = async |uri: &str| {
+        resources::read(&session.request(&context()), uri, RawObject::new()).await
+    };
     for uri in [note, "fake://note"] {
         let answer = value(&read(uri).await.unwrap());
         assert_eq!(answer["contents"][0]["text"], "a note", "{uri}");
@@ -152,7 +156,7 @@ async fn prompts_and_completions_lead_back_too() {
     let deck = Deck::of(&FakePlan::default());
     let host = deck.open();
     let session = agent_with(&host, Some(Exposure::Direct));
-    let view = session.discovered_view().await;
+    let view = listing::discovered_view(&session.request(&context())).await;
     assert_eq!(
         value(&view.prompts()),
         json!([{
@@ -162,9 +166,10 @@ async fn prompts_and_completions_lead_back_too() {
         }])
     );
     let params = members(json!({"name": "fake__greet", "arguments": {"who": "Ada"}}));
-    let prompt = session.get_prompt("fake__greet", params, &context()).await.unwrap();
+    let prompt = prompts::get(&session.request(&context()), "fake__greet", params).await.unwrap();
     assert_eq!(value(&prompt)["messages"][0]["content"]["text"], "Greet Ada");
-    let error = session.get_prompt("greet", RawObject::new(), &context()).await.unwrap_err();
+    let error =
+        prompts::get(&session.request(&context()), "greet", RawObject::new()).await.unwrap_err();
     assert_eq!(error.code.as_str(), "PROMPT_NOT_FOUND");
 
     let template = "caplets://fake/resources/{encodedUri}?template=fake%3A%2F%2Fitems%2F%7Bid%7D";
@@ -174,11 +179,11 @@ async fn prompts_and_completions_lead_back_too() {
     ] {
         let argument = json!({"name": "who", "value": "an"});
         let params = members(json!({"ref": reference, "argument": argument}));
-        let answer = value(&session.complete(params, &context()).await.unwrap());
+        let answer = value(&prompts::complete(&session.request(&context()), params).await.unwrap());
         assert_eq!(answer["completion"]["values"], json!(["anna", "anton"]));
     }
     let params = members(json!({"ref": {"type": "ref/prompt", "name": "greet"}}));
-    let error = session.complete(params, &context()).await.unwrap_err();
+    let error = prompts::complete(&session.request(&context()), params).await.unwrap_err();
     assert_eq!(error.code.as_str(), "REQUEST_INVALID");
     host.close().await;
 }
@@ -266,7 +271,7 @@ async fn command_line_actions_are_listed_and_large_output_is_an_artifact() {
     let flood = call(&session, "tools", "flood", json!({})).await.unwrap();
     let artifact = &flood["structuredContent"]["artifact"];
     let uri = artifact["uri"].as_str().unwrap();
-    let whole = session.read_resource(uri, RawObject::new(), &context()).await.unwrap();
+    let whole = resources::read(&session.request(&context()), uri, RawObject::new()).await.unwrap();
     let whole = value(&whole);
     let lines = whole["contents"][0]["text"].as_str().unwrap();
     assert_eq!((lines.lines().count(), lines.lines().last()), (5000, Some("5000")));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use capdeck_definition::Exposure;
-use capdeck_host::{Host, HostEvent};
+use capdeck_host::{Host, HostEvent, calls, check, listing};
 use capdeck_test::{FakePlan, fake::Fault};
 use serde_json::{Value, json};
 
@@ -26,12 +26,16 @@ async fn a_second_host_lists_from_disk_without_connecting() {
     let plan = FakePlan { record: record.path(), ..FakePlan::default() };
     let deck = deck.server("fake", &plan, json!({}));
     let first = deck.open();
-    let before = agent_with(&first, Some(Exposure::Direct)).discovered_view().await;
+    let before =
+        listing::discovered_view(&agent_with(&first, Some(Exposure::Direct)).request(&context()))
+            .await;
     assert_eq!(record.starts().len(), 1);
     first.close().await;
 
     let second = deck.open();
-    let after = agent_with(&second, Some(Exposure::Direct)).discovered_view().await;
+    let after =
+        listing::discovered_view(&agent_with(&second, Some(Exposure::Direct)).request(&context()))
+            .await;
     assert_eq!(before.tools().get(), after.tools().get(), "the same bytes");
     assert_eq!(before.resources().get(), after.resources().get());
     assert_eq!(before.prompts().get(), after.prompts().get());
@@ -46,7 +50,7 @@ async fn a_changed_definition_or_a_broken_cache_file_asks_again() {
     let plan = FakePlan { record: record.path(), ..FakePlan::default() };
     let deck = deck.server("fake", &plan, json!({}));
     let (host, session) = deck.operator();
-    session.check("fake", &context()).await.outcome.unwrap();
+    check::check(&session.request(&context()), "fake").await.outcome.unwrap();
     host.close().await;
 
     for path in deck.dirs.cache().join("discoveries").read_dir().unwrap() {
@@ -90,9 +94,9 @@ async fn a_list_change_makes_a_new_catalog_and_an_event() {
 async fn a_change_that_changes_nothing_is_no_event() {
     let deck = Deck::of(&FakePlan::default());
     let (host, session) = deck.operator();
-    session.check("fake", &context()).await.outcome.unwrap();
+    check::check(&session.request(&context()), "fake").await.outcome.unwrap();
     let version = host.catalog().version();
-    session.check("fake", &context()).await.outcome.unwrap();
+    check::check(&session.request(&context()), "fake").await.outcome.unwrap();
     assert_eq!(host.catalog().version(), version);
     host.close().await;
 }
@@ -113,11 +117,11 @@ async fn a_list_that_fails_later_keeps_the_last_good_one() {
         json!({"name": "Fake", "description": "Breaks on request", "command": "sh", "args": args});
     let deck = deck.entry("mcpServers", "fake", entry);
     let (host, session) = deck.operator();
-    session.check("fake", &context()).await.outcome.unwrap();
+    check::check(&session.request(&context()), "fake").await.outcome.unwrap();
     let names = tool_names(&host);
     std::fs::write(&flag, "").unwrap();
     call(&session, "fake", "crash", json!({})).await.unwrap_err();
-    let report = session.check("fake", &context()).await;
+    let report = check::check(&session.request(&context()), "fake").await;
     let message = report.outcome.unwrap_err().message;
     assert_eq!(message, "`fake` refused `tools/list`: refused on purpose");
     assert_eq!(tool_names(&host), names);
@@ -133,7 +137,7 @@ async fn the_server_is_asked_before_a_tool_is_called_unknown() {
         let plan = FakePlan { record: record.path(), ..FakePlan::default() };
         let deck = deck.server("fake", &plan, json!({"toolCacheTtlMs": ttl}));
         let (host, session) = deck.operator();
-        session.check("fake", &context()).await.outcome.unwrap();
+        check::check(&session.request(&context()), "fake").await.outcome.unwrap();
         for asked in 2..=3 {
             let error = call(&session, "fake", "nope", json!({})).await.unwrap_err();
             assert_eq!(error.code.as_str(), "TOOL_NOT_FOUND");
@@ -168,7 +172,7 @@ async fn a_list_is_read_once_per_connection_and_again_when_it_is_old() {
     for (ttl, per_call) in [(600_000, 0), (0, 1)] {
         let (deck, record) = listing(json!({"toolCacheTtlMs": ttl}));
         let (host, session) = deck.operator();
-        session.check("fake", &context()).await.outcome.unwrap();
+        check::check(&session.request(&context()), "fake").await.outcome.unwrap();
         let asked = || record.received("tools/list").len();
         for calls in 1..=3 {
             call(&session, "fake", "one", json!({})).await.unwrap();
@@ -184,7 +188,7 @@ async fn a_list_is_read_once_per_connection_and_again_when_it_is_old() {
 async fn a_new_connection_of_the_same_host_is_asked_again() {
     let (deck, record) = listing(json!({}));
     let (host, session) = deck.operator();
-    session.check("fake", &context()).await.outcome.unwrap();
+    check::check(&session.request(&context()), "fake").await.outcome.unwrap();
     offer(&deck, &["one", "crash"]);
     call(&session, "fake", "crash", json!({})).await.unwrap_err();
     assert_eq!(record.received("tools/list").len(), 2, "asked before it was called unknown");
@@ -205,7 +209,7 @@ async fn a_new_connection_of_the_same_host_is_asked_again() {
 async fn calls_at_once_ask_for_a_list_once() {
     let (deck, record) = listing(json!({"pins": "block"}));
     let (host, session) = deck.operator();
-    session.check("fake", &context()).await.outcome.unwrap();
+    check::check(&session.request(&context()), "fake").await.outcome.unwrap();
     host.close().await;
 
     let (host, session) = deck.operator();
@@ -251,15 +255,15 @@ async fn each_audience_has_its_list_checked() {
 async fn an_answer_about_a_replaced_definition_changes_neither_catalog_nor_pins() {
     let (deck, _record) = listing(json!({}));
     let (host, session) = deck.operator();
-    session.check("fake", &context()).await.outcome.unwrap();
+    check::check(&session.request(&context()), "fake").await.outcome.unwrap();
     let before = host.catalog().get("fake").unwrap().clone();
     let deck = deck.server("fake", &FakePlan::default(), json!({}));
     host.reload();
-    session.check("fake", &context()).await.outcome.unwrap();
+    check::check(&session.request(&context()), "fake").await.outcome.unwrap();
     let pins = || std::fs::read_to_string(deck.dirs.state().join("pins/fake.pins.json")).unwrap();
     let (names, pinned) = (tool_names(&host), pins());
     // The tool of the old definition is looked for, as by a call that began before the reload.
-    let error = session.find_tool(&before, "nope", &context()).await.unwrap_err();
+    let error = calls::find_tool(&session.request(&context()), &before, "nope").await.unwrap_err();
     assert_eq!(error.code.as_str(), "TOOL_NOT_FOUND", "{error}");
     assert_eq!((tool_names(&host), pins()), (names, pinned));
     host.close().await;
@@ -284,7 +288,7 @@ async fn with_a_ttl_of_zero_every_listing_asks_the_server() {
 async fn a_check_reports_what_there_is() {
     let deck = Deck::of(&FakePlan::default());
     let (host, session) = deck.operator();
-    let mut report = session.check("fake", &context()).await.to_json();
+    let mut report = check::check(&session.request(&context()), "fake").await.to_json();
     assert!(report["elapsedMs"].is_u64());
     report.as_object_mut().unwrap().remove("elapsedMs");
     let expected: Value = json!({
@@ -322,11 +326,13 @@ async fn nobody_waits_twice_for_a_server_that_does_not_answer() {
         .config("options", json!({"exposureDiscoveryTimeoutMs": 500}));
     let host = deck.open();
     let session = agent_with(&host, Some(Exposure::Direct));
-    let first = session.discovered_view().await;
+    let first = listing::discovered_view(&session.request(&context())).await;
     assert!(first.tools().get().contains("fake__echo"));
+    let context = context();
+    let request = session.request(&context);
     tokio::select! {
         biased;
-        again = session.discovered_view() => assert_eq!(first.tools().get(), again.tools().get()),
+        again = listing::discovered_view(&request) => assert_eq!(first.tools().get(), again.tools().get()),
         () = std::future::ready(()) => panic!("the second listing waited"),
     }
     host.close().await;

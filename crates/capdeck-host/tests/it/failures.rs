@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use capdeck_host::CallError;
+use capdeck_host::{CallError, check};
 use capdeck_test::{FakePlan, fake::Fault};
 use serde_json::{Value, json};
 
@@ -198,7 +198,7 @@ async fn lists_are_read_to_their_end_and_no_further() {
     for plan in [few, paged, endless, twice] {
         let deck = deck(&plan).server("bad", &plan, json!({"startupTimeoutMs": 20_000}));
         let (host, session) = deck.operator();
-        let report = session.check("bad", &crate::deck::context()).await;
+        let report = check::check(&session.request(&crate::deck::context()), "bad").await;
         assert_eq!(report.outcome.unwrap().tools.len(), 95);
         assert_eq!(text(&call(&session, "bad", "tool_00094", json!({})).await.unwrap()), "{}");
         host.close().await;

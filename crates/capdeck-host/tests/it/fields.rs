@@ -1,6 +1,6 @@
 //! Choosing fields of a result: with a schema, without one, and from a result that was kept as an artifact.
 
-use capdeck_host::{CallError, Session, ToolRequest};
+use capdeck_host::{CallError, Session, ToolRequest, calls};
 use serde_json::{Value, json};
 
 use crate::deck::{Deck, agent, call_listed, caplet, context, request, text, value};
@@ -21,7 +21,7 @@ fn deck(max_output_bytes: u32) -> Deck {
 async fn chosen(session: &Session, tool: &str, fields: &[&str]) -> Result<Value, CallError> {
     let fields = fields.iter().map(|&field| field.to_owned()).collect();
     let asked = ToolRequest { fields, ..request("tools", tool, json!({})) };
-    session.call(&asked, &context()).await.map(|answer| value(&answer))
+    calls::call(session.request(&context()), &asked).await.map(|answer| value(&answer))
 }
 
 fn ids() -> Value {

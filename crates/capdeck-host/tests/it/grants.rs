@@ -7,7 +7,10 @@ mod revoked;
 use std::sync::Arc;
 
 use capdeck_definition::Exposure;
-use capdeck_host::{CallError, CapabilityId, ErrorCode, Granted, Host, Scope, Session, ViewPolicy};
+use capdeck_host::{
+    CallError, CapabilityId, ErrorCode, Granted, Host, Scope, Session, ViewPolicy, listing,
+    prompts, resources, transparent,
+};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -48,12 +51,12 @@ async fn security_18_every_view_has_only_what_is_granted() {
     let book = Book::of(granted(&["open"], &[], &["open/tool_00001"]));
     for exposure in EVERY {
         let session = guest(&host, &book, exposure);
-        let view = session.discovered_view().await;
+        let view = listing::discovered_view(&session.request(&context())).await;
         let shown = format!(
             "{}{:?}{}{}{}",
             view.tools(),
             view.instructions(),
-            session.discovered_offers().await.resources(),
+            listing::discovered_offers(&session.request(&context())).await.resources(),
             view.resource_templates(),
             view.prompts()
         );
@@ -126,7 +129,8 @@ async fn security_18_resources_and_prompts_go_with_the_whole_capability() {
     let (whole, part) =
         (guest(&host, &whole, Exposure::Direct), guest(&host, &part, Exposure::Direct));
     let uris = async |session: &Session| {
-        let listed = value(&session.discovered_offers().await.resources());
+        let listed =
+            value(&listing::discovered_offers(&session.request(&context())).await.resources());
         let uris = listed.as_array().unwrap().iter().map(|one| one["uri"].clone());
         uris.map(|uri| uri.as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -134,15 +138,17 @@ async fn security_18_resources_and_prompts_go_with_the_whole_capability() {
     let of_server = known.iter().find(|uri| uri.contains("open")).unwrap();
     assert!(!uris(&part).await.contains(of_server));
     let context = context();
-    assert!(whole.read_resource(of_server, Default::default(), &context).await.is_ok());
-    let hidden = part.read_resource(of_server, Default::default(), &context).await;
+    assert!(resources::read(&whole.request(&context), of_server, Default::default()).await.is_ok());
+    let hidden = resources::read(&part.request(&context), of_server, Default::default()).await;
     assert_eq!(hidden.unwrap_err().code, ErrorCode::ResourceNotFound);
     let others = of_server.replace("open", "hidden");
     let absent = of_server.replace("open", "absent");
-    let hidden = whole.read_resource(&others, Default::default(), &context).await;
-    let unknown = whole.read_resource(&absent, Default::default(), &context).await;
+    let hidden = resources::read(&whole.request(&context), &others, Default::default()).await;
+    let unknown = resources::read(&whole.request(&context), &absent, Default::default()).await;
     assert_eq!(told(&hidden, "hidden"), told(&unknown, "absent"));
-    assert!(whole.get_prompt("hidden__greet", Default::default(), &context).await.is_err());
+    assert!(
+        prompts::get(&whole.request(&context), "hidden__greet", Default::default()).await.is_err()
+    );
     host.close().await;
 }
 
@@ -159,9 +165,10 @@ async fn security_18_looking_is_not_calling() {
     assert_eq!(refused.code, ErrorCode::Denied);
     assert_eq!(refused.message, "`open` may be looked at here, but not used");
     let direct = guest(&host, &book, Exposure::Direct);
-    let listed = value(&direct.discovered_offers().await.resources());
+    let listed = value(&listing::discovered_offers(&direct.request(&context())).await.resources());
     let uri = listed[0]["uri"].as_str().unwrap();
-    let refused = direct.read_resource(uri, Default::default(), &context()).await.unwrap_err();
+    let refused =
+        resources::read(&direct.request(&context()), uri, Default::default()).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::Denied);
     // Who may not know it is not told that it may not be used.
     let hidden = call(&session, "hidden", "tool_00000", json!({})).await.unwrap_err();
@@ -192,21 +199,27 @@ async fn security_18_one_capability_alone_is_screened_as_well() {
     let id = |id: &str| Scope::Transparent(CapabilityId::new(id).unwrap());
     let book = Book::of(granted(&["open"], &["open/tool_00000"], &[]));
     let session = guest_at(&host, &book, id("open"));
-    let tools = session.forward_or_list("open", "tools/list", None, &context()).await.unwrap();
+    let tools = transparent::answer(&session.request(&context()), "open", "tools/list", None)
+        .await
+        .unwrap();
     let tools = value(&tools);
     let names: Vec<&Value> =
         tools["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, ["tool_00000"]);
-    let facts = session.server_facts("open", &context()).await.unwrap();
+    let facts = transparent::server_facts(&session.request(&context()), "open").await.unwrap();
     assert!(facts.instructions.is_none() && !facts.capabilities.contains_key("resources"));
-    assert!(session.forward_or_list("open", "prompts/list", None, &context()).await.is_err());
+    assert!(
+        transparent::answer(&session.request(&context()), "open", "prompts/list", None)
+            .await
+            .is_err()
+    );
     assert!(call(&session, "open", "tool_00000", json!({})).await.is_ok());
     let hidden = call(&session, "open", "tool_00001", json!({})).await;
     let unknown = call(&session, "open", "tool_00009", json!({})).await;
     assert_eq!(told(&hidden, "tool_00001"), told(&unknown, "tool_00009"));
     let hidden = guest_at(&host, &book, id("hidden"));
     assert_eq!(
-        hidden.server_facts("hidden", &context()).await.unwrap_err().code,
+        transparent::server_facts(&hidden.request(&context()), "hidden").await.unwrap_err().code,
         ErrorCode::ServerNotFound
     );
     let admission = book.admission();

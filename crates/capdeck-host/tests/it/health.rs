@@ -1,6 +1,6 @@
 //! How capabilities do: counted over calls and processes, and blamed only on those who failed.
 
-use capdeck_host::{Health, Host, list_items};
+use capdeck_host::{Health, Host, check, list_items};
 use capdeck_test::FakePlan;
 use serde_json::json;
 
@@ -33,7 +33,7 @@ async fn failures_are_counted_over_processes_until_it_answers() {
     let first = {
         let (host, session) = deck.operator();
         assert_eq!(health(&host, "fake"), Health::Unchecked);
-        session.check("fake", &context()).await.outcome.unwrap_err();
+        check::check(&session.request(&context()), "fake").await.outcome.unwrap_err();
         let Health::Failing { since, times: 1, .. } = health(&host, "fake") else {
             panic!("{:?}", health(&host, "fake"))
         };
@@ -41,7 +41,7 @@ async fn failures_are_counted_over_processes_until_it_answers() {
         since
     };
     let (host, session) = deck.operator();
-    let error = session.check("fake", &context()).await.outcome.unwrap_err();
+    let error = check::check(&session.request(&context()), "fake").await.outcome.unwrap_err();
     let Health::Failing { since, last_at, times, reason } = health(&host, "fake") else {
         panic!("{:?}", health(&host, "fake"))
     };
@@ -52,7 +52,7 @@ async fn failures_are_counted_over_processes_until_it_answers() {
     // A host that runs already learns what another process finds out.
     let (second, other_session) = deck.operator();
     assert!(matches!(health(&second, "other"), Health::Ok { .. }));
-    other_session.check("fake", &context()).await.outcome.unwrap_err();
+    check::check(&other_session.request(&context()), "fake").await.outcome.unwrap_err();
     let is_known = || matches!(health(&host, "fake"), Health::Failing { times: 3, .. });
     until("the other failure", || is_known().then_some(())).await;
     second.close().await;
@@ -61,7 +61,7 @@ async fn failures_are_counted_over_processes_until_it_answers() {
     let deck = deck.server("fake", &FakePlan::default(), json!({}));
     let (host, session) = deck.operator();
     assert_eq!(health(&host, "fake"), Health::Unchecked);
-    session.check("fake", &context()).await.outcome.unwrap();
+    check::check(&session.request(&context()), "fake").await.outcome.unwrap();
     assert!(matches!(health(&host, "fake"), Health::Ok { .. }));
     host.close().await;
 }

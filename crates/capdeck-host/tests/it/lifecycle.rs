@@ -1,5 +1,6 @@
 //! When servers are started, stopped, started again, and left alone for a while.
 
+use capdeck_host::check;
 use capdeck_test::{FakePlan, fake::Fault};
 use serde_json::json;
 
@@ -80,7 +81,7 @@ async fn repeated_failures_back_off_and_a_check_tries_at_once() {
         "{error}"
     );
 
-    let report = session.check("fake", &context()).await;
+    let report = check::check(&session.request(&context()), "fake").await;
     assert_eq!(report.outcome.unwrap_err().message, "`fake` ended with exit code 3");
     assert_eq!(started(), 3, "a person who asks is not put off");
     host.close().await;

@@ -1,7 +1,7 @@
 //! Results too large for an agent: a head of the same shape, and a handle that reads on to the end.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{RawObject, Session};
+use capdeck_host::{RawObject, Session, artifacts, calls, resources};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -67,7 +67,9 @@ async fn a_long_list_is_read_on_by_its_handle_to_the_end() {
     let mut is_resource = false;
     while let Some(uri) = next {
         let (text, facts) = if is_resource {
-            let read = session.read_resource(&uri, RawObject::new(), &context()).await.unwrap();
+            let read = resources::read(&session.request(&context()), &uri, RawObject::new())
+                .await
+                .unwrap();
             let read = value(&read)["contents"][0].clone();
             (read["text"].clone(), read["_meta"]["capdeck/artifact"].clone())
         } else {
@@ -108,7 +110,7 @@ async fn what_a_backend_kept_already_is_the_handle() {
     assert!(answer.to_string().len() < 4_000, "{}", answer.to_string().len());
     let uri = answer["structuredContent"]["artifact"]["uri"].as_str().unwrap();
     assert_eq!(answer["_meta"]["capdeck/page"]["uri"], uri, "there is one artifact, not two");
-    assert_eq!(host.operator().artifacts().len(), 1);
+    assert_eq!(artifacts::list(&host.operator().snapshot()).len(), 1);
     assert_eq!(cut(&answer, "")["total"], 20_000 * 12);
     host.close().await;
 }
@@ -137,7 +139,7 @@ async fn servers_results_pass_as_they_are_until_a_limit_is_set() {
     let id = capdeck_host::CapabilityId::new("fake").unwrap();
     for session in [host.operator(), host.unattended(capdeck_host::Scope::Transparent(id))] {
         let asked = request("fake", "echo", json!({"a": big}));
-        let answer = value(&session.call(&asked, &context()).await.unwrap());
+        let answer = value(&calls::call(session.request(&context()), &asked).await.unwrap());
         assert_eq!(answer["content"][0]["text"].as_str().unwrap().len(), big.len() + 8);
     }
     host.close().await;

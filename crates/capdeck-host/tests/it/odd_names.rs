@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, process::Command, sync::Arc};
 
 use capdeck_definition::Exposure;
-use capdeck_host::{CallError, Session, ShellPlace};
+use capdeck_host::{CallError, Session, ShellPlace, calls, listing, shell};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -221,7 +221,10 @@ async fn direct_tools_and_wrappers_are_called_by_the_names_they_print() {
     let deck = deck(&names);
     let host = deck.open();
     let session = agent_with(&host, Some(Exposure::Direct));
-    let tools: Value = serde_json::from_str(session.discovered_view().await.tools().get()).unwrap();
+    let tools: Value = serde_json::from_str(
+        listing::discovered_view(&session.request(&context())).await.tools().get(),
+    )
+    .unwrap();
     let mut reached = 0;
     for tool in tools.as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
@@ -319,7 +322,8 @@ async fn the_shell_prints_words_that_lead_to_the_tool() {
     let deck = deck(&names);
     let (host, session) = deck.operator();
     let context = context();
-    let place = session.find_command(&["my-api".to_owned()], &context).await.unwrap();
+    let place =
+        shell::find_command(&session.request(&context), &["my-api".to_owned()]).await.unwrap();
     let ShellPlace::Group(group, commands) = place else { panic!("{place:?}") };
     assert_eq!(commands.len(), names.len());
     for command in commands {
@@ -331,7 +335,7 @@ async fn the_shell_prints_words_that_lead_to_the_tool() {
         let typed = words(&line);
         // Words that begin with a hyphen are flags.
         assert!(typed.iter().all(|word| !word.starts_with('-')), "{line}");
-        let place = session.find_command(&typed, &context).await.unwrap();
+        let place = shell::find_command(&session.request(&context), &typed).await.unwrap();
         let ShellPlace::Tool(tool) = place else { panic!("{line}: {place:?}") };
         let name: String = serde_json::from_str(tool.definition["name"].get()).unwrap();
         assert_eq!(name, command.tool, "{line}");
@@ -372,7 +376,7 @@ async fn a_server_cannot_take_the_listed_name_of_its_neighbour() {
     let session: Arc<Session> = agent(&host);
     call_listed(&session, "search", json!({"query": "odd thing"})).await.unwrap();
     reaches(&session, &listed, &json!({})).await.unwrap();
-    let direct = session.call(&request("fake", "b c", json!({})), &context()).await;
+    let direct = calls::call(session.request(&context()), &request("fake", "b c", json!({}))).await;
     direct.unwrap();
     host.close().await;
 }

@@ -2,7 +2,9 @@
 
 use capdeck_catalog::{HeldReason, PinChange};
 use capdeck_definition::Exposure;
-use capdeck_host::{CapabilityId, ErrorCode, Host, PinReview, Scope};
+use capdeck_host::{
+    CapabilityId, ErrorCode, Host, PinReview, Scope, ToolQuery, check, search, transparent,
+};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -40,7 +42,7 @@ fn offers(deck: &Deck, tools: Value) {
 /// A host that has asked the server anew.
 async fn open(deck: &Deck) -> Host {
     let host = deck.open();
-    let report = host.operator().check("fake", &context()).await;
+    let report = check::check(&host.operator().request(&context()), "fake").await;
     assert!(report.is_available(), "{:?}", report.outcome);
     host
 }
@@ -113,7 +115,12 @@ async fn what_changed_is_held_until_it_is_approved() {
     }
     let by_name = call_listed(&session, "fake__read", json!({})).await.unwrap_err();
     assert_eq!(by_name.code, ErrorCode::ApprovalRequired, "{by_name}");
-    let search = session.search("reads it all", None, None, None).await.unwrap();
+    let search = search::find(
+        &session.request(&context()),
+        ToolQuery { words: "reads it all", ..ToolQuery::default() },
+    )
+    .await
+    .unwrap();
     assert!(search.hits.iter().all(|hit| hit.tool.as_ref().unwrap().name() != "read"));
 
     // Another process approves; the next use sees it.
@@ -169,7 +176,7 @@ async fn a_tool_that_appears_on_a_running_server_is_held() {
     let host = open(&deck).await;
     let session = agent(&host);
     call(&session, "fake", "change_tools", json!({"name": "sneaky"})).await.unwrap();
-    let report = host.operator().check("fake", &context()).await;
+    let report = check::check(&host.operator().request(&context()), "fake").await;
     assert!(report.is_available());
     let error = call(&session, "fake", "sneaky", json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ApprovalRequired, "{error}");
@@ -243,11 +250,12 @@ async fn the_transparent_endpoint_holds_back_as_well() {
     let client = ScriptedClient::new("ada");
     let scope = Scope::Transparent(CapabilityId::new("fake").unwrap());
     let session = client.session(&host, scope, &[]);
-    let list = session.forward_or_list("fake", "tools/list", None, &client.context()).await;
+    let list =
+        transparent::answer(&session.request(&client.context()), "fake", "tools/list", None).await;
     let list = value(&list.unwrap());
     assert_eq!(list["tools"].as_array().unwrap().len(), 1, "{list}");
     assert_eq!(list["tools"][0]["name"], "write");
-    session.check("fake", &client.context()).await;
+    check::check(&session.request(&client.context()), "fake").await;
     let error = call(&session, "fake", "read", json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ApprovalRequired);
     session.close().await;

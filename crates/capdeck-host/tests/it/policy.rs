@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_definition::Exposure;
-use capdeck_host::{CallError, CapabilityId, ErrorCode, Host, Scope, Session};
+use capdeck_host::{CallError, CapabilityId, ErrorCode, Host, Scope, Session, transparent};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -119,7 +119,8 @@ async fn the_transparent_endpoint_keeps_the_secret_too() {
     let deck = deck(json!([{"deny": {"tool": "wipe_a*"}}]));
     let host = deck.open();
     let (client, session) = transparent(&host, "ada");
-    let list = session.forward_or_list("fake", "tools/list", None, &client.context()).await;
+    let list =
+        transparent::answer(&session.request(&client.context()), "fake", "tools/list", None).await;
     let list = value(&list.unwrap());
     let names: Vec<&str> = list["tools"]
         .as_array()

@@ -1,7 +1,7 @@
 //! Project decks: nothing before trust, the same again after a change; capabilities bound to a project.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{Host, TrustStore};
+use capdeck_host::{Host, ToolQuery, TrustStore, check, search};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -105,8 +105,13 @@ async fn nothing_is_started_for_an_untrusted_project() {
     let host = deck.open();
     let session = agent(&host);
     listed(&session).await;
-    session.search("anything", None, None, None).await.unwrap();
-    let report = session.check("fake", &crate::deck::context()).await;
+    search::find(
+        &session.request(&crate::deck::context()),
+        ToolQuery { words: "anything", ..ToolQuery::default() },
+    )
+    .await
+    .unwrap();
+    let report = check::check(&session.request(&crate::deck::context()), "fake").await;
     assert_eq!(report.outcome.unwrap_err().code.as_str(), "DENIED");
     assert_eq!(record.starts().len(), 0);
     host.close().await;

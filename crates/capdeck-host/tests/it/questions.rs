@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_definition::CapabilityId;
-use capdeck_host::Scope;
+use capdeck_host::{Scope, calls, transparent};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ async fn asked_by(
     tool: &str,
 ) -> Value {
     let asked = request("fake", tool, json!({}));
-    let answer = session.call(&asked, &client.context()).await.unwrap();
+    let answer = calls::call(session.request(&client.context()), &asked).await.unwrap();
     serde_json::from_str(text(&value(&answer))).unwrap()
 }
 
@@ -109,10 +109,9 @@ async fn the_refusal_is_as_clear_while_another_client_calls_on_the_same_connecti
     let (first, second) = (agent(&host), agent(&host));
     let context = ScriptedClient::new("ada").context();
     let cancel = context.cancel.clone();
-    let calling =
-        tokio::spawn(
-            async move { first.call(&request("fake", "hang", json!({})), &context).await },
-        );
+    let calling = tokio::spawn(async move {
+        calls::call(first.request(&context), &request("fake", "hang", json!({}))).await
+    });
     until("the other call to arrive", || (record.calls() == 1).then_some(())).await;
     let answer = call(&second, "fake", "ask_elicitation", json!({})).await.unwrap();
     let answer: Value = serde_json::from_str(text(&answer)).unwrap();
@@ -136,7 +135,7 @@ async fn progress_passes_through_without_the_hosts_token() {
     let client = ScriptedClient::new("ada");
     let session = client.agent(&host, &[]);
     let asked = request("fake", "progress", json!({"steps": 3}));
-    session.call(&asked, &client.context()).await.unwrap();
+    calls::call(session.request(&client.context()), &asked).await.unwrap();
     let expected: Vec<Told> = (1..=3)
         .map(|step| Told {
             way: Way::Call,
@@ -171,9 +170,9 @@ async fn cancelling_ends_the_call_at_once_and_tells_the_server() {
     let cancel = context.cancel.clone();
     let calling = {
         let session = session.clone();
-        tokio::spawn(
-            async move { session.call(&request("fake", "hang", json!({})), &context).await },
-        )
+        tokio::spawn(async move {
+            calls::call(session.request(&context), &request("fake", "hang", json!({}))).await
+        })
     };
     until("the call to arrive", || (record.calls() == 1).then_some(())).await;
     cancel.cancel();
@@ -202,7 +201,7 @@ async fn cancelling_while_the_server_starts_ends_the_call() {
     let context = client.context();
     context.cancel.cancel();
     let asked = request("fake", "echo", json!({}));
-    let calling = session.call(&asked, &context);
+    let calling = calls::call(session.request(&context), &asked);
     let outcome = tokio::time::timeout(PATIENCE, calling).await.unwrap();
     assert_eq!(outcome.unwrap_err().code.as_str(), "CANCELLED");
     host.close().await;
@@ -215,11 +214,12 @@ async fn a_transparent_client_hears_everything_its_server_says() {
     let client = ScriptedClient::new("ada");
     let scope = Scope::Transparent(CapabilityId::new("fake").unwrap());
     let session = client.session(&host, scope, &[]);
-    let facts = session.server_facts("fake", &client.context()).await.unwrap();
+    let facts =
+        transparent::server_facts(&session.request(&client.context()), "fake").await.unwrap();
     assert_eq!(value(&facts.server_info["name"]), "fake");
     for tool in ["log", "change_tools", "touch_resource"] {
         let asked = request("fake", tool, json!({"uri": "fake://note"}));
-        session.call(&asked, &client.context()).await.unwrap();
+        calls::call(session.request(&client.context()), &asked).await.unwrap();
     }
     until("what the server said", || {
         let heard = client.methods();
@@ -231,7 +231,8 @@ async fn a_transparent_client_hears_everything_its_server_says() {
         all.iter().all(|method| heard.iter().any(|one| one == method)).then_some(())
     })
     .await;
-    let other = session.call(&request("else", "echo", json!({})), &client.context()).await;
+    let other =
+        calls::call(session.request(&client.context()), &request("else", "echo", json!({}))).await;
     assert_eq!(other.unwrap_err().code.as_str(), "SERVER_NOT_FOUND");
     session.close().await;
     host.close().await;

@@ -1,7 +1,7 @@
 //! A call that is sent again with answers: they reach the server through every view.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{RawObject, Session, ToolRequest};
+use capdeck_host::{RawObject, Session, ToolRequest, calls, prompts, resources};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -18,7 +18,8 @@ async fn retried(session: &Session, name: &str, arguments: Value) -> Value {
         meta: Some(meta.into_iter().collect()),
         ..ToolRequest::default()
     };
-    let answer = session.call_listed(name, request, &context()).await.unwrap().unwrap();
+    let answer =
+        calls::call_listed(session.request(&context()), name, request).await.unwrap().unwrap();
     serde_json::from_str(text(&value(&answer))).unwrap()
 }
 
@@ -57,8 +58,10 @@ async fn answers_travel_with_reads_and_prompts() {
         members.into_iter().map(|(key, value)| (key.to_owned(), raw(&value))).collect()
     };
     let uri = "caplets://fake/resources/fake%3A%2F%2Fnote";
-    session.read_resource(uri, params("uri", uri), &context()).await.unwrap();
-    session.get_prompt("fake__greet", params("name", "fake__greet"), &context()).await.unwrap();
+    resources::read(&session.request(&context()), uri, params("uri", uri)).await.unwrap();
+    prompts::get(&session.request(&context()), "fake__greet", params("name", "fake__greet"))
+        .await
+        .unwrap();
     let read = &record.received("resources/read")[0];
     assert_eq!((&read["uri"], &read["requestState"]), (&json!("fake://note"), &json!("s")));
     let got = &record.received("prompts/get")[0];

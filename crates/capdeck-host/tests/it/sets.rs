@@ -1,7 +1,7 @@
 //! Sets: one capability made of others, each of them an ordinary capability.
 
 use capdeck_definition::Exposure;
-use capdeck_host::RawObject;
+use capdeck_host::{RawObject, listing, prompts, resources, transparent};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -151,7 +151,7 @@ async fn a_cycle_of_sets_is_one_quarantined_entry() {
     assert!(catalog.quarantined()[0].reason.contains("leads back"));
     let session = agent_with(&host, Some(Exposure::Direct));
     assert_eq!(listed(&session).await, ["toolkit__fake", "toolkit__sayer"]);
-    let error = session.capability("toolkit__back").unwrap_err();
+    let error = session.snapshot().capability("toolkit__back").unwrap_err();
     assert_eq!(error.code.as_str(), "CONFIG_INVALID");
     assert!(error.hint.unwrap().starts_with("the person runs: capdeck validate "));
     host.close().await;
@@ -185,7 +185,7 @@ async fn a_direct_set_lists_its_members_resources_and_prompts() {
     let session = agent(&host);
     listed(&session).await;
     assert!(host.catalog().get("toolkit__fake").unwrap().discovery.is_none(), "tools need nobody");
-    let view = session.discovered_offers().await;
+    let view = listing::discovered_offers(&session.request(&context())).await;
     let resources = value(&view.resources());
     let uri = "caplets://toolkit__fake/resources/fake%3A%2F%2Fnote";
     let found = resources.as_array().unwrap().iter().find(|one| one["uri"] == uri);
@@ -199,22 +199,26 @@ async fn a_direct_set_lists_its_members_resources_and_prompts() {
 
     // By the deck's URI and, while it means one thing, by the server's own.
     for uri in [uri, "fake://note", "caplets://toolkit__fake/resources/fake%3A%2F%2Fitems%2F7"] {
-        let read = session.read_resource(uri, RawObject::new(), &context()).await.unwrap();
+        let read =
+            resources::read(&session.request(&context()), uri, RawObject::new()).await.unwrap();
         assert!(value(&read)["contents"][0]["text"].is_string(), "{uri}");
     }
     let asked = params(&json!({"name": "toolkit__fake__greet", "arguments": {"who": "Ada"}}));
-    let prompt = session.get_prompt("toolkit__fake__greet", asked, &context()).await.unwrap();
+    let prompt =
+        prompts::get(&session.request(&context()), "toolkit__fake__greet", asked).await.unwrap();
     assert_eq!(value(&prompt)["messages"][0]["content"]["text"], "Greet Ada");
     for reference in [
         json!({"type": "ref/prompt", "name": "toolkit__fake__greet"}),
         json!({"type": "ref/resource", "uri": template}),
     ] {
         let asked = params(&json!({"ref": reference, "argument": {"name": "who", "value": "an"}}));
-        let answer = session.complete(asked, &context()).await.unwrap();
+        let answer = prompts::complete(&session.request(&context()), asked).await.unwrap();
         assert_eq!(value(&answer)["completion"]["values"], json!(["anna", "anton"]));
     }
     for wrong in ["caplets://toolkit__nobody/resources/x", "caplets://toolkit/resources/x"] {
-        let error = session.read_resource(wrong, RawObject::new(), &context()).await.unwrap_err();
+        let error = resources::read(&session.request(&context()), wrong, RawObject::new())
+            .await
+            .unwrap_err();
         assert_eq!(error.code.as_str(), "RESOURCE_NOT_FOUND", "{wrong}");
     }
     host.close().await;
@@ -249,13 +253,18 @@ async fn a_set_served_alone_has_its_members_resources() {
     let host = deck.open();
     let id = capdeck_host::CapabilityId::new("toolkit").unwrap();
     let session = host.unattended(capdeck_host::Scope::Transparent(id));
-    let facts = session.server_facts("toolkit", &context()).await.unwrap();
+    let facts = transparent::server_facts(&session.request(&context()), "toolkit").await.unwrap();
     for offered in ["tools", "resources", "prompts", "completions"] {
         assert!(facts.capabilities.contains_key(offered), "{offered}");
     }
     let ask = async |method: &str, asked: Value| {
-        let answer =
-            session.forward_or_list("toolkit", method, Some(params(&asked)), &context()).await;
+        let answer = transparent::answer(
+            &session.request(&context()),
+            "toolkit",
+            method,
+            Some(params(&asked)),
+        )
+        .await;
         answer.map(|answer| value(&answer))
     };
     let inner = json!({"operation": "call_tool", "name": "say", "args": {}});

@@ -1,6 +1,7 @@
 //! What is learned from results: what they look like, and nothing that they say.
 
 use capdeck_definition::Exposure;
+use capdeck_host::calls;
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -102,12 +103,14 @@ async fn a_server_that_says_nothing_teaches_too() {
     {
         let (host, session) = deck.operator();
         for _ in 0..20 {
-            session.call(&request("fake", "echo", json!({"a": 1})), &context()).await.unwrap();
+            calls::call(session.request(&context()), &request("fake", "echo", json!({"a": 1})))
+                .await
+                .unwrap();
         }
         host.close().await;
     }
     let (host, session) = deck.operator();
-    let capability = session.capability("fake").unwrap();
+    let capability = session.snapshot().capability("fake").unwrap();
     let tool = host.catalog().tool("fake", "echo").unwrap().clone();
     let shape = host.observed_shape(&capability.definition, &tool).unwrap();
     assert_eq!(shape["typeScript"], "{ a?: number }");

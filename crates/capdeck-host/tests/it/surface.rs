@@ -2,10 +2,11 @@
 
 use capdeck_catalog::estimate_tokens;
 use capdeck_definition::Exposure;
+use capdeck_host::listing;
 use capdeck_test::FakePlan;
 use serde_json::json;
 
-use crate::deck::{Deck, agent, agent_with, call_listed, listed, saying, value};
+use crate::deck::{Deck, agent, agent_with, call_listed, context, listed, saying, value};
 
 fn deck() -> Deck {
     let plan = FakePlan { behaviours: false, tools: 10, ..FakePlan::default() };
@@ -70,11 +71,15 @@ async fn every_view_says_how_to_use_it_within_the_budget() {
     ] {
         let deck = deck();
         let (first, second) = (deck.open(), deck.open());
-        let view = agent_with(&first, Some(exposure)).discovered_view().await;
+        let view =
+            listing::discovered_view(&agent_with(&first, Some(exposure)).request(&context())).await;
         let text = view.instructions().unwrap();
         assert!(text.starts_with(says), "{exposure:?}: {text}");
         assert!(estimate_tokens(&text) <= 240, "{exposure:?}: {text}");
-        let again = agent_with(&second, Some(exposure)).discovered_view().await.instructions();
+        let again =
+            listing::discovered_view(&agent_with(&second, Some(exposure)).request(&context()))
+                .await
+                .instructions();
         assert_eq!(again.unwrap(), text, "{exposure:?}");
         first.close().await;
         second.close().await;
@@ -88,7 +93,9 @@ async fn a_budget_that_is_set_binds_tools_and_instructions_together() {
             [Exposure::Direct, Exposure::Progressive, Exposure::Search, Exposure::CodeModeAndSearch]
         {
             let host = deck().config("options", json!({"surfaceTokens": budget})).open();
-            let view = agent_with(&host, Some(exposure)).discovered_view().await;
+            let view =
+                listing::discovered_view(&agent_with(&host, Some(exposure)).request(&context()))
+                    .await;
             let instructions = view.instructions();
             let cost = instructions.as_deref().map_or(0, estimate_tokens);
             if view.tokens() + cost > budget {
@@ -119,8 +126,11 @@ async fn two_hosts_list_the_same_bytes() {
     for exposure in
         [Exposure::Direct, Exposure::Progressive, Exposure::Search, Exposure::CodeModeAndSearch]
     {
-        let left = agent_with(&first, Some(exposure)).discovered_view().await;
-        let right = agent_with(&second, Some(exposure)).discovered_view().await;
+        let left =
+            listing::discovered_view(&agent_with(&first, Some(exposure)).request(&context())).await;
+        let right =
+            listing::discovered_view(&agent_with(&second, Some(exposure)).request(&context()))
+                .await;
         assert_eq!(left.tools().get(), right.tools().get(), "{exposure:?}");
     }
     first.close().await;

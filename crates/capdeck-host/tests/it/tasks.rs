@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use capdeck_host::{
     CallError, CapabilityId, ErrorCode, Host, HostEvent, Principal, RawObject, Scope, Session,
-    TaskForm, ToolRequest,
+    TaskForm, ToolRequest, calls, tasks, transparent,
 };
 use capdeck_test::built_binary;
 use serde_json::{Value, json};
@@ -62,13 +62,14 @@ impl Peer {
             rest: object(rest),
             ..ToolRequest::default()
         };
-        let result = self.session.call(&request, &self.client.context()).await?;
+        let result = calls::call(self.session.request(&self.client.context()), &request).await?;
         Ok(serde_json::from_str(result.get()).unwrap())
     }
 
     async fn ask(&self, method: &str, params: Value) -> Result<Value, CallError> {
         let context = self.client.context();
-        let asked = self.session.task_request(&jobs(), method, object(params), &context).await?;
+        let asked =
+            tasks::answer(&self.session.request(&context), &jobs(), method, object(params)).await?;
         Ok(serde_json::from_str(asked.get()).unwrap())
     }
 
@@ -215,11 +216,13 @@ async fn a_task_of_the_extension_is_a_core_task_to_a_legacy_client() {
     let deck = deck("modern");
     let host = deck.open();
     let peer = Peer::new(&host, TaskForm::Core, "local");
-    let mut facts = peer.session.server_facts("jobs", &context()).await.unwrap();
+    let mut facts =
+        transparent::server_facts(&peer.session.request(&context()), "jobs").await.unwrap();
     peer.session.describe_tasks(&mut facts);
     assert!(facts.capabilities["tasks"].get().contains(r#""call":{}"#));
     assert!(!facts.capabilities["extensions"].get().contains("/tasks"));
-    let listed = peer.session.forward_or_list("jobs", "tools/list", None, &context()).await;
+    let listed =
+        transparent::answer(&peer.session.request(&context()), "jobs", "tools/list", None).await;
     let listed: Value = serde_json::from_str(listed.unwrap().get()).unwrap();
     let tools = listed["tools"].as_array().unwrap();
     assert!(tools.iter().all(|tool| tool["execution"]["taskSupport"].is_string()), "{listed}");
@@ -330,7 +333,7 @@ async fn the_deck_waits_for_tools_that_run_only_as_tasks() {
             tool: "test_tool_with_task".to_owned(),
             ..ToolRequest::default()
         };
-        let result = session.call(&request, &client.context()).await.unwrap();
+        let result = calls::call(session.request(&client.context()), &request).await.unwrap();
         assert!(result.get().contains("Worked for Ada"), "{era}: {result}");
         host.close().await;
     }
@@ -350,9 +353,9 @@ async fn changes_of_a_task_are_told_to_whoever_listens() {
         let made = peer.call("slow_compute", slow(1.0), wish).await.unwrap();
         let id = made.get("taskId").unwrap_or(&made["task"]["taskId"]).as_str().unwrap().to_owned();
         if form == TaskForm::Extension {
-            peer.session.watch_task(&jobs(), &id).await.unwrap();
+            tasks::watch_task(&peer.session, &jobs(), &id).await.unwrap();
             let eve = Peer::new(&host, form, "eve");
-            eve.session.watch_task(&jobs(), &id).await.unwrap_err();
+            tasks::watch_task(&eve.session, &jobs(), &id).await.unwrap_err();
         }
         let eve = Peer::new(&host, form, "eve");
         let told = async {
@@ -371,7 +374,7 @@ async fn changes_of_a_task_are_told_to_whoever_listens() {
         };
         let task = tokio::time::timeout(PATIENCE, told).await.expect("its end is told");
         assert_eq!(task.get("result").is_some(), form == TaskForm::Extension, "{era}: {task}");
-        peer.session.unwatch_task(&jobs(), &id).await;
+        tasks::unwatch_task(&peer.session, &jobs(), &id).await;
         host.close().await;
     }
 }

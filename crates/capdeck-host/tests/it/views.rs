@@ -5,7 +5,8 @@ use std::sync::Arc;
 use capdeck_definition::Exposure;
 use capdeck_host::{
     ClientProfile, CodeRequest, Consent, Continuity, ErrorCode, Host, NoListener, Principal, Scope,
-    Session, SessionChoice, SessionSettings, TaskForm, TypeCheck, ViewPolicy,
+    Session, SessionChoice, SessionSettings, TaskForm, TypeCheck, ViewPolicy, artifacts, code_mode,
+    forward, listing, prompts, resources, subscriptions,
 };
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
@@ -173,35 +174,43 @@ async fn resources_prompts_completions_and_subscriptions_are_of_whole_capabiliti
     let deck = deck();
     let host = deck.open();
     let session = reviewer(&host, Exposure::Direct);
-    let view = session.discovered_offers().await;
+    let view = listing::discovered_offers(&session.request(&context())).await;
     for shown in [view.resources(), view.resource_templates(), view.prompts()] {
         let shown = shown.get();
         assert!(shown.contains("whole") && !shown.contains("\"capletId\":\"part\""), "{shown}");
     }
     let context = context();
     let of = |id: &str| format!("caplets://{id}/resources/fake%3A%2F%2Fnote");
-    let read = session.read_resource(&of("whole"), raw_object(&json!({})), &context).await.unwrap();
+    let read = resources::read(&session.request(&context), &of("whole"), raw_object(&json!({})))
+        .await
+        .unwrap();
     assert!(read.get().contains("a note"), "{read}");
-    session.subscribe_listed(&of("whole"), &context).await.unwrap();
+    subscriptions::subscribe_listed(&session.request(&context), &of("whole")).await.unwrap();
     for id in ["part", "other", "nobody"] {
         let uri = of(id);
-        let error = session.read_resource(&uri, raw_object(&json!({})), &context).await;
+        let error = resources::read(&session.request(&context), &uri, raw_object(&json!({}))).await;
         assert_eq!(error.unwrap_err().code, ErrorCode::ResourceNotFound, "{id}");
-        let error = session.subscribe_listed(&uri, &context).await.unwrap_err();
+        let error =
+            subscriptions::subscribe_listed(&session.request(&context), &uri).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::ResourceNotFound, "{id}");
         let name = format!("{id}__greet");
         let asked = raw_object(&json!({"name": name, "arguments": {"who": "you"}}));
-        let error = session.get_prompt(&name, asked, &context).await.unwrap_err();
+        let error = prompts::get(&session.request(&context), &name, asked).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::PromptNotFound, "{id}");
         let asked = raw_object(&json!({"ref": {"type": "ref/prompt", "name": name},
             "argument": {"name": "who", "value": "a"}}));
-        let error = session.complete(asked, &context).await.unwrap_err();
+        let error = prompts::complete(&session.request(&context), asked).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::RequestInvalid, "{id}");
         // Nothing passes by asking the server itself.
         let asked = Some(raw_object(&json!({"uri": "fake://note"})));
-        let error = session.forward(id, "resources/read", asked, &context).await.unwrap_err();
+        let error = forward::forward(&session.request(&context), id, "resources/read", asked)
+            .await
+            .unwrap_err();
         assert_eq!(error.kind(), capdeck_host::ErrorKind::NotFound, "{id}");
-        assert!(session.subscribe(id, "fake://note", &context).await.is_err(), "{id}");
+        assert!(
+            subscriptions::subscribe(&session.request(&context), id, "fake://note").await.is_err(),
+            "{id}"
+        );
     }
     host.close().await;
 }
@@ -220,7 +229,7 @@ async fn code_has_the_same_part() {
             consent: Consent::NotAsked,
         };
         let session = session.clone();
-        async move { session.run_code(request, &context()).await.unwrap() }
+        async move { code_mode::run(&session.request(&context()), request).await.unwrap() }
     };
     let told = |report: &capdeck_host::RunReport| serde_json::to_value(&report.envelope).unwrap();
     let works = told(&run("return await caplets.part.echo({ a: 1 })").await);
@@ -265,11 +274,17 @@ async fn artifacts_of_others_do_not_exist() {
     let big = json!({"bytes": 10_000});
     let theirs = uri(&call(&operator, "part", "big_result", big.clone()).await.unwrap());
     let session = reviewer(&host, Exposure::Direct);
-    assert!(session.read_artifact(&theirs).await.is_err(), "another client's, of the same server");
+    assert!(
+        artifacts::read(&session.snapshot(), &theirs).await.is_err(),
+        "another client's, of the same server"
+    );
     let mine = uri(&call(&session, "part", "big_result", big.clone()).await.unwrap());
-    assert!(session.read_artifact(&mine).await.is_ok());
+    assert!(artifacts::read(&session.snapshot(), &mine).await.is_ok());
     let whole = uri(&call(&operator, "whole", "big_result", big).await.unwrap());
-    assert!(session.read_artifact(&whole).await.is_ok(), "of a server that it has all of");
+    assert!(
+        artifacts::read(&session.snapshot(), &whole).await.is_ok(),
+        "of a server that it has all of"
+    );
     // A tool is not asked to read for a client what the client may not read.
     let error = call(&session, "part", "echo", json!({"file": theirs})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ResourceNotFound);

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::type_checker::CheckError;
 use crate::{
-    call_out::Method,
+    DeckOperation,
     declarations::{call_text, member_of},
     directory::Directory,
     envelope::{Diagnostic, Location, Severity},
@@ -81,7 +81,7 @@ fn member_problems(id: &str, member: &Member, directory: &dyn Directory) -> Vec<
     let has_tool =
         |tool: &str| tools.as_ref().is_none_or(|tools| tools.iter().any(|known| known == tool));
     let tool_names = || tools.iter().flatten().map(String::as_str);
-    let is_method = Method::OF_HANDLES.iter().any(|method| method.name() == name);
+    let is_method = DeckOperation::ON_CAPABILITY.iter().any(|method| method.script_name() == name);
     if name == "id" || matches!(name, "then" | "toJSON" | "constructor") {
         return Vec::new();
     }
@@ -94,7 +94,7 @@ fn member_problems(id: &str, member: &Member, directory: &dyn Directory) -> Vec<
         }
         if !has_tool(name) {
             let mut candidates: Vec<&str> = tool_names().collect();
-            candidates.extend(Method::OF_HANDLES.map(Method::name));
+            candidates.extend(DeckOperation::ON_CAPABILITY.map(DeckOperation::script_name));
             let near = nearest(name, candidates).map(|near| match has_tool(near) {
                 true => call_text(id, near, "…"),
                 false => format!("caplets{}.{near}(…)", member_of(id)),
@@ -108,7 +108,7 @@ fn member_problems(id: &str, member: &Member, directory: &dyn Directory) -> Vec<
             let near = nearest(tool, tool_names()).map(|near| Value::from(near).to_string());
             problem("UNKNOWN_TOOL", unknown("tool", tool, Some(id), near))
         }
-        Some(tool) if name == Method::CallTool.name() => {
+        Some(tool) if name == DeckOperation::CallTool.script_name() => {
             argument_problems(id, tool, member, directory, place)
         }
         _ => Vec::new(),

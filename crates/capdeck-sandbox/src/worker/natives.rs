@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use url::{Url, form_urlencoded};
 
 use super::shared::Shared;
-use crate::call_out::Method;
+use crate::DeckOperation;
 
 /// Padding may be missing, as browsers accept it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -34,7 +34,7 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, shared: &Shared) -> Result<Object<'js>
 fn calls<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Shared) -> Result<()> {
     let state = shared.clone();
     let call = move |ctx: Ctx<'js>, capability: Option<String>, method: String, args: String| {
-        let method = Method::from_name(&method)
+        let method = DeckOperation::from_script_name(&method)
             .ok_or_else(|| Exception::throw_type(&ctx, "there is no such method"))?;
         let args = RawValue::from_string(args)
             .map_err(|_| Exception::throw_type(&ctx, "the arguments are not JSON"))?;

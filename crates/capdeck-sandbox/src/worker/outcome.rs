@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{engine::Cells, meter::Stop};
 use crate::{
-    call_out::Method,
+    DeckOperation,
     envelope::{ErrorCode, Location, RunError},
     limits::Limits,
 };
@@ -125,7 +125,8 @@ impl Thrown {
 }
 
 fn method_list() -> String {
-    let names: Vec<&str> = Method::OF_HANDLES.into_iter().map(Method::name).collect();
+    let names: Vec<&str> =
+        DeckOperation::ON_CAPABILITY.into_iter().map(DeckOperation::script_name).collect();
     format!("a handle has: {}", names.join(", "))
 }
 

@@ -17,7 +17,7 @@ use super::{
     timers::Timers,
 };
 use crate::{
-    call_out::Method,
+    DeckOperation,
     envelope::LogEntry,
     limits::Limits,
     moment::Repeat,
@@ -146,7 +146,7 @@ impl Calls {
         &mut self,
         most: u32,
         capability: Option<String>,
-        method: Method,
+        method: DeckOperation,
         args: Box<RawValue>,
     ) -> Option<u32> {
         if self.made >= most {

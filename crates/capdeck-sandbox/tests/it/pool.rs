@@ -262,7 +262,7 @@ async fn every_call_is_recorded_in_order() {
         .iter()
         .map(|call| {
             let args = serde_json::from_str(call.args.get()).unwrap();
-            (call.capability.as_deref(), call.method.name(), args)
+            (call.capability.as_deref(), call.method.script_name(), args)
         })
         .collect();
     assert_eq!(

@@ -4,8 +4,8 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_sandbox::{
-    CallAnswer, CallFailure, CallOut, CallRequest, Directory, Method, Run, RunReport, SandboxPool,
-    SandboxSettings, ToolSchemas, WorkerCommand,
+    CallAnswer, CallFailure, CallOut, CallRequest, DeckOperation, Directory, Run, RunReport,
+    SandboxPool, SandboxSettings, ToolSchemas, WorkerCommand,
 };
 use serde_json::{Value, json, value::RawValue};
 use tokio::sync::Notify;
@@ -97,35 +97,35 @@ impl CallOut for Deck {
         let args: Value = serde_json::from_str(call.args.get()).unwrap();
         let tool = args.get("name").and_then(Value::as_str).unwrap_or_default();
         match (call.method, tool) {
-            (Method::CallTool, "echo") => {
+            (DeckOperation::CallTool, "echo") => {
                 let meta = raw(&json!({"capletId": call.capability, "status": 200}));
                 CallAnswer { outcome: Ok(raw(args.get("args").unwrap())), meta: Some(meta) }
             }
-            (Method::CallTool, "fail") => CallAnswer::failed(CallFailure {
+            (DeckOperation::CallTool, "fail") => CallAnswer::failed(CallFailure {
                 code: "DOWNSTREAM_TOOL_ERROR".to_owned(),
                 message: "it broke".to_owned(),
                 details: Some(json!({"body": {"reason": "teapot"}})),
                 hint: Some("try tea".to_owned()),
             }),
-            (Method::CallTool, "big") => {
+            (DeckOperation::CallTool, "big") => {
                 let bytes = args.pointer("/args/bytes").and_then(Value::as_u64).unwrap();
                 let text = "x".repeat(usize::try_from(bytes).unwrap());
                 CallAnswer::data(raw(&Value::from(text)))
             }
-            (Method::CallTool, "sleep") => {
+            (DeckOperation::CallTool, "sleep") => {
                 let ms = args.pointer("/args/ms").and_then(Value::as_u64).unwrap();
                 tokio::time::sleep(Duration::from_millis(ms)).await;
                 CallAnswer::data(raw(&json!({"slept": ms})))
             }
-            (Method::CallTool, "wait") => {
+            (DeckOperation::CallTool, "wait") => {
                 let mut guard = Dropped(Some(self.dropped.clone()));
                 self.begun.notify_one();
                 self.release.notified().await;
                 guard.0 = None;
                 CallAnswer::data(raw(&json!("released")))
             }
-            (Method::CallTool, "never") => std::future::pending().await,
-            (Method::Tools, _) if call.capability.as_deref() == Some("lazy") => {
+            (DeckOperation::CallTool, "never") => std::future::pending().await,
+            (DeckOperation::Tools, _) if call.capability.as_deref() == Some("lazy") => {
                 CallAnswer::failed(CallFailure {
                     code: "SERVER_UNAVAILABLE".to_owned(),
                     message: "`lazy` is not running".to_owned(),
@@ -134,7 +134,7 @@ impl CallOut for Deck {
                 })
             }
             (method, _) => CallAnswer::data(raw(&json!({
-                "capability": call.capability, "method": method.name(), "args": args,
+                "capability": call.capability, "method": method.script_name(), "args": args,
             }))),
         }
     }

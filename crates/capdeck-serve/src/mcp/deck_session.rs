@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use capdeck_host::{CallContext, CallError, ErrorKind, RawObject, Session as HostSession, View};
+use capdeck_host::{
+    CallContext, CallError, ErrorKind, RawObject, Session as HostSession, View, calls, code_mode,
+    listing, prompts, resources, skills, subscriptions,
+};
 use capdeck_mcp::{
     Era, HeaderParams, RpcError,
     server::{Exchange, Session},
@@ -77,16 +80,17 @@ impl DeckSession {
     }
 
     /// The view a list is read from. A legacy client is told when that list changes later.
-    async fn read(&self, list: List) -> Arc<View> {
+    async fn read(&self, list: List, context: &CallContext) -> Arc<View> {
+        let request = self.session.request(context);
         let view = match list {
-            List::Tools => self.session.discovered_view().await,
-            List::Resources | List::Prompts => self.session.discovered_offers().await,
+            List::Tools => listing::discovered_view(&request).await,
+            List::Resources | List::Prompts => listing::discovered_offers(&request).await,
         };
         if !self.streams.is_modern() {
             self.seen.note(list, &self.session);
         }
         if list == List::Tools {
-            self.session.prepare_code_mode();
+            code_mode::prepare(&self.session);
         }
         view
     }
@@ -105,7 +109,7 @@ impl DeckSession {
         let era = exchange.revision.era();
         let context = self.context(exchange);
         let mounted = self.session.mounted_capsule();
-        let outcome = self.session.call_listed(&name, request, &context).await;
+        let outcome = calls::call_listed(self.session.request(&context), &name, request).await;
         if self.session.mounted_capsule() != mounted {
             self.entries.mounted_another();
         }
@@ -135,19 +139,20 @@ impl DeckSession {
         &self,
         method: &str,
         params: Option<&RawObject>,
+        context: &CallContext,
     ) -> Option<Result<Box<RawValue>, RpcError>> {
         Some(match method {
-            "tools/list" => page("tools", self.read(List::Tools).await.tools(), params),
-            "resources/list" => self.list_resources(params).await,
+            "tools/list" => page("tools", self.read(List::Tools, context).await.tools(), params),
+            "resources/list" => self.list_resources(params, context).await,
             "resources/templates/list" => {
-                let view = self.read(List::Resources).await;
+                let view = self.read(List::Resources, context).await;
                 match page("resourceTemplates", &view.resource_templates(), params) {
                     Ok(own) => self.entries.after_templates(own).await,
                     Err(error) => Err(error),
                 }
             }
             "prompts/list" => {
-                let view = self.read(List::Prompts).await;
+                let view = self.read(List::Prompts, context).await;
                 match page("prompts", &view.prompts(), params) {
                     Ok(own) => self.entries.after_prompts(own).await,
                     Err(error) => Err(error),
@@ -157,25 +162,29 @@ impl DeckSession {
         })
     }
 
-    async fn list_resources(&self, params: Option<&RawObject>) -> Result<Box<RawValue>, RpcError> {
+    async fn list_resources(
+        &self,
+        params: Option<&RawObject>,
+        context: &CallContext,
+    ) -> Result<Box<RawValue>, RpcError> {
         if let Some(page) = self.entries.page(params).await? {
             return Ok(page);
         }
-        let view = self.read(List::Resources).await;
+        let view = self.read(List::Resources, context).await;
         self.entries.after_resources(page("resources", &view.resources(), params)?).await
     }
 
     async fn subscribe(&self, uri: &str, context: &CallContext) -> Result<(), CallError> {
         match self.entries.watch(uri, !self.streams.is_modern()).await? {
             true => Ok(()),
-            false => self.session.subscribe_listed(uri, context).await,
+            false => subscriptions::subscribe_listed(&self.session.request(context), uri).await,
         }
     }
 
     async fn unsubscribe(&self, uri: &str, context: &CallContext) -> Result<(), CallError> {
         match self.entries.unwatch(uri) {
             true => Ok(()),
-            false => self.session.unsubscribe_listed(uri, context).await,
+            false => subscriptions::unsubscribe_listed(&self.session.request(context), uri).await,
         }
     }
 }
@@ -195,46 +204,45 @@ impl Session for DeckSession {
         if method == "tools/call" {
             return self.call_tool(params, exchange).await;
         }
-        if let Some(answer) = self.list(method, params.as_ref()).await {
+        let era = exchange.revision.era();
+        let context = self.context(exchange.clone());
+        if let Some(answer) = self.list(method, params.as_ref(), &context).await {
             return answer;
         }
-        let era = exchange.revision.era();
         if method == "subscriptions/listen" && era == Era::Modern {
             let wanted = Wanted::of(params.as_ref())?;
-            let context = self.context(exchange.clone());
             self.session.note_listening("");
             return listen(self, &self.streams, wanted, exchange, &context).await;
         }
-        let session = &self.session;
+        let request = &self.session.request(&context);
         let mut params = params.unwrap_or_default();
         params::strip_progress_token(&mut params);
-        let context = self.context(exchange);
         let outcome: Result<Box<RawValue>, CallError> = match (method, era) {
             ("skills/list", _) => {
-                return page("skills", &raw(&session.skills(&context).await)?, Some(&params));
+                return page("skills", &raw(&skills::list(request).await)?, Some(&params));
             }
             ("skills/get", _) => {
                 let uri = params::text(&params, "uri")?;
-                let skill = session.skill(&uri, &context).await;
+                let skill = skills::get(request, &uri).await;
                 // Every revision answers an unknown skill like a wrong parameter.
                 let skill = skill.map_err(|error| failure::as_rpc_error(&error, Era::Modern))?;
                 return raw(&json!({ "skill": skill }));
             }
             ("resources/directory/read", _) => {
                 let uri = params::text(&params, "uri")?;
-                let children = session.read_skill_folder(&uri, &context).await;
+                let children = skills::read_folder(request, &uri).await;
                 let children = children.map_err(|error| failure::as_rpc_error(&error, era))?;
                 return page("resources", &raw(&children)?, Some(&params));
             }
             ("resources/read", _) => {
                 let uri = params::text(&params, "uri")?;
-                session.read_resource(&uri, params, &context).await
+                resources::read(request, &uri, params).await
             }
             ("prompts/get", _) => {
                 let name = params::text(&params, "name")?;
-                session.get_prompt(&name, params, &context).await
+                prompts::get(request, &name, params).await
             }
-            ("completion/complete", _) => session.complete(params, &context).await,
+            ("completion/complete", _) => prompts::complete(request, params).await,
             ("resources/subscribe", Era::Legacy) => {
                 let uri = params::text(&params, "uri")?;
                 self.subscribe(&uri, &context).await.map(|()| empty())
@@ -256,7 +264,7 @@ impl Session for DeckSession {
     }
 
     async fn header_params(&self, tool: &str) -> HeaderParams {
-        let tool = self.session.listed_tool(tool);
+        let tool = self.session.snapshot().listed_tool(tool);
         params::header_params(tool.as_ref().and_then(|tool| tool.input_schema()))
     }
 

@@ -105,13 +105,15 @@ impl Reaction for ToServerClient {
         match event {
             Some(HostEvent::CatalogChanged) => {}
             Some(HostEvent::ListsChanged { capability }) => {
-                if *capability == self.id && session.capability(capability.as_str()).is_ok() {
+                if *capability == self.id
+                    && session.snapshot().capability(capability.as_str()).is_ok()
+                {
                     self.tell_lists();
                 }
             }
             Some(event @ HostEvent::TaskChanged { capability, .. }) => {
                 if *capability == self.id
-                    && session.capability(capability.as_str()).is_ok()
+                    && session.snapshot().capability(capability.as_str()).is_ok()
                     && let Some((method, task)) = session.task_notice(event)
                 {
                     self.streams.tell(method, Some(task));
@@ -120,7 +122,9 @@ impl Reaction for ToServerClient {
             // What it says on the session's own connection arrives there.
             _ if !session.shares_connection(self.id.as_str()) => {}
             Some(event @ HostEvent::ServerNotified { capability, method, params, .. }) => {
-                if *capability != self.id || session.capability(capability.as_str()).is_err() {
+                if *capability != self.id
+                    || session.snapshot().capability(capability.as_str()).is_err()
+                {
                     return;
                 }
                 let concerns_client =

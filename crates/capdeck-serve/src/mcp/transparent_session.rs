@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_host::{
-    CallContext, CallError, CapabilityId, RawObject, Session as HostSession, is_task_request,
+    CallContext, CallError, CapabilityId, RawObject, Session as HostSession, calls, forward,
+    is_task_request, subscriptions, tasks, transparent,
 };
 use capdeck_mcp::{
     Era, HeaderParams, RpcError,
@@ -52,7 +53,8 @@ impl TransparentSession {
     /// Connects to the server and repeats what it said about itself.
     async fn introduction(&self) -> Result<RawObject, RpcError> {
         let waiting = CallContext::detached(START_TIMEOUT);
-        let facts = self.session.server_facts(self.id.as_str(), &waiting).await;
+        let facts =
+            transparent::server_facts(&self.session.request(&waiting), self.id.as_str()).await;
         // Nothing of this can be an error that one of the eras has no word for.
         let mut facts = facts.map_err(|error| failure::as_rpc_error(&error, Era::Modern))?;
         self.session.describe_tasks(&mut facts);
@@ -85,7 +87,13 @@ impl TransparentSession {
             // Each request says the level; on a connection of many there is nothing to set.
             return Ok(empty());
         }
-        self.session.forward(self.id.as_str(), "logging/setLevel", params, context).await
+        forward::forward(
+            &self.session.request(context),
+            self.id.as_str(),
+            "logging/setLevel",
+            params,
+        )
+        .await
     }
 
     async fn call_tool(
@@ -96,7 +104,7 @@ impl TransparentSession {
     ) -> Result<Box<RawValue>, RpcError> {
         let (name, mut request) = params::tool_call(params.unwrap_or_default())?;
         (request.capability, request.tool) = (self.id.to_string(), name);
-        match self.session.call(&request, context).await {
+        match calls::call(self.session.request(context), &request).await {
             Ok(result) => Ok(result),
             Err(error) if error.rpc.is_some() => Err(failure::as_rpc_error(&error, era)),
             Err(error) => failure::as_tool_result(&error),
@@ -113,12 +121,13 @@ impl TransparentSession {
     ) -> Result<Box<RawValue>, RpcError> {
         let id = self.id.as_str();
         let uri = || params::text(params.as_ref().unwrap_or(&RawObject::new()), "uri");
+        let request = &self.session.request(context);
         let outcome = match (method, era) {
             ("resources/subscribe", Era::Legacy) => {
-                self.session.subscribe(id, &uri()?, context).await.map(|()| empty())
+                subscriptions::subscribe(request, id, &uri()?).await.map(|()| empty())
             }
             ("resources/unsubscribe", Era::Legacy) => {
-                self.session.unsubscribe(id, &uri()?, context).await.map(|()| empty())
+                subscriptions::unsubscribe(request, id, &uri()?).await.map(|()| empty())
             }
             ("logging/setLevel", Era::Legacy) => self.set_log_level(params, context).await,
             ("resources/subscribe" | "resources/unsubscribe" | "logging/setLevel", Era::Modern) => {
@@ -126,9 +135,9 @@ impl TransparentSession {
             }
             (_, _) if is_task_request(method) => {
                 let params = params.unwrap_or_default();
-                self.session.task_request(&self.id, method, params, context).await
+                tasks::answer(request, &self.id, method, params).await
             }
-            _ => self.session.forward_or_list(id, method, params, context).await,
+            _ => transparent::answer(request, id, method, params).await,
         };
         outcome.map_err(|error| failure::as_rpc_error(&error, era))
     }
@@ -169,7 +178,7 @@ impl Session for TransparentSession {
 
     async fn notification(&self, method: &str, params: Option<RawObject>) {
         if method != "notifications/initialized" {
-            self.session.forward_notification(self.id.as_str(), method, params).await;
+            forward::notify(&self.session, self.id.as_str(), method, params).await;
         }
     }
 
@@ -189,7 +198,9 @@ impl Session for TransparentSession {
 impl Listenable for TransparentSession {
     async fn offered(&self, wanted: Wanted) -> Wanted {
         let context = CallContext::detached(START_TIMEOUT);
-        let Ok(facts) = self.session.server_facts(self.id.as_str(), &context).await else {
+        let Ok(facts) =
+            transparent::server_facts(&self.session.request(&context), self.id.as_str()).await
+        else {
             return Wanted::default();
         };
         let offers = |capability: &str, feature: &str| {
@@ -212,20 +223,22 @@ impl Listenable for TransparentSession {
     }
 
     async fn watch(&self, uri: &str, context: &CallContext) -> Result<(), CallError> {
-        self.session.subscribe(self.id.as_str(), uri, context).await
+        subscriptions::subscribe(&self.session.request(context), self.id.as_str(), uri).await
     }
 
     async fn watch_task(&self, id: &str) -> Result<(), CallError> {
-        self.session.watch_task(&self.id, id).await
+        tasks::watch_task(&self.session, &self.id, id).await
     }
 
     async fn unwatch_task(&self, id: &str) {
-        self.session.unwatch_task(&self.id, id).await;
+        tasks::unwatch_task(&self.session, &self.id, id).await;
     }
 
     async fn unwatch(&self, uri: &str) {
         let context = CallContext::detached(UNWATCH_TIMEOUT);
-        if let Err(error) = self.session.unsubscribe(self.id.as_str(), uri, &context).await {
+        if let Err(error) =
+            subscriptions::unsubscribe(&self.session.request(&context), self.id.as_str(), uri).await
+        {
             tracing::debug!(uri, %error, "the server still watches a resource");
         }
     }

@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use capdeck_host::{CallContext, CallError, CallForm, Consent, Session, ShellPlace, ToolRequest};
+use capdeck_host::{
+    CallContext, CallError, CallForm, Consent, Session, ShellPlace, ToolRequest, calls, shell,
+};
 use serde_json::value::RawValue;
 
 use super::{Shell, ShellCall};
@@ -20,11 +22,11 @@ impl LocalShell {
 #[async_trait]
 impl Shell for LocalShell {
     async fn find(&self, words: &[String], context: &CallContext) -> Result<ShellPlace, CallError> {
-        self.0.find_command(words, context).await
+        shell::find_command(&self.0.request(context), words).await
     }
 
     async fn preview(&self, call: &ShellCall, context: &CallContext) -> Result<bool, CallError> {
-        self.0.preview(&request(call), context).await
+        calls::preview(self.0.request(context), &request(call)).await
     }
 
     async fn call(
@@ -34,7 +36,7 @@ impl Shell for LocalShell {
     ) -> Result<Box<RawValue>, CallError> {
         let timeout = call.timeout_ms.map(Duration::from_millis);
         let context = CallContext { timeout: timeout.or(context.timeout), ..context.clone() };
-        self.0.call(&request(call), &context).await
+        calls::call(self.0.request(&context), &request(call)).await
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{Router, extract::State, http::HeaderMap, routing::post};
-use capdeck_host::{CallContext, Host, RawObject, Session, ToolRequest};
+use capdeck_host::{CallContext, Host, RawObject, Session, ToolRequest, calls};
 use capdeck_serve::{OtlpExporter, OtlpSettings};
 use capdeck_test::{FakePlan, TestDirs};
 use serde_json::{Value, json, value::to_raw_value};
@@ -52,7 +52,7 @@ async fn called(session: &Session, tool: &str, meta: Option<Value>) -> Value {
         meta,
         ..ToolRequest::default()
     };
-    let answer = session.call(&request, &CallContext::detached(PATIENCE)).await;
+    let answer = calls::call(session.request(&CallContext::detached(PATIENCE)), &request).await;
     let Ok(answer) = answer else { return Value::Null };
     let answer: Value = serde_json::from_str(answer.get()).unwrap();
     let text = answer["content"][0]["text"].as_str().unwrap_or("{}");

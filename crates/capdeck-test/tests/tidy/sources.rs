@@ -35,41 +35,49 @@ fn files_are_short() {
     assert_none(&problems);
 }
 
-/// Files that decide about a call, or make it. They take a snapshot of the catalog and never ask for the one in force, which a reload may
-/// have replaced since the call began.
-const CALL_PATH: [&str; 9] = [
-    "call.rs",
+/// Files that answer requests. They read the deck of the request's `RequestContext` and never ask for the one in force, which a reload may
+/// have replaced since the request began.
+const REQUEST_PATH: [&str; 15] = [
+    "calls.rs",
+    "calls/listed.rs",
+    "calls/resolve.rs",
+    "check.rs",
+    "connections.rs",
     "consent.rs",
     "consent/question.rs",
-    "connections.rs",
     "flow.rs",
+    "forward.rs",
     "gate.rs",
+    "operations.rs",
     "pool.rs",
-    "resolve.rs",
+    "prompts.rs",
+    "resources.rs",
     "tasks/calls.rs",
 ];
 
 /// How the catalog in force is asked for.
-const IN_FORCE: [&str; 7] = [
+const IN_FORCE: [&str; 9] = [
     "host.catalog()",
+    "host().catalog()",
     "self.catalog()",
+    "session.catalog()",
+    "session().catalog()",
     "self.view()",
+    "session().view()",
     "catalog_for(",
-    "screened_for(",
     "view_for(",
-    "self.capability(",
 ];
 
 #[test]
-fn calls_read_one_catalog() {
+fn requests_read_one_catalog() {
     let mut problems = Vec::new();
-    for name in CALL_PATH {
+    for name in REQUEST_PATH {
         let path = root().join("crates/capdeck-host/src").join(name);
         let text = fs::read_to_string(&path).unwrap();
         for (number, line) in text.lines().enumerate() {
             if IN_FORCE.iter().any(|words| line.contains(words)) {
                 problems.push(format!(
-                    "{}:{}: take it from the call's `DeckSnapshot`",
+                    "{}:{}: take it from the `RequestContext`",
                     shown(&path),
                     number + 1
                 ));

@@ -1,5 +1,6 @@
 //! `capdeck artifacts delete URI…`.
 
+use capdeck_host::artifacts;
 use serde_json::json;
 
 use crate::{
@@ -19,7 +20,7 @@ pub(crate) struct DeleteArgs {
 pub(crate) fn run(args: &DeleteArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let session = context.open_host()?.operator();
     for uri in &args.uris {
-        session.delete_artifact(uri)?;
+        artifacts::delete(&session.snapshot(), uri)?;
     }
     let printer = context.printer;
     if printer.wants_json() {

@@ -1,6 +1,6 @@
 //! `capdeck artifacts list`.
 
-use capdeck_host::{StoredArtifact, artifact_created, artifact_item};
+use capdeck_host::{StoredArtifact, artifact_created, artifact_item, artifacts};
 use serde_json::{Value, json};
 
 use super::size;
@@ -22,8 +22,9 @@ pub(crate) struct ListArgs {
 pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let ListArgs { id } = args;
     let wanted = |one: &StoredArtifact| id.as_ref().is_none_or(|id| one.capability.as_str() == id);
+    let session = context.open_host()?.operator();
     let found: Vec<StoredArtifact> =
-        context.open_host()?.operator().artifacts().into_iter().filter(wanted).collect();
+        artifacts::list(&session.snapshot()).into_iter().filter(wanted).collect();
     let printer = context.printer;
     if printer.wants_json() {
         let items: Vec<Value> = found.iter().map(artifact_item).collect();

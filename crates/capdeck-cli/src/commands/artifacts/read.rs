@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_host::{ArtifactReader, Session};
+use capdeck_host::{ArtifactReader, Session, artifacts};
 use serde_json::{Value, json};
 
 use crate::{
@@ -60,13 +60,13 @@ pub(crate) fn run(args: &ReadArgs, context: &Context<'_>) -> Result<ExitStatus, 
     with_operator(context, async |session, _| match output {
         Some(file) => to_file(session, &uri, length, file, context).await,
         None if context.printer.wants_json() => {
-            let read = session.read_artifact(&uri).await?;
+            let read = artifacts::read(&session.snapshot(), &uri).await?;
             let read: Value = serde_json::from_str(read.get()).unwrap_or_default();
             context.printer.json(&read["contents"][0]);
             Ok(())
         }
         None if names_place(&uri) => {
-            let read = session.read_artifact(&uri).await?;
+            let read = artifacts::read(&session.snapshot(), &uri).await?;
             let read: Value = serde_json::from_str(read.get()).unwrap_or_default();
             let content = &read["contents"][0];
             context.printer.data(content["text"].as_str().unwrap_or_default());
@@ -101,7 +101,7 @@ async fn to_stdout(
     length: u64,
     context: &Context<'_>,
 ) -> Result<(), Failure> {
-    let mut reader = session.open_artifact(uri).await?;
+    let mut reader = artifacts::open(&session.snapshot(), uri).await?;
     let printer = context.printer;
     let mut chunks = Chunks { reader: &mut reader, left: length };
     let mut is_first = true;
@@ -123,7 +123,7 @@ async fn to_file(
     path: &Path,
     context: &Context<'_>,
 ) -> Result<(), Failure> {
-    let mut reader = session.open_artifact(uri).await?;
+    let mut reader = artifacts::open(&session.snapshot(), uri).await?;
     let facts = reader.artifact().clone();
     let failed = |error: std::io::Error| Failure::file("write", path, &error);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -3,7 +3,7 @@
 use std::{io::BufRead as _, time::Duration};
 
 use capdeck_host::{
-    Begun, CallContext, CallError, DeviceLogin, Login, LoginWay, Session, SignInStatus,
+    Begun, CallContext, CallError, DeviceLogin, Login, LoginWay, Session, SignInStatus, check,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -61,11 +61,11 @@ async fn sign_in(
     context: &Context<'_>,
 ) -> Result<SignInStatus, CallError> {
     let LoginArgs { id, no_open, device, scopes, timeout } = args;
-    let sign_in = session.sign_in(id)?;
+    let sign_in = capdeck_host::sign_in(&session.snapshot(), id)?;
     if !sign_in.knows_what_is_asked() {
         // The server's refusal says where to sign in and for what. That it refuses is expected.
         let progress = context.printer.progress(&format!("asking {id} what it wants"));
-        drop(session.check(id, call).await);
+        drop(check::check(&session.request(call), id).await);
         drop(progress);
     }
     let has_browser = has_browser(&context.env.snapshot);

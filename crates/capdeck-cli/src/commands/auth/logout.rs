@@ -1,6 +1,6 @@
 //! `capdeck auth logout ID`: forgets a sign-in.
 
-use capdeck_host::{CallError, Revocation, SignedOut};
+use capdeck_host::{CallError, Revocation, SignedOut, sign_in};
 use serde_json::json;
 
 use crate::{
@@ -24,7 +24,10 @@ pub(crate) struct LogoutArgs {
 pub(crate) fn run(args: &LogoutArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let LogoutArgs { id } = args;
     let outcome = with_operator(context, async |session, _call| {
-        session.sign_in(id)?.sign_out().await.map_err(|error| CallError::from(error).into())
+        sign_in(&session.snapshot(), id)?
+            .sign_out()
+            .await
+            .map_err(|error| CallError::from(error).into())
     })?;
     let SignedOut { was_signed_in, revocation } = outcome;
     if let Revocation::Failed { error } = &revocation {

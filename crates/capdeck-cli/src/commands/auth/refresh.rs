@@ -1,6 +1,6 @@
 //! `capdeck auth refresh ID`: renews a sign-in now.
 
-use capdeck_host::CallError;
+use capdeck_host::{CallError, sign_in};
 
 use super::{to_json, to_line};
 use crate::{
@@ -24,7 +24,7 @@ pub(crate) struct RefreshArgs {
 pub(crate) fn run(args: &RefreshArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let RefreshArgs { id } = args;
     let status = with_operator(context, async |session, _call| {
-        let renewed = session.sign_in(id)?.renew().await;
+        let renewed = sign_in(&session.snapshot(), id)?.renew().await;
         renewed.map_err(|error| {
             let needs_sign_in = error.needs_sign_in();
             let failure = Failure::from(CallError::from(error));

@@ -1,6 +1,6 @@
 //! `capdeck auth status [ID]`: who is signed in where.
 
-use capdeck_host::{CallError, SignInStatus};
+use capdeck_host::{CallError, SignInStatus, sign_in};
 use serde_json::{Value, json};
 
 use super::{to_json, to_line};
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &StatusArgs, context: &Context<'_>) -> Result<ExitStatus
     let session = context.open_host()?.operator();
     let printer = context.printer;
     if let Some(id) = &args.id {
-        let status = session.sign_in(id)?.status().map_err(CallError::from)?;
+        let status = sign_in(&session.snapshot(), id)?.status().map_err(CallError::from)?;
         if printer.wants_json() {
             printer.json(&to_json(id, &status));
         } else {
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &StatusArgs, context: &Context<'_>) -> Result<ExitStatus
     for capability in usable {
         let id = capability.definition.id.to_string();
         // What cannot be signed in to is left out; a file that cannot be read is told.
-        let Ok(sign_in) = session.sign_in(&id) else { continue };
+        let Ok(sign_in) = sign_in(&session.snapshot(), &id) else { continue };
         match sign_in.status() {
             Ok(status) => found.push((id, status)),
             Err(error) => printer.warn(&format!("{id}: {error}")),

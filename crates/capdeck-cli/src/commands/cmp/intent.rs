@@ -6,7 +6,7 @@ use capdeck_catalog::Catalog;
 use capdeck_definition::{
     CmpCandidate, CmpIntent, IntentHit, IntentMatch, MatchDoubt, MatchKind, match_intent,
 };
-use capdeck_host::{CallError, CallForm, Consent, ErrorCode, ToolRequest};
+use capdeck_host::{CallError, CallForm, Consent, ErrorCode, ToolRequest, calls};
 use serde_json::{
     Map, Value, json,
     value::{RawValue, to_raw_value},
@@ -70,10 +70,10 @@ pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> Result<ExitStatus
     let watcher = Arc::new(Watcher::new(&id, printer.asker()));
     let (client, caller) = (watcher.profile(), watcher.clone());
     let result = with_caller(host, client, caller, async |session, call| {
-        let capability = session.capability(&id)?;
-        let tool = session.find_tool(&capability, &name, call).await?.ok_or_else(|| {
-            CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
-        })?;
+        let capability = session.snapshot().capability(&id)?;
+        let tool = calls::find_tool(&session.request(call), &capability, &name).await?.ok_or_else(
+            || CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`")),
+        )?;
         let consent = match yes {
             true => Consent::Given,
             false => watcher.consent(session, &capability, &tool).await?,
@@ -88,7 +88,7 @@ pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> Result<ExitStatus
             form: CallForm::CommandLine,
             ..ToolRequest::default()
         };
-        Ok(session.call(&request, call).await?)
+        Ok(calls::call(session.request(call), &request).await?)
     })?;
     let shown = result_text::render(&result);
     if shown.is_error {

@@ -1,7 +1,7 @@
 //! Whether the servers of a capability file answer, once everything is written.
 
 use capdeck_definition::Layer;
-use capdeck_host::{CheckReport, ErrorKind};
+use capdeck_host::{CheckReport, ErrorKind, check};
 use futures_util::{StreamExt as _, stream};
 
 use crate::{
@@ -23,7 +23,7 @@ pub(super) fn check(context: &Context<'_>) -> Result<ExitStatus, Failure> {
         });
         let ids: Vec<String> = own.map(|one| one.definition.id.to_string()).collect();
         let _progress = printer.progress(&format!("asking {} servers", ids.len()));
-        let checks = ids.iter().map(async |id| session.check(id, call).await);
+        let checks = ids.iter().map(async |id| check::check(&session.request(call), id).await);
         Ok(stream::iter(checks).buffered(AT_ONCE).collect::<Vec<CheckReport>>().await)
     })?;
     let mut status = ExitStatus::Done;

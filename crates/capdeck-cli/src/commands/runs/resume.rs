@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_host::Consent;
+use capdeck_host::{Consent, code_mode};
 
 use crate::{
     commands::{
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ResumeArgs, context: &Context<'_>) -> Result<ExitStatus
     let consent = if args.yes { Consent::Given } else { Consent::NotAsked };
     let report = with_session(host, session, watcher.clone(), async |session, call| {
         watcher.show(printer.progress("running"));
-        let report = session.resume_code(&run.id, consent, call).await;
+        let report = code_mode::resume(&session.request(call), &run.id, consent).await;
         watcher.hide();
         Ok(report?)
     })?;

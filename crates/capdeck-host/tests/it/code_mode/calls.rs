@@ -1,5 +1,6 @@
 //! Calls of a script and what they give.
 
+use capdeck_host::code_mode;
 use capdeck_test::{FakePlan, fake::Fault};
 use serde_json::{Value, json};
 
@@ -243,7 +244,7 @@ async fn the_persons_own_session_runs_code_against_everything() {
         check: capdeck_host::TypeCheck::Off,
         consent: capdeck_host::Consent::NotAsked,
     };
-    let report = session.run_code(request, &crate::deck::context()).await.unwrap();
+    let report = code_mode::run(&session.request(&crate::deck::context()), request).await.unwrap();
     assert_eq!(crate::deck::value(&report.envelope.outcome.unwrap()), Value::from(1));
     host.close().await;
 }

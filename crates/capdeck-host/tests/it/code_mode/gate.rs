@@ -5,6 +5,7 @@ use std::sync::Arc;
 use capdeck_definition::Exposure;
 use capdeck_host::{
     CallContext, CodeRequest, Consent, ErrorCode, Scope, SessionChoice, TypeCheck, ViewPolicy,
+    code_mode,
 };
 use capdeck_test::{ApiReply, FakeApi, FakeEra, FakePlan};
 use serde_json::{Value, json};
@@ -71,7 +72,7 @@ async fn a_call_that_needs_approval_waits_or_is_asked_about() {
     let client = ScriptedClient::answering("asker", Some(decision));
     let session = client.session(&host, code_scope(), &["elicitation"]);
     let code = cell("(await caplets.fake.callTool('wipe')).ok");
-    let report = session.run_code(code, &client.context()).await.unwrap();
+    let report = code_mode::run(&session.request(&client.context()), code).await.unwrap();
     assert_eq!(report.envelope.outcome.unwrap().get(), "true");
     assert_eq!(client.methods(), ["elicitation/create"]);
     host.close().await;
@@ -123,7 +124,9 @@ async fn cancelling_a_run_cancels_its_calls() {
         let running = {
             let (session, context) = (session.clone(), context.clone());
             let code = "await Promise.all([caplets.fake.hang(), caplets.fake.hang()])";
-            tokio::spawn(async move { session.run_code(cell(code), &context).await })
+            tokio::spawn(
+                async move { code_mode::run(&session.request(&context), cell(code)).await },
+            )
         };
         until("the calls", || (record.calls() == 2).then_some(())).await;
         context.cancel.cancel();
@@ -169,7 +172,7 @@ async fn a_question_reaches_the_client_and_its_answer_the_script() {
     let client = ScriptedClient::new("ada");
     let session = client.session(&host, code_scope(), &["elicitation"]);
     let code = cell("await caplets.fake.ask_elicitation()");
-    let report = session.run_code(code, &client.context()).await.unwrap();
+    let report = code_mode::run(&session.request(&client.context()), code).await.unwrap();
     let value = report.envelope.outcome.unwrap();
     assert!(value.get().contains("ada"), "{value}");
     assert!(client.methods().contains(&"elicitation/create".to_owned()), "{:?}", client.methods());
@@ -182,7 +185,7 @@ async fn a_question_reaches_the_client_and_its_answer_the_script() {
     let mute = ScriptedClient::new("mute");
     let session = mute.session(&host, code_scope(), &[]);
     let code = "(await caplets.fake.callTool('ask_elicitation')).error";
-    let report = session.run_code(cell(code), &mute.context()).await.unwrap();
+    let report = code_mode::run(&session.request(&mute.context()), cell(code)).await.unwrap();
     let error = report.envelope.outcome.unwrap_err();
     assert_eq!(error.code.as_str(), "RUN_PAUSED", "{error:?}");
     let run_id = &report.envelope.meta.run_id;
@@ -193,7 +196,8 @@ async fn a_question_reaches_the_client_and_its_answer_the_script() {
     let person = ScriptedClient::new("mute");
     let session = person.session(&host, code_scope(), &["elicitation"]);
     let context = person.context();
-    let report = session.resume_code(run_id, Consent::NotAsked, &context).await.unwrap();
+    let report =
+        code_mode::resume(&session.request(&context), run_id, Consent::NotAsked).await.unwrap();
     assert_eq!(report.envelope.outcome.unwrap().get(), "null");
     assert_eq!(person.methods(), ["elicitation/create"]);
     host.close().await;
@@ -206,7 +210,7 @@ async fn progress_of_calls_is_steps_of_the_run() {
     let client = ScriptedClient::new("ada");
     let session = client.session(&host, code_scope(), &[]);
     let code = "await Promise.all([caplets.fake.progress({ steps: 3 }), caplets.fake.progress({ steps: 3 })])";
-    session.run_code(cell(code), &client.context()).await.unwrap();
+    code_mode::run(&session.request(&client.context()), cell(code)).await.unwrap();
     let told = client.told();
     let steps = told.iter().filter(|told| told.method == "progress");
     let steps: Vec<u64> = steps.map(|told| told.params["progress"].as_u64().unwrap()).collect();
@@ -317,7 +321,7 @@ async fn a_context_without_a_client_still_runs() {
     let host = deck.open();
     let context = CallContext::detached(std::time::Duration::from_secs(30));
     let session: Arc<_> = coder(&host);
-    let report = session.run_code(cell("1 + 1"), &context).await.unwrap();
+    let report = code_mode::run(&session.request(&context), cell("1 + 1")).await.unwrap();
     assert_eq!(report.envelope.outcome.unwrap().get(), "2");
     host.close().await;
 }

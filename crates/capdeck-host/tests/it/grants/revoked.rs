@@ -1,7 +1,7 @@
 //! What is taken back is gone with the next request, also inside of what is going on.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{ErrorCode, Granted};
+use capdeck_host::{ErrorCode, Granted, artifacts, resources};
 use serde_json::json;
 
 use super::{
@@ -69,15 +69,21 @@ async fn security_18_artifacts_of_others_are_not_read() {
     let uri: String =
         answer.chars().skip(start).take_while(|one| !"\"?\\ ".contains(*one)).collect();
     assert!(
-        mine.read_resource(&format!("{uri}?offset=0&length=10"), Default::default(), &context())
-            .await
-            .is_ok()
+        resources::read(
+            &mine.request(&context()),
+            &format!("{uri}?offset=0&length=10"),
+            Default::default()
+        )
+        .await
+        .is_ok()
     );
-    let hidden = other.read_resource(&uri, Default::default(), &context()).await.unwrap_err();
+    let hidden =
+        resources::read(&other.request(&context()), &uri, Default::default()).await.unwrap_err();
     let absent = uri.replace("big", "bag");
-    let unknown = other.read_resource(&absent, Default::default(), &context()).await.unwrap_err();
+    let unknown =
+        resources::read(&other.request(&context()), &absent, Default::default()).await.unwrap_err();
     assert_eq!(hidden.code, unknown.code);
     assert_eq!(hidden.message.replace("big", "bag"), unknown.message);
-    assert!(other.artifacts().is_empty());
+    assert!(artifacts::list(&other.snapshot()).is_empty());
     host.close().await;
 }

@@ -1,7 +1,7 @@
 //! Large results that are kept aside.
 
 use axum::body::Body;
-use capdeck_host::artifact_item;
+use capdeck_host::{artifact_item, artifacts};
 use futures_util::stream;
 use http::header;
 use schemars::JsonSchema;
@@ -49,7 +49,7 @@ struct ListArtifacts {
 
 async fn list(call: Call, query: ListArtifacts, _: NoBody) -> Result<Reply<Page<Open>>, ApiError> {
     let session = call.session();
-    let mut found = session.artifacts();
+    let mut found = artifacts::list(&session.snapshot());
     found.retain(|one| query.capability.as_ref().is_none_or(|id| one.capability.as_str() == id));
     let page = query.paging.cut(&call, found, |one| one.artifact.uri.clone())?;
     Ok(Reply::new(page.map(|one| Open(artifact_item(&one)))))
@@ -59,7 +59,7 @@ async fn read(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<AnyBytes>, ApiE
     let part = |name: &str| call.place(name).to_owned();
     let uri =
         format!("capdeck://artifacts/{}/{}/{}", part("capability"), part("call"), part("file"));
-    let reader = call.session().open_artifact(&uri).await?;
+    let reader = artifacts::open(&call.session().snapshot(), &uri).await?;
     let artifact = reader.artifact().clone();
     let chunks = stream::unfold(Some(reader), |reader| async move {
         let mut reader = reader?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use capdeck_host::{Consent, ErrorCode, ToolRequest};
+use capdeck_host::{Consent, ErrorCode, ToolRequest, calls};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, value::to_raw_value};
@@ -66,7 +66,9 @@ async fn call_tool(
         ..ToolRequest::default()
     };
     let session = call.session();
-    let outcome = session.call(&request, &context(timeout_ms.map(Duration::from_millis))).await;
+    let outcome =
+        calls::call(session.request(&context(timeout_ms.map(Duration::from_millis))), &request)
+            .await;
     session.close().await;
     outcome.map(|result| Reply::new(Raw(result))).map_err(|error| {
         let is_own = error.code == ErrorCode::ApprovalRequired && error.data.is_none();

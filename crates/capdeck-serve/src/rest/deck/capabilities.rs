@@ -1,8 +1,8 @@
 //! What is in the deck.
 
 use capdeck_host::{
-    Account, BackendKind, Exposure, Health, ItemStatus, Source, card, inspection, known_capability,
-    list_items,
+    Account, BackendKind, Exposure, Health, ItemStatus, Source, card, check, inspection,
+    known_capability, list_items,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -118,7 +118,7 @@ async fn list(
     let (catalog, is_client) = (session.catalog(), call.admission.is_some());
     let mut items = list_items(&call.rest.host, &catalog);
     // What a client was not granted does not exist for it, broken or not.
-    items.retain(|item| !is_client || session.capability(&item.id).is_ok());
+    items.retain(|item| !is_client || session.snapshot().capability(&item.id).is_ok());
     items.retain(|item| {
         let texts = [&item.id, &item.name, &item.description];
         let mut texts = texts.into_iter().chain(&item.tags);
@@ -154,7 +154,7 @@ async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Open>, ApiError
     let id = call.place("capability");
     let host = &call.rest.host;
     if call.admission.is_some() {
-        let capability = call.session().capability(id)?;
+        let capability = call.session().snapshot().capability(id)?;
         return Ok(Reply::new(Open(card(&capability))));
     }
     let why = Account::of(host, id, None, "")?.to_json();
@@ -170,8 +170,8 @@ async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Open>, ApiError
 async fn check(call: Call, _: NoQuery, _: MaybeJson<EmptyBody>) -> Result<Reply<Open>, ApiError> {
     let session = call.session();
     let id = call.place("capability");
-    session.capability(id)?;
-    let report = session.check(id, &context(None)).await;
+    session.snapshot().capability(id)?;
+    let report = check::check(&session.request(&context(None)), id).await;
     session.close().await;
     Ok(Reply::new(Open(report.to_json())))
 }

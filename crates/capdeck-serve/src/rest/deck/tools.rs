@@ -1,7 +1,8 @@
 //! Tools: of one capability, one by one, and found by what they do.
 
 use capdeck_host::{
-    Account, CallError, EntryHit, ErrorCode, SearchAnswer, described_tool, found_tool, tool_item,
+    Account, CallError, EntryHit, ErrorCode, SearchAnswer, ToolQuery, calls, check, described_tool,
+    found_tool, search, tool_item,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,10 +92,10 @@ async fn list(
 ) -> Result<Reply<Page<ToolDefinition>>, ApiError> {
     let session = call.session();
     let id = call.place("capability");
-    let capability = session.capability(id)?;
+    let capability = session.snapshot().capability(id)?;
     let discovery = match &capability.discovery {
         Some(known) if query.refresh != Some(true) => known.clone(),
-        _ => session.check(id, &context(None)).await.outcome?,
+        _ => check::check(&session.request(&context(None)), id).await.outcome?,
     };
     session.close().await;
     let page = query.paging.cut(&call, discovery.tools.clone(), |tool| tool.name().to_owned())?;
@@ -104,10 +105,11 @@ async fn list(
 async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<ToolDefinition>, ApiError> {
     let session = call.session();
     let (id, name) = (call.place("capability"), call.place("tool"));
-    let capability = session.capability(id)?;
-    let tool = session.find_tool(&capability, name, &context(None)).await?.ok_or_else(|| {
-        CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
-    })?;
+    let capability = session.snapshot().capability(id)?;
+    let tool =
+        calls::find_tool(&session.request(&context(None)), &capability, name).await?.ok_or_else(
+            || CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`")),
+        )?;
     let host = &call.rest.host;
     let shape = host.observed_shape(&capability.definition, &tool);
     let mut item = described_tool(id, &tool, shape.as_ref());
@@ -126,7 +128,11 @@ async fn search(call: Call, query: SearchTools, _: NoBody) -> Result<Reply<Found
     let session = call.session();
     let cursor = query.paging.inner(&call)?;
     let (within, limit) = (query.within.as_deref(), Some(query.paging.limit()));
-    let answer = session.search(&query.q, within, limit, cursor.as_deref()).await?;
+    let answer = search::find(
+        &session.request(&context(None)),
+        ToolQuery { words: &query.q, within, limit, cursor: cursor.as_deref() },
+    )
+    .await?;
     session.close().await;
     let SearchAnswer { hits, next_cursor, total, entries, unavailable } = answer;
     let items = hits.iter().filter_map(|hit| serde_json::to_value(found_tool(hit)).ok());

@@ -18,17 +18,17 @@ use serde_json::{
 
 use super::{
     errors,
-    shape::{self, Seen},
+    shape::{self, TaskState},
 };
-use crate::{Session, raw};
+use crate::{RequestContext, raw};
 
 /// How often the task is looked at while its client waits for the result.
-const USUAL_PAUSE: Duration = Duration::from_secs(1);
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What the host keeps of such a task. The server has the rest.
-pub(crate) struct Translated {
+pub(crate) struct TranslatedTask {
     id: String,
     /// The extension lets a cancelled task go on for a while; the core feature does not.
     is_cancelled: AtomicBool,
@@ -44,56 +44,56 @@ struct Question {
     params: Option<RawObject>,
 }
 
-/// Where a task is to be asked about, and for whom.
-pub(super) struct At<'a> {
-    pub(super) session: &'a Session,
+/// The capability whose server has a task, and the request that is about it.
+pub(super) struct TaskTarget<'a> {
+    pub(super) request: &'a RequestContext<'a>,
     pub(super) capability: &'a Capability,
-    pub(super) context: &'a CallContext,
 }
 
-impl Translated {
+impl TranslatedTask {
     pub(super) fn new(id: String) -> Self {
         Self { id, is_cancelled: AtomicBool::new(false), asked: Mutex::default() }
     }
 
     /// The task in the core feature's words.
-    pub(super) async fn look(&self, at: &At<'_>) -> Result<RawObject, CallError> {
-        let (task, _) = self.read(at).await?;
+    pub(super) async fn look(&self, target: &TaskTarget<'_>) -> Result<RawObject, CallError> {
+        let (task, _) = self.read(target).await?;
         Ok(self.shown(&task))
     }
 
     /// Ends the task, unless it is over.
-    pub(super) async fn cancel(&self, at: &At<'_>) -> Result<RawObject, CallError> {
-        let (task, seen) = self.read(at).await?;
+    pub(super) async fn cancel(&self, target: &TaskTarget<'_>) -> Result<RawObject, CallError> {
+        let (task, seen) = self.read(target).await?;
         if seen.is_over() || self.is_cancelled.load(Ordering::Relaxed) {
             return Err(is_over(&self.id));
         }
-        self.ask("tasks/cancel", self.params(), at).await?;
+        self.ask("tasks/cancel", self.params(), target).await?;
         self.is_cancelled.store(true, Ordering::Relaxed);
         Ok(self.shown(&task))
     }
 
     /// Waits for the end of the task, asks the client on the way what the task wants to know, and gives what the call
     /// itself would have given.
-    pub(super) async fn result(&self, at: &At<'_>) -> Result<Box<RawValue>, CallError> {
+    pub(super) async fn result(&self, target: &TaskTarget<'_>) -> Result<Box<RawValue>, CallError> {
         loop {
             if self.is_cancelled.load(Ordering::Relaxed) {
                 return Err(cancelled());
             }
-            let (mut task, seen) = self.read(at).await?;
+            let (mut task, seen) = self.read(target).await?;
             match seen.status.as_str() {
                 "completed" => {
                     return task.shift_remove("result").ok_or_else(errors::no_task_in_answer);
                 }
                 "failed" => return Err(failure(task.get("error").map(AsRef::as_ref))),
                 "cancelled" => return Err(cancelled()),
-                "input_required" => self.answer_questions(&task, at).await?,
+                "input_required" => self.answer_questions(&task, target).await?,
                 _ => {}
             }
-            let pause = seen.poll.unwrap_or(USUAL_PAUSE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+            let pause =
+                seen.poll.unwrap_or(POLL_INTERVAL).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = at.context.cancel.cancelled() => {
+                () = target.request.call.cancel.cancelled() => {
                     return Err(CallError::new(ErrorCode::Cancelled, "the call was cancelled"));
                 }
             }
@@ -101,7 +101,11 @@ impl Translated {
     }
 
     /// Asks the client everything that is new, and gives the answers to the server.
-    async fn answer_questions(&self, task: &RawObject, at: &At<'_>) -> Result<(), CallError> {
+    async fn answer_questions(
+        &self,
+        task: &RawObject,
+        target: &TaskTarget<'_>,
+    ) -> Result<(), CallError> {
         let questions = task.get("inputRequests");
         let questions: RawObject =
             questions.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
@@ -113,7 +117,7 @@ impl Translated {
             return Ok(());
         }
         let asking = new.iter().map(|(key, question)| async move {
-            (key.clone(), self.put_question(question, at).await)
+            (key.clone(), self.put_question(question, target).await)
         });
         let (mut answers, mut problem) = (RawObject::new(), None);
         for (key, outcome) in join_all(asking).await {
@@ -130,7 +134,7 @@ impl Translated {
             let mut params = self.params();
             let answers = to_raw_value(&answers).map_err(errors::unwritable)?;
             params.insert("inputResponses".to_owned(), answers);
-            self.ask("tasks/update", params, at).await?;
+            self.ask("tasks/update", params, target).await?;
         }
         problem.map_or(Ok(()), Err)
     }
@@ -138,7 +142,7 @@ impl Translated {
     async fn put_question(
         &self,
         question: &RawValue,
-        at: &At<'_>,
+        target: &TaskTarget<'_>,
     ) -> Result<Box<RawValue>, CallError> {
         let Question { method, params } =
             serde_json::from_str(question.get()).map_err(|_| errors::no_task_in_answer())?;
@@ -150,7 +154,7 @@ impl Translated {
             let id = uuid::Uuid::new_v4().to_string();
             params.extend(raw::object([("elicitationId", json!(id))]));
         }
-        match at.context.caller.request(&method, Some(params)).await {
+        match target.request.call.caller.request(&method, Some(params)).await {
             Ok(answer) => Ok(shape::without_relation(answer)),
             // A person who was not reached has not answered, which a form can say.
             Err(_) if method == "elicitation/create" => {
@@ -160,11 +164,11 @@ impl Translated {
         }
     }
 
-    async fn read(&self, at: &At<'_>) -> Result<(RawObject, Seen), CallError> {
-        let answer = self.ask("tasks/get", self.params(), at).await?;
+    async fn read(&self, target: &TaskTarget<'_>) -> Result<(RawObject, TaskState), CallError> {
+        let answer = self.ask("tasks/get", self.params(), target).await?;
         let read = || {
             let task: RawObject = serde_json::from_str(answer.get()).ok()?;
-            let seen = Seen::of(&task)?;
+            let seen = TaskState::of(&task)?;
             Some((task, seen))
         };
         read().ok_or_else(errors::no_task_in_answer)
@@ -174,11 +178,11 @@ impl Translated {
         &self,
         method: &str,
         params: RawObject,
-        at: &At<'_>,
+        target: &TaskTarget<'_>,
     ) -> Result<Box<RawValue>, CallError> {
-        let lease = at.session.lease(at.capability, at.context).await?;
-        let client = Some(at.session.connections.audience().with_tasks());
-        let context = CallContext { client, ..at.context.clone() };
+        let lease = target.request.lease(target.capability).await?;
+        let client = Some(target.request.connections().audience().with_tasks());
+        let context = CallContext { client, ..target.request.call.clone() };
         lease.request(method, Some(params), &context).await
     }
 

@@ -16,20 +16,20 @@ use serde_json::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    LONGEST_WAIT, errors,
+    MAX_RESULT_WAIT, errors,
     inbox::{Inbox, has_changed},
-    shape::{self, Seen},
+    shape::{self, TaskState},
 };
 use crate::{audience::Audience, pool::Lease, raw};
 
 /// How long a server may take to ask what it says it needs to know. Until then the task counts as working.
-const QUESTION_PATIENCE: Duration = Duration::from_millis(700);
+const QUESTION_TIMEOUT: Duration = Duration::from_millis(700);
 
 /// How often the server is asked again within one look, while its state and its questions disagree.
-const MOST_ROUNDS: u32 = 3;
+const MAX_ROUNDS: u32 = 3;
 
 /// A task, and the connection on which it lives.
-pub(crate) struct Followed {
+pub(crate) struct FollowedTask {
     /// As the client knows it.
     id: String,
     /// As the server knows it. Two processes of one server may use the same.
@@ -41,7 +41,7 @@ pub(crate) struct Followed {
     collecting: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
-impl Followed {
+impl FollowedTask {
     pub(super) fn new(server_id: String, lease: Arc<Lease>, audience: Audience) -> Self {
         Self {
             id: uuid::Uuid::new_v4().to_string(),
@@ -133,27 +133,30 @@ impl Followed {
     }
 
     /// The server's state of the task. When it needs to know something, what that is was asked, or the wait for it is over.
-    async fn state(&self, cancel: &CancellationToken) -> Result<(RawObject, Seen), CallError> {
+    async fn state(&self, cancel: &CancellationToken) -> Result<(RawObject, TaskState), CallError> {
         let mut changes = self.inbox.changes();
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             changes.borrow_and_update();
             let (state, seen) = self.read_state(cancel).await?;
             if seen.status != "input_required" || !self.inbox.requests().is_empty() {
                 return Ok((state, seen));
             }
             self.collect();
-            if !has_changed(&mut changes, QUESTION_PATIENCE).await {
+            if !has_changed(&mut changes, QUESTION_TIMEOUT).await {
                 return Ok((state, seen));
             }
         }
         self.read_state(cancel).await
     }
 
-    async fn read_state(&self, cancel: &CancellationToken) -> Result<(RawObject, Seen), CallError> {
+    async fn read_state(
+        &self,
+        cancel: &CancellationToken,
+    ) -> Result<(RawObject, TaskState), CallError> {
         let answer = self.ask("tasks/get", cancel).await?;
         let read = || {
             let state: RawObject = serde_json::from_str(answer.get()).ok()?;
-            let seen = Seen::of(&state)?;
+            let seen = TaskState::of(&state)?;
             Some((state, seen))
         };
         read().ok_or_else(errors::no_task_in_answer)
@@ -166,7 +169,7 @@ impl Followed {
             return;
         }
         let (lease, inbox) = (self.lease.clone(), self.inbox.clone());
-        let context = self.context(&CancellationToken::new(), Some(LONGEST_WAIT));
+        let context = self.context(&CancellationToken::new(), Some(MAX_RESULT_WAIT));
         let params = self.params();
         *collecting = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             // Whatever comes of it is asked for again when the client wants to know.

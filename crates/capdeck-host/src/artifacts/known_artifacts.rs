@@ -1,12 +1,12 @@
-//! Which artifacts a client was told of, where that is what lets it read them.
+//! The artifacts that a client was sent in results, where only those may be read.
 
 use std::collections::HashSet;
 
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-/// How many are remembered; a client that was told of more reads the later ones in time.
-const MOST: usize = 4096;
+/// How many are remembered. A client that was sent more loses none that it knows already.
+const MAX_KNOWN: usize = 4096;
 
 /// How every artifact's URI begins.
 const PREFIX: &str = "capdeck://artifacts/";
@@ -14,15 +14,15 @@ const PREFIX: &str = "capdeck://artifacts/";
 /// The URIs of artifacts in a client's results. A client that has only some tools of a capability may read what they
 /// gave it, and nothing that other tools gave to others.
 #[derive(Debug, Default)]
-pub(crate) struct HandedOut(Mutex<HashSet<String>>);
+pub(crate) struct KnownArtifacts(Mutex<HashSet<String>>);
 
-impl HandedOut {
+impl KnownArtifacts {
     /// Remembers every artifact that a result names.
     pub(crate) fn note(&self, result: &RawValue) {
         let found = uris(result.get());
         let mut known = self.0.lock();
         for uri in found {
-            if known.len() < MOST {
+            if known.len() < MAX_KNOWN {
                 known.insert(uri);
             }
         }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uris_are_found_wherever_they_stand() {
+    fn uris_are_found_anywhere_in_a_text() {
         let text = r#"{"a":"capdeck://artifacts/x/1/out.txt","b":"see capdeck://artifacts/y/2/b%20c?offset=1 now"}"#;
         assert_eq!(
             uris(text),

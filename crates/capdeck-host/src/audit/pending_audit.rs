@@ -1,5 +1,5 @@
-//! The line of something that is under way. There is one however it ends, also when whoever asked is gone and the work is
-//! dropped in the middle.
+//! The audit line of work that has begun. It is written however the work ends, also when it is dropped in the middle
+//! because its caller is gone.
 
 use std::{
     thread,
@@ -19,7 +19,7 @@ pub(crate) const TOOL_CALL: &str = "tools/call";
 const UNKNOWN: &str = "(unknown)";
 
 /// Writes its line when it is dropped.
-pub(crate) struct Underway<'a> {
+pub(crate) struct PendingAudit<'a> {
     session: &'a Session,
     method: &'a str,
     capability: &'a str,
@@ -34,14 +34,14 @@ pub(crate) struct Underway<'a> {
 }
 
 impl Session {
-    /// Begins something that gets a line: the method, the capability, and the tool or whatever else it is about.
-    pub(crate) fn underway<'a>(
+    /// Begins work that gets a line: its method, its capability, and the tool or other subject.
+    pub(crate) fn begin_audit<'a>(
         &'a self,
         method: &'a str,
         capability: &'a str,
         subject: &'a str,
-    ) -> Underway<'a> {
-        Underway {
+    ) -> PendingAudit<'a> {
+        PendingAudit {
             session: self,
             method,
             capability,
@@ -54,23 +54,23 @@ impl Session {
     }
 }
 
-impl Underway<'_> {
-    /// It is over, and ended like this.
-    pub(crate) fn ended(mut self, outcome: &'static str) {
+impl PendingAudit<'_> {
+    /// Ends with this outcome.
+    pub(crate) fn end(mut self, outcome: &'static str) {
         self.outcome = Some(outcome);
     }
 }
 
-impl Drop for Underway<'_> {
+impl Drop for PendingAudit<'_> {
     fn drop(&mut self) {
         let outcome = self.outcome.unwrap_or_else(|| match thread::panicking() {
             true => ErrorCode::InternalError.as_str(),
-            // Nobody waits for it any more.
+            // Its caller no longer waits.
             false => ErrorCode::Cancelled.as_str(),
         });
         let elapsed = self.started.elapsed();
         if self.method == TOOL_CALL {
-            // Names that nobody has are counted as one: whoever makes them up must not fill the memory with them.
+            // Unknown names are counted as one: a client that makes them up must not fill the memory with them.
             let is_known = self.session.host.catalog().get(self.capability).is_some();
             count(if is_known { self.capability } else { UNKNOWN }, outcome, elapsed);
         }

@@ -2,9 +2,10 @@
 
 use capdeck_catalog::Tool;
 use capdeck_definition::{BackendKind, Definition};
+use capdeck_sandbox::DeckOperation;
 use serde_json::{Value, json};
 
-use super::operation::Operation;
+use super::arguments::operations_of;
 
 /// The wrapper tool of a capability under the given name.
 pub(crate) fn wrapper_tool(name: &str, definition: &Definition) -> Option<Tool> {
@@ -35,8 +36,7 @@ fn wrapper_description(definition: &Definition) -> String {
 
 fn input_schema(kind: BackendKind) -> Value {
     let mcp = kind == BackendKind::Mcp;
-    let operations: Vec<&str> =
-        Operation::ALL.iter().filter(|o| mcp || !o.is_mcp_only()).map(|o| o.as_str()).collect();
+    let operations: Vec<&str> = operations_of(kind).map(DeckOperation::wrapper_name).collect();
     let mut properties = json!({
         "operation": { "type": "string", "enum": operations },
         "query": { "type": "string" },

@@ -6,7 +6,7 @@ use capdeck_catalog::RawObject;
 use jiff::Timestamp;
 use serde_json::{json, value::RawValue};
 
-use crate::{call::is_tool_error, raw};
+use crate::{calls::is_tool_error, raw};
 
 /// How long a result is kept: what the client asked for, within bounds.
 const SHORTEST: Duration = Duration::from_secs(60);
@@ -14,13 +14,13 @@ const LONGEST: Duration = Duration::from_secs(60 * 60);
 const USUAL: Duration = Duration::from_secs(5 * 60);
 
 /// A result and when it came.
-pub(crate) struct Kept {
+pub(crate) struct CompletedTask {
     pub(super) result: Box<RawValue>,
     at: Timestamp,
     pub(super) ttl: Duration,
 }
 
-impl Kept {
+impl CompletedTask {
     /// Keeps a result. `task` is what the client asked for.
     pub(super) fn new(result: Box<RawValue>, task: &RawValue) -> Self {
         let wish = || {

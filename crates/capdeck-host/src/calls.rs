@@ -1,0 +1,247 @@
+//! The one path of every tool call: resolve, check arguments, gate, backend, audit.
+//!
+//! Every step reads the deck of one [`RequestContext`]. What happens when a reload comes between is in
+//! `docs/design/047-when-lists-are-read-again.md`.
+
+mod listed;
+mod resolve;
+mod tool_request;
+
+use std::time::SystemTime;
+
+use capdeck_backend::{CallError, ErrorCode, ToolCall};
+use capdeck_catalog::Capability;
+use capdeck_definition::Backend;
+use serde_json::value::RawValue;
+
+use self::resolve::{Refusal, ResolvedCall, resolve};
+pub use self::{
+    listed::call_listed,
+    resolve::find_tool,
+    tool_request::{CallForm, ToolRequest},
+};
+pub(crate) use self::{resolve::ask_again, tool_request::nearest_of};
+use crate::{
+    RequestContext, Scope,
+    audit::TOOL_CALL,
+    consent::{GatedCall, Passage},
+    flow::Flow,
+    long_result, operations, projection,
+    questions::Questions,
+    set_tools,
+    spans::CallSpan,
+    tasks::{self, TaskCall},
+};
+
+/// How often a call is decided again because the catalog was replaced meanwhile.
+const MAX_ROUNDS: usize = 8;
+
+/// A call that may run, with the catalog that decided about it.
+struct AdmittedCall<'a> {
+    resolved: ResolvedCall<'a>,
+    passage: Passage,
+    flow: Option<Flow>,
+}
+
+/// Calls a tool. The answer is an MCP `CallToolResult`, for MCP servers byte for byte theirs.
+pub async fn call(
+    request: RequestContext<'_>,
+    call: &ToolRequest,
+) -> Result<Box<RawValue>, CallError> {
+    let session = request.session();
+    let span = session.host.begin_span(call);
+    let mut line = session.begin_audit(TOOL_CALL, &call.capability, &call.tool);
+    let outcome = match admit(request, call).await {
+        Ok(mut admitted) => {
+            line.approved = Some(admitted.passage.as_str());
+            line.data_from = admitted.flow.take().map(|flow| flow.from).unwrap_or_default();
+            run(&admitted.resolved, span.as_ref()).await
+        }
+        Err(Refusal { error, by_gate }) => {
+            line.approved = by_gate.then_some("refused");
+            Err(*error)
+        }
+    };
+    let outcome_name = match &outcome {
+        Ok(result) if is_tool_error(result) => "tool_error",
+        Ok(_) => "ok",
+        Err(error) => error.code.as_str(),
+    };
+    line.end(outcome_name);
+    if let Some(span) = span {
+        span.end(call, &session.client_name, outcome_name);
+    }
+    outcome
+}
+
+/// Whether a call would need a person's approval, after every check that can be made without calling.
+pub async fn preview(request: RequestContext<'_>, call: &ToolRequest) -> Result<bool, CallError> {
+    let resolved = resolve(request, call).await.map_err(|refusal| *refusal.error)?;
+    let ResolvedCall { request, capability, tool, .. } = resolved;
+    match tool {
+        Some(tool) => request.session().is_asked_about_in(&request.deck, &capability, &tool).await,
+        None => Ok(false),
+    }
+}
+
+/// Decides about a call, by one catalog that is still in force at the end: a person may take long to answer. What
+/// was decided by one that was replaced meanwhile is decided again, and a person who approved is asked again if
+/// the question is another one.
+async fn admit<'a>(
+    mut request: RequestContext<'a>,
+    call: &'a ToolRequest,
+) -> Result<AdmittedCall<'a>, Refusal> {
+    let mut earlier = None;
+    for _ in 0..MAX_ROUNDS {
+        let resolved = resolve(request, call).await?;
+        let ResolvedCall { request: current, call: read, capability, tool } = &resolved;
+        let refused = |error| Refusal::of(&current.deck, call, error);
+        // Capsules are granted by roles of their own.
+        if capability.definition.backend != Backend::Capsules {
+            current.deck.require_use(&read.capability).map_err(refused)?;
+        }
+        let flow = flow_into(&resolved);
+        let gated = GatedCall {
+            deck: &current.deck,
+            capability,
+            tool: tool.as_deref(),
+            request: read,
+            flow: flow.as_ref().filter(|flow| flow.asks),
+        };
+        let session = current.session();
+        let passage = session.pass(&gated, &mut earlier, current.call).await.map_err(refused)?;
+        if passage != Passage::Policy {
+            confirm_definition(current, capability).await;
+        }
+        if current.deck.is_current() {
+            return Ok(AdmittedCall { resolved, passage, flow });
+        }
+        request = current.renewed();
+    }
+    let message = format!("`{}` keeps changing while it is called", call.capability);
+    let error = CallError::new(ErrorCode::ServerUnavailable, message)
+        .hint("wait until its file is no longer written, then call again");
+    Err(Refusal { error: Box::new(error), by_gate: false })
+}
+
+/// A person approved a definition. If the server has another one by now, the catalog is replaced and the person
+/// asked again. A server that does not answer leaves the one that is known.
+async fn confirm_definition(request: &RequestContext<'_>, capability: &Capability) {
+    let (host, connections) = (request.host(), request.connections());
+    let checking = host.require_current_list(&capability.definition, connections, request.call);
+    if let Err(error) = checking.await {
+        tracing::debug!(%error, "the approved definition could not be read again");
+    }
+}
+
+/// Runs an admitted call and makes its result what the caller is sent.
+async fn run(
+    resolved: &ResolvedCall<'_>,
+    span: Option<&CallSpan>,
+) -> Result<Box<RawValue>, CallError> {
+    let ResolvedCall { request, call, capability, tool } = resolved;
+    if let Backend::Caplets(_) = capability.definition.backend {
+        return call_member(request, capability, call).await;
+    }
+    let (session, host) = (request.session(), request.host());
+    let began = SystemTime::now();
+    let outcome = call_backend(resolved, span).await;
+    if let Some(span) = span {
+        span.backend_answered(began);
+    }
+    host.note_outcome(&capability.definition, outcome.as_ref().err());
+    let result = outcome?;
+    let config = request.deck.catalog().config();
+    if let Some(tool) = tool {
+        host.observe(config, &capability.definition, tool, &result);
+    }
+    let chosen = match call.fields.as_slice() {
+        [] => result,
+        fields => projection::apply(fields, host.artifacts(), result).await?,
+    };
+    host.0.usage.note(&capability.definition.id);
+    let sent = match call.whole {
+        true => chosen,
+        false => long_result::fit(session, config, capability, chosen).await?,
+    };
+    if capability.tools_only || session.admission.is_some() {
+        session.known_artifacts.note(&sent);
+    }
+    Ok(sent)
+}
+
+async fn call_backend(
+    resolved: &ResolvedCall<'_>,
+    span: Option<&CallSpan>,
+) -> Result<Box<RawValue>, CallError> {
+    let ResolvedCall { request, call, capability, tool } = resolved;
+    let session = request.session();
+    if let Backend::Capsules = capability.definition.backend {
+        return session.call_capsules(call, request.call).await;
+    }
+    let (questions, context) = Questions::watch(request.call, session.connections.audience());
+    let lease = request.lease(capability).await?;
+    let meta = call.meta.clone();
+    let sent = ToolCall {
+        name: &call.tool,
+        arguments: call.arguments.as_deref(),
+        meta: match span {
+            Some(span) => Some(span.meta(meta)),
+            None => meta,
+        },
+        rest: call.rest.clone(),
+        unformatted: call.unformatted,
+    };
+    let target = TaskCall { request, lease, capability, tool: tool.as_deref(), context: &context };
+    let outcome = tasks::call_tool(target, sent).await;
+    if let Scope::Transparent(_) = session.scope {
+        return outcome;
+    }
+    questions.explain(&call.capability, &call.tool, outcome)
+}
+
+/// A set's tool is a member's wrapper; the inner call comes back through [`call`].
+async fn call_member(
+    request: &RequestContext<'_>,
+    set: &Capability,
+    call: &ToolRequest,
+) -> Result<Box<RawValue>, CallError> {
+    let set = &set.definition.id;
+    let mut members = request.deck.catalog().capabilities();
+    let member = members.find(|member| {
+        let definition = &member.definition;
+        definition.member_of.as_ref() == Some(set)
+            && set_tools::member_name(set, &definition.id) == call.tool
+    });
+    let member = member.ok_or_else(|| {
+        let message = format!("`{set}` has no member `{}`", call.tool);
+        CallError::new(ErrorCode::ToolNotFound, message)
+    })?;
+    let id = member.definition.id.as_str();
+    Box::pin(operations::call_wrapper(request, id, call)).await
+}
+
+/// The data of other capabilities that a script carries into a call.
+fn flow_into(resolved: &ResolvedCall<'_>) -> Option<Flow> {
+    let ResolvedCall { request, call, capability, tool } = resolved;
+    let guard = call.flow.as_ref()?;
+    // A set's tool only leads to its member.
+    if let Backend::Caplets(_) = capability.definition.backend {
+        return None;
+    }
+    let ids = request.deck.catalog().with_sets(capability);
+    guard.check(&ids, &call.tool, tool.as_deref(), call.arguments.as_deref())
+}
+
+/// Whether the tool itself reported an error. Most results do not even hold the word and are not read.
+pub(crate) fn is_tool_error(result: &RawValue) -> bool {
+    if !result.get().contains("isError") {
+        return false;
+    }
+    #[derive(serde::Deserialize)]
+    struct Flag {
+        #[serde(default, rename = "isError")]
+        is_error: bool,
+    }
+    serde_json::from_str::<Flag>(result.get()).is_ok_and(|flag| flag.is_error)
+}

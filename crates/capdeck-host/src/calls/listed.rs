@@ -1,0 +1,125 @@
+//! Tools by the names under which clients list them: where each leads, and why one leads nowhere.
+
+use capdeck_backend::{CallError, ErrorCode};
+use capdeck_sandbox::call_text;
+use serde_json::value::RawValue;
+
+use super::{CallForm, ToolRequest, ask_again, call};
+use crate::{
+    RequestContext, Route,
+    deck_snapshot::{DeckSnapshot, ToolLookup},
+    gate, listing, meta_tools, operations,
+    pins::declares_its_tools,
+};
+
+/// Calls a tool by the name it is listed under. `Ok(None)` when no such tool is listed.
+pub async fn call_listed(
+    request: RequestContext<'_>,
+    name: &str,
+    mut called: ToolRequest,
+) -> Result<Option<Box<RawValue>>, CallError> {
+    let (request, route) = match request.deck.view().route(name) {
+        Some(route) => (request, route),
+        None => match find_unlisted(&request, name).await? {
+            Some(found) => found,
+            None => return Ok(None),
+        },
+    };
+    let outcome = match route {
+        Route::Tool { capability, tool } => {
+            (called.capability, called.tool) = (capability, tool);
+            called.form = CallForm::ListedName(name.to_owned());
+            call(request, &called).await
+        }
+        Route::Wrapper { capability } => {
+            operations::call_wrapper(&request, &capability, &called).await
+        }
+        Route::Deck(operation) => meta_tools::run(&request, operation, called).await,
+    };
+    outcome.map(Some)
+}
+
+/// Where a name leads that no list has: backends that were never asked are asked, and one whose name it begins with
+/// is asked again.
+async fn find_unlisted<'a>(
+    request: &RequestContext<'a>,
+    name: &str,
+) -> Result<Option<(RequestContext<'a>, Route)>, CallError> {
+    let mut request = listing::with_direct(request).await;
+    let deck = &request.deck;
+    let view = deck.view();
+    if let Some(route) = view.route(name) {
+        return Ok(Some((request, route)));
+    }
+    let Some((id, tool)) = view.find(name) else { return refuse_unlisted(deck, name) };
+    let capability = deck.capability_of_tool(&id, &tool)?;
+    let is_direct = || view.direct().iter().any(|one| one.definition.id.as_str() == id);
+    match deck.held(&capability, &tool) {
+        ToolLookup::Held(error) => return Err(error),
+        // A person approved it since the catalog was built.
+        ToolLookup::Released => request.host().rebuild(),
+        _ if is_direct()
+            && capability.discovery.is_some()
+            && !declares_its_tools(&capability.definition) =>
+        {
+            let refusal = deck.unknown_tool(&capability, &tool);
+            ask_again(&request, &capability, refusal).await?;
+        }
+        _ => return refuse_unlisted(deck, name),
+    }
+    request = request.renewed();
+    match request.deck.view().route(name) {
+        Some(route) => Ok(Some((request, route))),
+        None => refuse_unlisted(&request.deck, name),
+    }
+}
+
+/// A name that is not listed but belongs to a known capability says why it cannot be called.
+fn refuse_unlisted<T>(deck: &DeckSnapshot<'_>, name: &str) -> Result<Option<T>, CallError> {
+    let view = deck.view();
+    let Some((id, tool)) = view.find(name) else {
+        return match offers_nothing(deck) {
+            true => Err(gate::nothing_offered(name)),
+            false => Ok(None),
+        };
+    };
+    let capability = deck.capability_of_tool(&id, &tool)?;
+    if let ToolLookup::Held(error) = deck.held(&capability, &tool) {
+        return Err(error);
+    }
+    let other_way = if view.is_searchable(&capability) {
+        Some(format!("use `call_tool` with name `{name}`, or `search` for `{tool}`"))
+    } else if view.is_on_demand(&capability) {
+        let spoken = view.spoken_name(&id, &tool);
+        Some(format!("use `setup_tools` with `@{id}`, then `call_tool` with name `{spoken}`"))
+    } else if view.is_coded(&capability) {
+        Some(format!("use `code_mode`: await {}", call_text(&id, &tool, "…")))
+    } else {
+        None
+    };
+    if let Some(hint) = other_way {
+        let message = format!("`{name}` is not listed here");
+        return Err(CallError::new(ErrorCode::ToolNotFound, message).hint(hint));
+    }
+    // A direct capability is asked for its tools before this point; without a list it failed to answer.
+    if capability.discovery.is_none()
+        && let Some(failure) = deck.session().host.last_failure(&id)
+    {
+        return Err(CallError::new(ErrorCode::ServerUnavailable, failure.message)
+            .hint(format!("see: capdeck why {id}")));
+    }
+    let near = deck.catalog().nearest_tool(&id, &tool).map(|near| view.name_of(&id, near));
+    match near.filter(|near| view.route(near).is_some()) {
+        Some(near) => {
+            Err(CallError::new(ErrorCode::ToolNotFound, format!("there is no tool `{name}`"))
+                .hint(format!("did you mean `{near}`?")))
+        }
+        None => Ok(None),
+    }
+}
+
+/// True when there is something, and none of it is offered to this client.
+fn offers_nothing(deck: &DeckSnapshot<'_>) -> bool {
+    let mut usable = deck.catalog().capabilities().filter(|one| one.is_usable()).peekable();
+    usable.peek().is_some() && usable.all(|capability| !deck.may_see(capability))
+}

@@ -1,0 +1,285 @@
+//! Finds the tool that a request means, and checks its arguments, in one catalog.
+//!
+//! The lists in a catalog may be older than the server. A request is refused by a list only after the server was
+//! asked for it again.
+
+use std::{borrow::Cow, sync::Arc};
+
+use capdeck_backend::{CallError, ErrorCode};
+use capdeck_catalog::{Capability, Tool};
+use capdeck_definition::{Backend, PinMode};
+use serde_json::{Value, json, value::RawValue};
+
+use super::{CallForm, ToolRequest};
+use crate::{
+    Host, RequestContext, artifacts,
+    deck_snapshot::{DeckSnapshot, ToolLookup},
+    pins::declares_its_tools,
+    projection, raw,
+};
+
+/// What a request leads to in one catalog.
+pub(super) struct ResolvedCall<'a> {
+    /// With the catalog in which the tool was found.
+    pub(super) request: RequestContext<'a>,
+    /// The call without what is meant for the host.
+    pub(super) call: Cow<'a, ToolRequest>,
+    pub(super) capability: Arc<Capability>,
+    /// `None` only where the server itself decides.
+    pub(super) tool: Option<Arc<Tool>>,
+}
+
+/// Why a request leads nowhere.
+pub(super) struct Refusal {
+    pub(super) error: Box<CallError>,
+    /// True when the gate stopped the call, also where the client is answered that there is no such tool.
+    pub(super) by_gate: bool,
+}
+
+impl Refusal {
+    pub(super) fn of(deck: &DeckSnapshot<'_>, call: &ToolRequest, error: CallError) -> Self {
+        let by_gate = match error.code {
+            ErrorCode::Denied | ErrorCode::ApprovalRequired => true,
+            ErrorCode::ToolNotFound | ErrorCode::ServerNotFound => {
+                deck.has_tool(&call.capability, &call.tool)
+            }
+            _ => false,
+        };
+        Self { error: Box::new(error), by_gate }
+    }
+}
+
+/// What one catalog says about a request.
+enum ToolMatch {
+    Found(Arc<Capability>, Option<Arc<Tool>>),
+    /// The backend may offer something else by now.
+    RefusedByList(Arc<Capability>, CallError),
+    /// The catalog is older than a decision of a person.
+    Outdated,
+}
+
+/// What was done for a request already, so that nothing is done twice.
+#[derive(Default)]
+struct ResolveAttempts {
+    /// The definition whose backend was asked for its list.
+    asked: Option<String>,
+    has_rebuilt: bool,
+}
+
+impl ResolveAttempts {
+    fn has_asked(&self, capability: &Capability) -> bool {
+        self.asked.as_ref() == Some(&capability.definition.fingerprint)
+    }
+
+    /// False when it was asked before.
+    fn may_ask(&mut self, capability: &Capability) -> bool {
+        let is_first = !self.has_asked(capability);
+        self.asked = Some(capability.definition.fingerprint.clone());
+        is_first
+    }
+}
+
+/// The tool that a call means, and that its arguments fit.
+pub(super) async fn resolve<'a>(
+    mut request: RequestContext<'a>,
+    call: &'a ToolRequest,
+) -> Result<ResolvedCall<'a>, Refusal> {
+    let mut attempts = ResolveAttempts::default();
+    loop {
+        let deck = &request.deck;
+        let refused = |error| Refusal::of(deck, call, error);
+        let read = call.without_reserved(|| deck.is_of_capability_file(&call.capability));
+        let outcome = match look_up(&request, &read, &attempts).map_err(refused)? {
+            ToolMatch::Found(capability, tool) => {
+                match has_settled(&request, &capability, &mut attempts).await {
+                    Ok(true) => {
+                        return Ok(ResolvedCall { request, call: read, capability, tool });
+                    }
+                    Ok(false) => Ok(()),
+                    Err(error) => Err(error),
+                }
+            }
+            ToolMatch::RefusedByList(capability, error) => {
+                ask_before_refusing(&request, &capability, error, &mut attempts).await
+            }
+            ToolMatch::Outdated => rebuild_once(request.host(), &call.tool, &mut attempts),
+        };
+        outcome.map_err(refused)?;
+        request = request.renewed();
+    }
+}
+
+/// The tool's definition. Asks the backend before it says that there is none.
+/// `None` only in a transparent session, where the server itself decides.
+pub async fn find_tool(
+    request: &RequestContext<'_>,
+    capability: &Arc<Capability>,
+    name: &str,
+) -> Result<Option<Arc<Tool>>, CallError> {
+    let mut attempts = ResolveAttempts::default();
+    let mut request = Cow::Borrowed(request);
+    loop {
+        match tool_in(&request.deck, capability, name, &attempts)? {
+            ToolMatch::Found(_, tool) => return Ok(tool),
+            ToolMatch::RefusedByList(capability, error) => {
+                ask_before_refusing(&request, &capability, error, &mut attempts).await?;
+            }
+            ToolMatch::Outdated => rebuild_once(request.host(), name, &mut attempts)?,
+        }
+        request = Cow::Owned(request.renewed());
+    }
+}
+
+/// Reads the list of a capability again because it refuses a request, unless that was done. `Ok` when the request
+/// should be looked at again; otherwise the refusal, and why there is no newer list.
+pub(crate) async fn ask_again(
+    request: &RequestContext<'_>,
+    capability: &Capability,
+    refusal: CallError,
+) -> Result<(), CallError> {
+    let definition = &capability.definition;
+    if declares_its_tools(definition) {
+        return Err(refusal);
+    }
+    match request.host().discover(definition, request.connections(), request.call).await {
+        Ok(_) => Ok(()),
+        Err(error) if capability.discovery.is_none() => Err(error),
+        Err(error) => Err(CallError {
+            message: format!(
+                "{}; the list is an old one and could not be read again: {}",
+                refusal.message, error.message
+            ),
+            ..refusal
+        }),
+    }
+}
+
+async fn ask_before_refusing(
+    request: &RequestContext<'_>,
+    capability: &Capability,
+    refusal: CallError,
+    attempts: &mut ResolveAttempts,
+) -> Result<(), CallError> {
+    if !attempts.may_ask(capability) {
+        return Err(refusal);
+    }
+    match ask_again(request, capability, refusal).await {
+        // The call itself goes to the server, which says what is wrong.
+        Err(_) if request.deck.server_decides(capability) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Makes the catalog follow what a person approved in another process.
+fn rebuild_once(host: &Host, tool: &str, attempts: &mut ResolveAttempts) -> Result<(), CallError> {
+    if std::mem::replace(&mut attempts.has_rebuilt, true) {
+        let message = format!("the approval of `{tool}` is being changed; call again");
+        return Err(CallError::new(ErrorCode::ApprovalRequired, message));
+    }
+    host.rebuild();
+    Ok(())
+}
+
+/// True when the list by which a capability's tool was found is good enough to decide by. Otherwise it was read
+/// again: where changes are held, what cannot be compared with its pin does not pass.
+async fn has_settled(
+    request: &RequestContext<'_>,
+    capability: &Arc<Capability>,
+    attempts: &mut ResolveAttempts,
+) -> Result<bool, CallError> {
+    let holds_changes = capability.pins == PinMode::Block;
+    if !holds_changes || !attempts.may_ask(capability) {
+        return Ok(true);
+    }
+    let (host, connections) = (request.host(), request.connections());
+    host.require_current_list(&capability.definition, connections, request.call).await?;
+    Ok(request.deck.is_current())
+}
+
+fn look_up(
+    request: &RequestContext<'_>,
+    call: &ToolRequest,
+    attempts: &ResolveAttempts,
+) -> Result<ToolMatch, CallError> {
+    let deck = &request.deck;
+    let capability = deck.capability_of_tool(&call.capability, &call.tool)?;
+    let found = tool_in(deck, &capability, &call.tool, attempts)?;
+    let ToolMatch::Found(_, tool) = &found else { return Ok(found) };
+    if !deck.catalog().is_open() {
+        artifacts::check_arguments(deck, call.arguments.as_deref())?;
+    }
+    if let Some(tool) = tool {
+        let arguments = read_arguments(&capability, tool, call.arguments.as_deref())?;
+        let checked = check_arguments(&capability, tool, &arguments, &call.form)
+            .and_then(|()| projection::check(&call.fields, &capability, tool));
+        if let Err(error) = checked {
+            return Ok(ToolMatch::RefusedByList(capability, error));
+        }
+    }
+    Ok(found)
+}
+
+/// What a catalog says about a tool's name. An error when the tool is held.
+fn tool_in(
+    deck: &DeckSnapshot<'_>,
+    capability: &Arc<Capability>,
+    name: &str,
+    attempts: &ResolveAttempts,
+) -> Result<ToolMatch, CallError> {
+    let is_listed = || attempts.has_asked(capability) || capability.discovery.is_some();
+    Ok(match deck.tool(capability, name) {
+        ToolLookup::Known(tool) => ToolMatch::Found(capability.clone(), Some(tool)),
+        ToolLookup::Held(error) => return Err(error),
+        ToolLookup::Released => ToolMatch::Outdated,
+        ToolLookup::Unknown if deck.server_decides(capability) && is_listed() => {
+            ToolMatch::Found(capability.clone(), None)
+        }
+        ToolLookup::Unknown => {
+            ToolMatch::RefusedByList(capability.clone(), deck.unknown_tool(capability, name))
+        }
+    })
+}
+
+/// The arguments as values.
+fn read_arguments(
+    capability: &Capability,
+    tool: &Tool,
+    arguments: Option<&RawValue>,
+) -> Result<Value, CallError> {
+    let invalid = |message: String| CallError::new(ErrorCode::RequestInvalid, message);
+    let mut value: Value = match arguments {
+        None => json!({}),
+        Some(text) => serde_json::from_str(text.get())
+            .map_err(|error| invalid(format!("the arguments are not JSON: {error}")))?,
+    };
+    let Some(members) = value.as_object_mut() else {
+        return Err(invalid("the arguments must be a JSON object".to_owned()));
+    };
+    if let Backend::Cmp(known) = &capability.definition.backend
+        && let Some(intent) = known.intents.get(tool.name())
+    {
+        // This format takes numbers as text; its connection reads them the same way.
+        intent.coerce(members);
+    }
+    Ok(value)
+}
+
+/// Checks the arguments against the tool's own schema; a failure says everything needed to correct them.
+fn check_arguments(
+    capability: &Capability,
+    tool: &Tool,
+    value: &Value,
+    form: &CallForm,
+) -> Result<(), CallError> {
+    tool.argument_check().check(value).map_err(|bad| {
+        let mut facts = serde_json::to_value(&bad).unwrap_or_default();
+        // The whole schema goes along, so that the next attempt needs no further question.
+        facts["inputSchema"] = tool.input_schema().and_then(raw::value).unwrap_or_default();
+        let id = capability.definition.id.as_str();
+        let signature = form.signature(id, tool.name(), &bad.arguments);
+        facts["callSignature"] = json!(signature);
+        CallError::new(ErrorCode::RequestInvalid, format!("`{id}`: {bad}"))
+            .hint(format!("call it as: {signature}"))
+            .data(facts)
+    })
+}

@@ -1,0 +1,63 @@
+//! Requests and notifications of a client that are passed on to one server as they are.
+
+use std::time::Duration;
+
+use capdeck_backend::{CallContext, CallError};
+use capdeck_catalog::RawObject;
+use serde_json::value::RawValue;
+
+use crate::{
+    RequestContext, Session, audit::subject, questions::Questions, tasks::is_task_request,
+};
+
+/// How long a server may take to start in order to hear a notification.
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Sends an MCP request of the client's to one server, as it is. Questions of the server's come back as its own
+/// answer where the client takes that.
+pub async fn forward(
+    request: &RequestContext<'_>,
+    id: &str,
+    method: &str,
+    params: Option<RawObject>,
+) -> Result<Box<RawValue>, CallError> {
+    match subject(method, params.as_ref()) {
+        Some(about) => {
+            let sending = send(request, id, method, params);
+            request.audited(method, id, &about, sending).await
+        }
+        None => send(request, id, method, params).await,
+    }
+}
+
+/// The same without an audit line.
+pub(crate) async fn send(
+    request: &RequestContext<'_>,
+    id: &str,
+    method: &str,
+    params: Option<RawObject>,
+) -> Result<Box<RawValue>, CallError> {
+    let deck = &request.deck;
+    let capability = match method {
+        // Lists are looked at; a client that has some of the tools has their list and their tasks, too.
+        "tools/list" => deck.capability(id)?,
+        "resources/list" | "resources/templates/list" | "prompts/list" => {
+            deck.listed_capability(id)?
+        }
+        _ if is_task_request(method) => deck.capability(id)?,
+        _ => deck.whole_capability(id)?,
+    };
+    let (_, context) = Questions::watch(request.call, request.connections().audience());
+    let lease = request.lease(&capability).await?;
+    lease.request(method, params, &context).await
+}
+
+/// Passes a notification of the client's on to one server.
+pub async fn notify(session: &Session, id: &str, method: &str, params: Option<RawObject>) {
+    let context = CallContext::detached(NOTIFY_TIMEOUT);
+    let request = session.request(&context);
+    let Ok(capability) = request.deck.whole_capability(id) else { return };
+    if let Ok(lease) = request.lease(&capability).await {
+        lease.notify(method, params).await;
+    }
+}

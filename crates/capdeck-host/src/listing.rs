@@ -1,0 +1,118 @@
+//! What backends offer to a client, asked for where it is not known.
+
+use std::sync::Arc;
+
+use capdeck_backend::CallError;
+use capdeck_catalog::{Capability, Discovery};
+use capdeck_definition::{Backend, Definition, Exposure};
+use futures_util::future::join_all;
+
+use crate::{
+    RequestContext, Scope, View, deck_snapshot::DeckSnapshot, discover::Hurry,
+    pins::declares_its_tools,
+};
+
+/// What the client sees, after asking directly offered backends that never answered.
+pub async fn discovered_view(request: &RequestContext<'_>) -> Arc<View> {
+    with_direct(request).await.deck.view()
+}
+
+/// The same as a request that sees it.
+pub(crate) async fn with_direct<'a>(request: &RequestContext<'a>) -> RequestContext<'a> {
+    ask_unknown(request, request.deck.view().direct(), |_| true).await
+}
+
+/// What the client sees, after asking those that may have resources and prompts, members of sets among them. A set
+/// that is served alone shows its members' under the deck's names.
+pub async fn discovered_offers(request: &RequestContext<'_>) -> Arc<View> {
+    offers_in(&with_offers(request).await.deck)
+}
+
+/// The same as a request that sees it.
+pub(crate) async fn with_offers<'a>(request: &RequestContext<'a>) -> RequestContext<'a> {
+    // Only servers have resources and prompts.
+    let is_server = |one: &Capability| matches!(one.definition.backend, Backend::Mcp(_));
+    ask_unknown(request, offers_in(&request.deck).offering(), is_server).await
+}
+
+/// What resources and prompts are listed of.
+pub(crate) fn offers_in(deck: &DeckSnapshot<'_>) -> Arc<View> {
+    match deck.scope() {
+        Scope::Transparent(id) => {
+            Arc::new(View::alone(deck.catalog().clone(), id.as_str(), Exposure::Direct))
+        }
+        Scope::Deck(_) | Scope::Operator => deck.view(),
+    }
+}
+
+/// Asks those of some capabilities that never answered, and goes on with the deck that has their answers. Lists of
+/// connected ones that are due are read again in the background; a list is no reason to connect.
+async fn ask_unknown<'a>(
+    request: &RequestContext<'a>,
+    capabilities: &[Arc<Capability>],
+    may_offer: impl Fn(&Capability) -> bool,
+) -> RequestContext<'a> {
+    let (host, connections) = (request.host(), request.connections());
+    let audience = connections.audience().key();
+    let is_unknown = |one: &&Arc<Capability>| may_offer(one) && !host.knows_offer(one, audience);
+    let unknown: Vec<_> = capabilities.iter().filter(is_unknown).cloned().collect();
+    for definition in capabilities.iter().map(|one| &one.definition) {
+        if let Some(lease) = connections.lease_open(host, definition) {
+            host.check_list_when_due(definition, connections, &lease);
+        }
+    }
+    if unknown.is_empty() {
+        return request.clone();
+    }
+    let asking = host.discover_unknown(unknown.into_iter(), connections, Hurry::OwnListOnly);
+    for (id, error) in asking.await {
+        tracing::warn!(capability = %id, %error, "the capability could not be listed");
+    }
+    request.renewed()
+}
+
+/// Asks a backend what it offers; what comes back is what the client may know of it.
+pub(crate) async fn discover(
+    request: &RequestContext<'_>,
+    definition: &Arc<Definition>,
+) -> Result<Arc<Discovery>, CallError> {
+    let (host, connections) = (request.host(), request.connections());
+    let discovery = host.discover(definition, connections, request.call).await?;
+    let deck = request.session().snapshot();
+    if deck.catalog().is_open() {
+        return Ok(discovery);
+    }
+    let capability = deck.capability(definition.id.as_str())?;
+    Ok(capability.discovery.clone().unwrap_or_default())
+}
+
+/// Asks every connected server again, because a client uses a name that no list has.
+pub(crate) async fn ask_connected(request: &RequestContext<'_>) {
+    let (host, connections) = (request.host(), request.connections());
+    let deck = &request.deck;
+    let seen = deck.catalog().capabilities().filter(|one| one.is_usable() && deck.may_see(one));
+    let connected = seen.filter(|one| {
+        !declares_its_tools(&one.definition)
+            && connections.lease_open(host, &one.definition).is_some()
+    });
+    let asking = connected.map(|one| host.discover(&one.definition, connections, request.call));
+    for error in join_all(asking).await.into_iter().filter_map(Result::err) {
+        tracing::debug!(%error, "a list could not be read again");
+    }
+}
+
+/// The same for resources and prompts: the server whose name it begins with, else those that are connected.
+pub(crate) async fn ask_about(request: &RequestContext<'_>, name: &str) {
+    let deck = &request.deck;
+    let owner = deck.view().find(name).and_then(|(id, _)| deck.capability(&id).ok());
+    match owner.filter(|one| matches!(one.definition.backend, Backend::Mcp(_))) {
+        Some(owner) => {
+            let (host, connections) = (request.host(), request.connections());
+            let asking = host.discover(&owner.definition, connections, request.call);
+            if let Err(error) = asking.await {
+                tracing::debug!(%error, "a list could not be read again");
+            }
+        }
+        None => ask_connected(request).await,
+    }
+}

@@ -1,0 +1,357 @@
+//! The operations on a capability, for every surface that has them: wrapper tools and scripts.
+//!
+//! [`run`] gives plain facts; [`wrapper`] and code mode's bridge say them in the words of their callers.
+
+mod arguments;
+mod schema;
+mod wrapper;
+
+use std::sync::Arc;
+
+use capdeck_backend::{CallError, ErrorCode};
+use capdeck_catalog::{Capability, Discovery, RawObject, SearchRequest, compact};
+use capdeck_sandbox::DeckOperation;
+use serde_json::{Map, Value, json, value::RawValue};
+
+use self::arguments::{invalid, paginate};
+pub(crate) use self::{arguments::OperationArguments, schema::wrapper_tool, wrapper::call_wrapper};
+use crate::{
+    RequestContext, artifacts, calls, card, check, forward::forward, listing, projection, raw,
+    search,
+};
+
+/// What an operation is about: `tool`, `uri` or `prompt`, with its value.
+type OperationItem = (&'static str, String);
+
+/// What an operation gives.
+pub(crate) enum OperationAnswer {
+    /// Facts that the host knows, and the same for a model.
+    Facts { item: Option<OperationItem>, facts: Value, markdown: String },
+    /// The server's own answer.
+    Forwarded { item: OperationItem, answer: Box<RawValue> },
+}
+
+impl OperationAnswer {
+    fn facts(facts: Value, markdown: String) -> Self {
+        Self::Facts { item: None, facts, markdown }
+    }
+
+    /// The bare data, for a program.
+    pub(crate) fn into_data(self) -> Result<Box<RawValue>, CallError> {
+        match self {
+            Self::Forwarded { answer, .. } => Ok(answer),
+            Self::Facts { facts, .. } => serde_json::value::to_raw_value(&facts)
+                .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string())),
+        }
+    }
+}
+
+/// One operation on one capability.
+struct CapabilityOperation<'a> {
+    request: &'a RequestContext<'a>,
+    capability: &'a Arc<Capability>,
+    arguments: &'a OperationArguments,
+    /// What else came with the request; answers to a server's questions are passed on to it.
+    rest: &'a RawObject,
+}
+
+/// Runs an operation on a capability. Calls of tools are made by [`calls::call`], and operations on the deck by the
+/// surfaces that have them.
+pub(crate) async fn run(
+    request: &RequestContext<'_>,
+    capability: &Arc<Capability>,
+    operation: DeckOperation,
+    arguments: &OperationArguments,
+    rest: &RawObject,
+) -> Result<OperationAnswer, CallError> {
+    let this = CapabilityOperation { request, capability, arguments, rest };
+    match operation {
+        DeckOperation::Inspect => Ok(this.inspect()),
+        DeckOperation::Check => {
+            let report = check::check(request, this.id()).await;
+            let state = if report.is_available() { "available" } else { "unavailable" };
+            let markdown = format!("`{}` is {state}", this.id());
+            Ok(OperationAnswer::facts(report.to_json(), markdown))
+        }
+        DeckOperation::Tools => {
+            let rows = |d: &Discovery| d.tools.iter().map(|tool| compact(tool)).collect();
+            this.list("Tools", "name", rows).await
+        }
+        DeckOperation::SearchTools => this.search_tools().await,
+        DeckOperation::DescribeTool => this.describe_tool().await,
+        DeckOperation::Resources => {
+            this.list("Resources", "uri", |d| this.items(&d.resources, "resource")).await
+        }
+        DeckOperation::ResourceTemplates => {
+            let rows = |d: &Discovery| this.items(&d.resource_templates, "resourceTemplate");
+            this.list("Resource templates", "uriTemplate", rows).await
+        }
+        DeckOperation::Prompts => this.list("Prompts", "prompt", |d| this.prompts(d)).await,
+        DeckOperation::SearchResources => {
+            let query = arguments.text("query")?.to_lowercase();
+            let rows = |d: &Discovery| {
+                let mut all = this.items(&d.resources, "resource");
+                all.extend(this.items(&d.resource_templates, "resourceTemplate"));
+                matching(all, &query)
+            };
+            this.list("Resources", "uri", rows).await
+        }
+        DeckOperation::SearchPrompts => {
+            let query = arguments.text("query")?.to_lowercase();
+            this.list("Prompts", "prompt", |d| matching(this.prompts(d), &query)).await
+        }
+        DeckOperation::ReadResource => {
+            let uri = arguments.text("uri")?;
+            let item = ("uri", uri.to_owned());
+            if artifacts::has(&request.deck, uri) {
+                let answer = artifacts::read(&request.deck, uri).await?;
+                return Ok(OperationAnswer::Forwarded { item, answer });
+            }
+            let params = raw::object([("uri", json!(uri))]);
+            this.forward("resources/read", params, item).await
+        }
+        DeckOperation::GetPrompt => {
+            let name = arguments.text("name")?;
+            let mut params = raw::object([("name", json!(name))]);
+            if let Some(given) = arguments.optional_object("args")? {
+                params.extend(raw::object([("arguments", as_prompt_arguments(given))]));
+            }
+            this.forward("prompts/get", params, ("prompt", name.to_owned())).await
+        }
+        DeckOperation::Complete => {
+            let (params, item) = this.completion()?;
+            this.forward("completion/complete", params, item).await
+        }
+        DeckOperation::CallTool
+        | DeckOperation::Search
+        | DeckOperation::Types
+        | DeckOperation::ReadArtifact
+        | DeckOperation::ReadLogs
+        | DeckOperation::ReadRecovery
+        | DeckOperation::SetUpTools
+        | DeckOperation::RunCode => {
+            let message = format!("`{}` is no method of a handle", operation.script_name());
+            Err(CallError::new(ErrorCode::UnknownOperation, message))
+        }
+    }
+}
+
+impl CapabilityOperation<'_> {
+    fn inspect(&self) -> OperationAnswer {
+        let card = card(self.capability);
+        let mut text = format!("`{}`: {}", self.id(), self.capability.definition.description);
+        if let Some(count) = card["importProblems"].as_u64() {
+            text.push_str(&format!(
+                "\n{count} operations could not be imported: capdeck why {}",
+                self.id()
+            ));
+        }
+        OperationAnswer::facts(card, text)
+    }
+
+    async fn search_tools(&self) -> Result<OperationAnswer, CallError> {
+        self.discovery().await?;
+        let query = self.arguments.text("query")?;
+        let deck = self.request.renewed().deck;
+        let catalog = deck.catalog();
+        search::warm(catalog).await;
+        let config = catalog.config();
+        let max_limit = config.max_search_limit as usize;
+        let limit = self.arguments.limit()?.unwrap_or(config.default_search_limit as usize);
+        let page = catalog
+            .search(&SearchRequest {
+                query,
+                within: Some(self.id()),
+                limit: limit.min(max_limit),
+                cursor: self.arguments.optional_text("cursor")?,
+                allowed: &|capability| deck.may_see(capability),
+            })
+            .map_err(|error| invalid(error.to_string()))?;
+        let rows = page.hits.iter().filter_map(|hit| hit.tool.as_deref()).map(compact);
+        let mut result = self.listing();
+        result.insert("query".to_owned(), json!(query));
+        result.insert("items".to_owned(), rows.collect());
+        if let Some(cursor) = page.next_cursor {
+            result.insert("nextCursor".to_owned(), json!(cursor));
+            result.insert("truncated".to_owned(), json!(true));
+        }
+        let text = list_markdown("Tools", &result, "name");
+        Ok(OperationAnswer::facts(Value::Object(result), text))
+    }
+
+    async fn describe_tool(&self) -> Result<OperationAnswer, CallError> {
+        let name = self.arguments.text("name")?;
+        let found = calls::find_tool(self.request, self.capability, name).await?;
+        let tool = found.ok_or_else(|| {
+            let message = "the tool vanished while it was described";
+            CallError::new(ErrorCode::InternalError, message)
+        })?;
+        let mut facts = json!({
+            "id": self.id(),
+            "tool": tool.as_ref(),
+            "fieldSelection": projection::support(self.capability, &tool),
+        });
+        let mut markdown = serde_json::to_string_pretty(tool.as_ref()).unwrap_or_default();
+        let definition = &self.capability.definition;
+        if let Some(shape) = self.request.host().observed_shape(definition, &tool) {
+            let seen = shape["typeScript"].as_str().unwrap_or_default();
+            markdown.push_str(&format!("\n\nIts results looked like this so far: `{seen}`"));
+            facts["observedOutputShape"] = shape;
+        }
+        Ok(OperationAnswer::Facts { item: Some(("tool", name.to_owned())), facts, markdown })
+    }
+
+    fn completion(&self) -> Result<(RawObject, OperationItem), CallError> {
+        let reference = self.arguments.object("ref")?;
+        let text = |key: &str| reference.get(key).and_then(Value::as_str);
+        let (wire, subject) = match (text("type"), text("name"), text("uri")) {
+            (Some("prompt"), Some(name), _) => {
+                (json!({ "type": "ref/prompt", "name": name }), ("prompt", name.to_owned()))
+            }
+            (Some("resourceTemplate"), _, Some(uri)) => {
+                (json!({ "type": "ref/resource", "uri": uri }), ("uri", uri.to_owned()))
+            }
+            _ => {
+                return Err(invalid("`ref` names neither a prompt nor a template".to_owned()).hint(
+                    "use {\"type\":\"prompt\",\"name\":…} or {\"type\":\"resourceTemplate\",\"uri\":…}",
+                ));
+            }
+        };
+        let argument = Value::Object(self.arguments.object("argument")?.clone());
+        let mut params = raw::object([("ref", wire), ("argument", argument)]);
+        if let Some(context) = self.arguments.optional_object("context")? {
+            params.extend(raw::object([("context", Value::Object(context.clone()))]));
+        }
+        Ok((params, subject))
+    }
+
+    async fn forward(
+        &self,
+        method: &str,
+        mut params: RawObject,
+        item: OperationItem,
+    ) -> Result<OperationAnswer, CallError> {
+        let retried = ["inputResponses", "requestState"];
+        params.extend(retried.into_iter().filter_map(|key| {
+            self.rest.get_key_value(key).map(|(key, value)| (key.clone(), value.clone()))
+        }));
+        let answer = forward(self.request, self.id(), method, Some(params)).await?;
+        Ok(OperationAnswer::Forwarded { item, answer })
+    }
+
+    async fn list(
+        &self,
+        title: &str,
+        label: &str,
+        rows: impl FnOnce(&Discovery) -> Vec<Value>,
+    ) -> Result<OperationAnswer, CallError> {
+        let discovery = self.discovery().await?;
+        let max_limit = self.request.deck.catalog().config().max_search_limit as usize;
+        let limit = self.arguments.limit()?.unwrap_or(max_limit).min(max_limit);
+        let cursor = self.arguments.optional_text("cursor")?;
+        let mut result = self.listing();
+        result.extend(paginate(rows(&discovery), limit, cursor)?);
+        let text = list_markdown(title, &result, label);
+        Ok(OperationAnswer::facts(Value::Object(result), text))
+    }
+
+    /// What the capability offers, asked for again once it is old. A list that cannot be renewed
+    /// is better than none.
+    async fn discovery(&self) -> Result<Arc<Discovery>, CallError> {
+        let (host, connections) = (self.request.host(), self.request.connections());
+        let definition = &self.capability.definition;
+        let ask = || listing::discover(self.request, definition);
+        match &self.capability.discovery {
+            Some(known) if host.discovery_is_old(definition, connections) => {
+                Ok(ask().await.unwrap_or_else(|_| known.clone()))
+            }
+            Some(known) => Ok(known.clone()),
+            None => ask().await,
+        }
+    }
+
+    fn id(&self) -> &str {
+        self.capability.definition.id.as_str()
+    }
+
+    fn listing(&self) -> Map<String, Value> {
+        let definition = &self.capability.definition;
+        Map::from_iter([
+            ("id".to_owned(), json!(definition.id)),
+            ("name".to_owned(), json!(definition.name)),
+        ])
+    }
+
+    /// Rows of resources or templates: `{id, kind, …the server's own members}`.
+    fn items(&self, list: &[RawObject], kind: &str) -> Vec<Value> {
+        let keys = ["uri", "uriTemplate", "name", "title", "description", "mimeType", "size"];
+        let start = [("id", json!(self.id())), ("kind", json!(kind))];
+        list.iter().map(|object| row(&start, object, keys.map(|key| (key, key)))).collect()
+    }
+
+    /// Rows of prompts: `{id, prompt, description?, arguments?}`.
+    fn prompts(&self, discovery: &Discovery) -> Vec<Value> {
+        let keys = [("name", "prompt"), ("description", "description"), ("arguments", "arguments")];
+        let start = [("id", json!(self.id()))];
+        discovery.prompts.iter().map(|object| row(&start, object, keys)).collect()
+    }
+}
+
+/// One row of a list: what it starts with, then the object's own members under their new names.
+fn row<const N: usize>(
+    start: &[(&str, Value)],
+    object: &RawObject,
+    keys: [(&str, &str); N],
+) -> Value {
+    let mut row: Map<String, Value> =
+        start.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    for (from, to) in keys {
+        if let Some(value) = object.get(from).and_then(|text| raw::value(text)) {
+            row.insert(to.to_owned(), value);
+        }
+    }
+    Value::Object(row)
+}
+
+fn matching(rows: Vec<Value>, query: &str) -> Vec<Value> {
+    rows.into_iter().filter(|row| row.to_string().to_lowercase().contains(query)).collect()
+}
+
+/// Prompt arguments are strings on the wire; other values travel as their JSON text.
+fn as_prompt_arguments(arguments: &Map<String, Value>) -> Value {
+    arguments
+        .iter()
+        .map(|(key, value)| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            (key.clone(), Value::String(text))
+        })
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+/// A numbered list of `items`, each as its label and its description's first line.
+fn list_markdown(title: &str, page: &Map<String, Value>, label: &str) -> String {
+    let empty = Vec::new();
+    let items = page.get("items").and_then(Value::as_array).unwrap_or(&empty);
+    let mut text = format!("{title}: {}\n", items.len());
+    for (index, item) in items.iter().enumerate() {
+        let name = item.get(label).and_then(Value::as_str).unwrap_or("?");
+        text.push_str(&format!("{}. `{name}`", index + 1));
+        if let Some(args) = item.get("requiredArgs").and_then(Value::as_array)
+            && !args.is_empty()
+        {
+            let args: Vec<&str> = args.iter().filter_map(Value::as_str).collect();
+            text.push_str(&format!(" ({})", args.join(", ")));
+        }
+        if let Some(line) =
+            item.get("description").and_then(Value::as_str).and_then(|text| text.lines().next())
+        {
+            text.push_str(&format!(": {line}"));
+        }
+        text.push('\n');
+    }
+    if let Some(cursor) = page.get("nextCursor").and_then(Value::as_str) {
+        text.push_str(&format!("More: cursor `{cursor}`\n"));
+    }
+    text
+}

@@ -1,0 +1,165 @@
+//! The wrapper tool of a capability: one tool, an `operation`, and everything behind it.
+//!
+//! Operations, fields and answer shapes are the ones existing Caplets clients know: facts in `structuredContent`, the
+//! same as short Markdown for the model.
+
+use std::time::Instant;
+
+use capdeck_backend::{ArtifactUri, CallError, ErrorCode};
+use capdeck_catalog::{Capability, RawObject};
+use capdeck_sandbox::DeckOperation;
+use serde_json::{Map, Value, json, value::RawValue};
+
+use super::{
+    OperationAnswer,
+    arguments::{OperationArguments, invalid},
+    run,
+};
+use crate::{CallForm, Consent, RequestContext, ToolRequest, artifacts, calls};
+
+/// Runs a wrapper call of the capability `id`. What else `outer` carries, such as answers to questions, is meant for
+/// the server.
+pub(crate) async fn call_wrapper(
+    request: &RequestContext<'_>,
+    id: &str,
+    outer: &ToolRequest,
+) -> Result<Box<RawValue>, CallError> {
+    let started = Instant::now();
+    let capability = &request.deck.capability(id)?;
+    let fields = match &outer.arguments {
+        None => Map::new(),
+        Some(text) => serde_json::from_str(text.get())
+            .map_err(|_| invalid("the arguments must be a JSON object".to_owned()))?,
+    };
+    let kind = capability.definition.backend.kind();
+    let (operation, arguments) =
+        OperationArguments::of_wrapper(&capability.definition.id, kind, fields)?;
+    let mut subject = WrapperSubject { capability, operation, item: None, started };
+    if operation == DeckOperation::CallTool {
+        let name = arguments.text("name")?;
+        if ArtifactUri::is_meant(name) {
+            return artifacts::read_on(&request.deck, name).await;
+        }
+        let result = call_tool(request, id, &arguments, outer).await?;
+        if asks_for_input(&result) {
+            return Ok(result);
+        }
+        subject.item = Some(("tool", name.to_owned()));
+        return Ok(subject.annotate(&result).unwrap_or(result));
+    }
+    let answer = run(request, capability, operation, &arguments, &outer.rest).await?;
+    let written = match answer {
+        OperationAnswer::Facts { item, facts, markdown } => {
+            subject.item = item;
+            subject.answer(&facts, &markdown)
+        }
+        OperationAnswer::Forwarded { answer, .. } if asks_for_input(&answer) => Some(answer),
+        OperationAnswer::Forwarded { item, answer } => {
+            subject.item = Some(item);
+            subject.embed(&answer)
+        }
+    };
+    let unwritten = "the answer could not be written as JSON";
+    written.ok_or_else(|| CallError::new(ErrorCode::InternalError, unwritten))
+}
+
+async fn call_tool(
+    request: &RequestContext<'_>,
+    id: &str,
+    arguments: &OperationArguments,
+    outer: &ToolRequest,
+) -> Result<Box<RawValue>, CallError> {
+    let given = serde_json::value::to_raw_value(arguments.object("args")?)
+        .map_err(|error| invalid(error.to_string()))?;
+    let inner = ToolRequest {
+        capability: id.to_owned(),
+        tool: arguments.text("name")?.to_owned(),
+        arguments: Some(given),
+        fields: arguments.field_paths()?,
+        meta: outer.meta.clone(),
+        rest: outer.rest.clone(),
+        consent: Consent::NotAsked,
+        flow: outer.flow.clone(),
+        whole: outer.whole,
+        unformatted: outer.unformatted,
+        form: CallForm::OwnName,
+    };
+    calls::call(request.clone(), &inner).await
+}
+
+/// What one wrapper operation was about, for `caplets` metadata.
+struct WrapperSubject<'a> {
+    capability: &'a Capability,
+    operation: DeckOperation,
+    /// `tool`, `uri` or `prompt` with its value.
+    item: Option<(&'static str, String)>,
+    started: Instant,
+}
+
+impl WrapperSubject<'_> {
+    fn meta(&self) -> Value {
+        let definition = &self.capability.definition;
+        let mut meta = Map::new();
+        meta.insert("id".to_owned(), json!(definition.id));
+        meta.insert("name".to_owned(), json!(definition.name));
+        meta.insert("backend".to_owned(), json!(definition.backend.kind().as_str()));
+        meta.insert("operation".to_owned(), json!(self.operation.wrapper_name()));
+        if let Some((key, value)) = &self.item {
+            meta.insert((*key).to_owned(), json!(value));
+        }
+        meta.insert("status".to_owned(), json!("ok"));
+        let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        meta.insert("elapsedMs".to_owned(), json!(elapsed));
+        Value::Object(meta)
+    }
+
+    /// A discovery answer: `{caplets, result}` and one Markdown block.
+    fn answer(&self, result: &Value, markdown: &str) -> Option<Box<RawValue>> {
+        serde_json::value::to_raw_value(&json!({
+            "content": [{ "type": "text", "text": markdown }],
+            "structuredContent": { "caplets": self.meta(), "result": result },
+        }))
+        .ok()
+    }
+
+    /// An MCP answer that is not a tool result, made one: its own members, `_meta.caplets`, and `content` for
+    /// the model. What was read from a resource is content as it is; other answers are shown as JSON.
+    fn embed(&self, answer: &RawValue) -> Option<Box<RawValue>> {
+        let annotated = self.annotate(answer)?;
+        let mut object: RawObject = serde_json::from_str(annotated.get()).ok()?;
+        let read: Option<Vec<Box<RawValue>>> =
+            object.get("contents").and_then(|contents| serde_json::from_str(contents.get()).ok());
+        let content = match read {
+            Some(read) => {
+                let block = |resource| json!({ "type": "resource", "resource": resource });
+                read.into_iter().map(block).collect()
+            }
+            None => json!([{ "type": "text", "text": answer.get() }]),
+        };
+        object.insert("content".to_owned(), serde_json::value::to_raw_value(&content).ok()?);
+        serde_json::value::to_raw_value(&object).ok()
+    }
+
+    /// The remote's own answer with `_meta.caplets` added; everything else stays byte for byte.
+    fn annotate(&self, result: &RawValue) -> Option<Box<RawValue>> {
+        let mut object: RawObject = serde_json::from_str(result.get()).ok()?;
+        let mut meta: RawObject = object
+            .get("_meta")
+            .and_then(|meta| serde_json::from_str(meta.get()).ok())
+            .unwrap_or_default();
+        meta.insert("caplets".to_owned(), serde_json::value::to_raw_value(&self.meta()).ok()?);
+        object.insert("_meta".to_owned(), serde_json::value::to_raw_value(&meta).ok()?);
+        serde_json::value::to_raw_value(&object).ok()
+    }
+}
+
+/// True when the server wants something from the client first. Such an answer is the client's, whole.
+fn asks_for_input(result: &RawValue) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Kind {
+        #[serde(default, rename = "resultType")]
+        result_type: Option<String>,
+    }
+    let kind: Option<Kind> = serde_json::from_str(result.get()).ok();
+    kind.and_then(|kind| kind.result_type).as_deref() == Some("input_required")
+}

@@ -1,0 +1,73 @@
+//! Prompts of the deck, and the completion of arguments of prompts and resource templates.
+
+use capdeck_backend::{CallError, ErrorCode};
+use capdeck_catalog::RawObject;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{RequestContext, View, forward::forward, listing, raw};
+
+/// Gets a listed prompt. `params` are the client's own, with the listed name.
+pub async fn get(
+    request: &RequestContext<'_>,
+    name: &str,
+    mut params: RawObject,
+) -> Result<Box<RawValue>, CallError> {
+    if let Some(got) = request.session().entry_prompt(name, &params, request.call).await {
+        return got;
+    }
+    let found = find_in_offers(request, Some(name), |view| view.prompt_route(name)).await;
+    let (request, route) = found.ok_or_else(|| {
+        CallError::new(ErrorCode::PromptNotFound, format!("there is no prompt `{name}`"))
+            .hint("list the prompts first")
+    })?;
+    params.extend(raw::object([("name", json!(route.prompt))]));
+    forward(&request, &route.capability, "prompts/get", Some(params)).await
+}
+
+/// Completes an argument of a listed prompt or template.
+pub async fn complete(
+    request: &RequestContext<'_>,
+    mut params: RawObject,
+) -> Result<Box<RawValue>, CallError> {
+    if let Some(completed) = request.session().complete_entry(&params, request.call).await {
+        return completed;
+    }
+    let reference: Value = params.get("ref").and_then(|text| raw::value(text)).unwrap_or_default();
+    let text = |key: &str| reference.get(key).and_then(Value::as_str);
+    let route_in = |view: &View| match (text("type"), text("name"), text("uri")) {
+        (Some("ref/prompt"), Some(name), _) => view
+            .prompt_route(name)
+            .map(|route| (route.capability, json!({ "type": "ref/prompt", "name": route.prompt }))),
+        (Some("ref/resource"), _, Some(uri)) => view
+            .template_route(uri)
+            .or_else(|| view.resource_route(uri))
+            .map(|(id, real)| (id, json!({ "type": "ref/resource", "uri": real }))),
+        _ => None,
+    };
+    let found = find_in_offers(request, text("name").or(text("uri")), route_in).await;
+    let Some((request, (id, reference))) = found else {
+        return Err(CallError::new(
+            ErrorCode::RequestInvalid,
+            "`ref` names no listed prompt or resource template",
+        ));
+    };
+    params.extend(raw::object([("ref", reference)]));
+    forward(&request, &id, "completion/complete", Some(params)).await
+}
+
+/// Looks among everything that is offered; when it is not there, the servers that `name` may belong to are asked
+/// for their lists again.
+async fn find_in_offers<'a, T>(
+    request: &RequestContext<'a>,
+    name: Option<&str>,
+    find: impl Fn(&View) -> Option<T>,
+) -> Option<(RequestContext<'a>, T)> {
+    let mut request = listing::with_offers(request).await;
+    if let Some(found) = find(&listing::offers_in(&request.deck)) {
+        return Some((request, found));
+    }
+    listing::ask_about(&request, name?).await;
+    request = listing::with_offers(&request.renewed()).await;
+    let found = find(&listing::offers_in(&request.deck))?;
+    Some((request, found))
+}

@@ -1,0 +1,75 @@
+//! Resources of the deck: those of servers, artifacts, files of skills and entries of capsules.
+
+use capdeck_backend::{ArtifactUri, CallError, ErrorCode};
+use capdeck_catalog::RawObject;
+use serde_json::{json, value::RawValue};
+
+use crate::{RequestContext, Scope, artifacts, forward::forward, listing, raw, skills};
+
+/// Where a listed resource is, and the request whose deck says so.
+pub(crate) struct ResourceRoute<'a> {
+    pub(crate) request: RequestContext<'a>,
+    pub(crate) capability: String,
+    /// The server's own URI.
+    pub(crate) uri: String,
+}
+
+/// Reads a listed resource, a URI made from a listed template, or an artifact. `params` are the client's own.
+pub async fn read(
+    request: &RequestContext<'_>,
+    uri: &str,
+    mut params: RawObject,
+) -> Result<Box<RawValue>, CallError> {
+    if ArtifactUri::is_meant(uri) {
+        return artifacts::read(&request.deck, uri).await;
+    }
+    if uri.starts_with("skill://")
+        && let Some(read) = skills::read_file(request, uri, params.clone()).await
+    {
+        return read;
+    }
+    let session = request.session();
+    if let Some(read) = session.read_named_entry(uri, request.call).await {
+        return read;
+    }
+    let route = match find_route(request, uri).await {
+        Ok(route) => route,
+        Err(unknown) => {
+            return session.read_short_entry(uri, request.call).await.unwrap_or(Err(unknown));
+        }
+    };
+    params.extend(raw::object([("uri", json!(route.uri))]));
+    forward(&route.request, &route.capability, "resources/read", Some(params)).await
+}
+
+/// The capability and the server's own URI behind a listed resource.
+pub(crate) async fn find_route<'a>(
+    request: &RequestContext<'a>,
+    uri: &str,
+) -> Result<ResourceRoute<'a>, CallError> {
+    let route = |request: RequestContext<'a>, (capability, uri): (String, String)| ResourceRoute {
+        request,
+        capability,
+        uri,
+    };
+    // A URI of the deck says which server has it, so that none is asked. A set's may take many.
+    if !matches!(request.deck.scope(), Scope::Transparent(_))
+        && let Some(found) = request.deck.view().named_route(uri)
+    {
+        return Ok(route(request.clone(), found));
+    }
+    let mut request = listing::with_offers(request).await;
+    if let Some(found) = listing::offers_in(&request.deck).resource_route(uri) {
+        return Ok(route(request, found));
+    }
+    listing::ask_connected(&request).await;
+    request = listing::with_offers(&request.renewed()).await;
+    match listing::offers_in(&request.deck).resource_route(uri) {
+        Some(found) => Ok(route(request, found)),
+        None => {
+            let message = format!("there is no resource `{uri}`");
+            let error = CallError::new(ErrorCode::ResourceNotFound, message);
+            Err(error.hint("list the resources first"))
+        }
+    }
+}

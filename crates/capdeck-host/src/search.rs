@@ -1,0 +1,108 @@
+//! Search across everything that a client may find: tools of the deck and entries of capsules.
+
+use std::sync::Arc;
+
+use capdeck_backend::{CallError, ErrorCode};
+use capdeck_catalog::{Capability, Catalog, SearchHit, SearchRequest};
+
+use crate::{EntryHit, RequestContext, Scope, View, deck_snapshot::DeckSnapshot, discover::Hurry};
+
+/// What is searched for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ToolQuery<'a> {
+    pub words: &'a str,
+    /// The one capability to search in.
+    pub within: Option<&'a str>,
+    pub limit: Option<usize>,
+    pub cursor: Option<&'a str>,
+}
+
+/// One page of a search, with the capabilities that could not be searched.
+#[derive(Debug)]
+pub struct SearchAnswer {
+    pub hits: Vec<SearchHit>,
+    pub next_cursor: Option<String>,
+    pub total: usize,
+    /// Entries of capsules that fit, with the first page.
+    pub entries: Vec<EntryHit>,
+    /// Capabilities whose tools are not known, each with the reason.
+    pub unavailable: Vec<(String, CallError)>,
+}
+
+/// Finds tools across everything the client may search, asking backends that never answered.
+pub async fn find(
+    request: &RequestContext<'_>,
+    query: ToolQuery<'_>,
+) -> Result<SearchAnswer, CallError> {
+    let may_search =
+        |deck: &DeckSnapshot<'_>, view: &View, capability: &Capability| match deck.scope() {
+            Scope::Operator => capability.is_usable(),
+            Scope::Deck(_) => view.is_searchable(capability),
+            Scope::Transparent(_) => deck.may_see(capability),
+        };
+    find_among(request, query, &may_search).await
+}
+
+/// The same among those that `allowed` lets through, in view of what the client sees.
+pub(crate) async fn find_among(
+    request: &RequestContext<'_>,
+    query: ToolQuery<'_>,
+    allowed: &(dyn Fn(&DeckSnapshot<'_>, &View, &Capability) -> bool + Sync),
+) -> Result<SearchAnswer, CallError> {
+    let ToolQuery { words, within, limit, cursor } = query;
+    let (deck, view) = (&request.deck, request.deck.view());
+    if let Some(id) = within {
+        deck.capability(id)?;
+    }
+    let is_meant = |capability: &&Arc<Capability>| {
+        within.is_none_or(|id| id == capability.definition.id.as_str())
+            && allowed(deck, &view, capability)
+    };
+    let unknown = deck.catalog().capabilities().filter(is_meant).cloned();
+    let (host, connections) = (request.host(), request.connections());
+    let unavailable = host.discover_unknown(unknown, connections, Hurry::AnyListWillDo).await;
+
+    // What has answered just now may be offered in another way.
+    let request = request.renewed();
+    let (deck, view) = (&request.deck, request.deck.view());
+    warm(deck.catalog()).await;
+    let allowed = |capability: &Capability| allowed(deck, &view, capability);
+    let config = deck.catalog().config();
+    let limit = limit.unwrap_or(config.default_search_limit as usize);
+    let page = deck
+        .catalog()
+        .search(&SearchRequest {
+            query: words,
+            within,
+            limit: limit.clamp(1, config.max_search_limit as usize),
+            cursor,
+            allowed: &allowed,
+        })
+        .map_err(|error| {
+            CallError::new(ErrorCode::RequestInvalid, error.to_string())
+                .hint("start without a cursor")
+        })?;
+    let session = request.session();
+    let entries = match cursor.is_none() && session.searches_entries(within, &allowed) {
+        true => session.search_entries(words).await,
+        false => Vec::new(),
+    };
+    let unavailable = unavailable.into_iter().map(|(id, error)| (id.to_string(), error)).collect();
+    Ok(SearchAnswer {
+        hits: page.hits,
+        next_cursor: page.next_cursor,
+        total: page.total,
+        entries,
+        unavailable,
+    })
+}
+
+/// Builds the search index of a catalog. That takes long for a large deck, so it never holds up other calls.
+pub(crate) async fn warm(catalog: &Arc<Catalog>) {
+    if !catalog.is_search_warm() {
+        let building = catalog.clone();
+        if let Err(error) = tokio::task::spawn_blocking(move || building.warm_search()).await {
+            tracing::error!(%error, "building the search index ended by a bug");
+        }
+    }
+}

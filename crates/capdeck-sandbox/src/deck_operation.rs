@@ -1,0 +1,169 @@
+//! What can be asked of a deck by name. Scripts, wrapper tools and the deck's own tools share these operations; each
+//! surface has its own spelling of them.
+
+use serde::{Deserialize, Serialize};
+
+/// One operation on a deck or on one of its capabilities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DeckOperation {
+    Inspect,
+    Check,
+    Tools,
+    SearchTools,
+    DescribeTool,
+    /// Also behind `caplets.<id>.<tool>(args)`. Arguments: `name`, `args`, `fields`.
+    CallTool,
+    Resources,
+    SearchResources,
+    ResourceTemplates,
+    ReadResource,
+    Prompts,
+    SearchPrompts,
+    GetPrompt,
+    Complete,
+    /// `caplets.search(query, page?)`.
+    Search,
+    /// `caplets.types(id, tool?)`.
+    Types,
+    /// `caplets.artifacts.read(ref, range?)`.
+    ReadArtifact,
+    /// `caplets.debug.readLogs({ logRef, cursor?, limit? })`.
+    ReadLogs,
+    /// `caplets.debug.readRecovery({ recoveryRef, cursor?, limit? })`.
+    ReadRecovery,
+    /// The tool `setup_tools`; scripts need no set-up.
+    SetUpTools,
+    /// The tool `code_mode`; scripts run no scripts.
+    RunCode,
+}
+
+impl DeckOperation {
+    /// The operations on one capability, in the order they are documented.
+    pub const ON_CAPABILITY: [Self; 14] = [
+        Self::Inspect,
+        Self::Check,
+        Self::Tools,
+        Self::SearchTools,
+        Self::DescribeTool,
+        Self::CallTool,
+        Self::Resources,
+        Self::SearchResources,
+        Self::ResourceTemplates,
+        Self::ReadResource,
+        Self::Prompts,
+        Self::SearchPrompts,
+        Self::GetPrompt,
+        Self::Complete,
+    ];
+
+    /// The operations on the whole deck that scripts have.
+    const ON_DECK: [Self; 5] =
+        [Self::Search, Self::Types, Self::ReadArtifact, Self::ReadLogs, Self::ReadRecovery];
+
+    /// The name in a script.
+    pub const fn script_name(self) -> &'static str {
+        self.names().0
+    }
+
+    /// The name as an `operation` of a wrapper tool.
+    pub const fn wrapper_name(self) -> &'static str {
+        self.names().1
+    }
+
+    /// The operation that scripts know by this name.
+    pub(crate) fn from_script_name(name: &str) -> Option<Self> {
+        let all = Self::ON_CAPABILITY.into_iter().chain(Self::ON_DECK);
+        all.into_iter().find(|operation| operation.script_name() == name)
+    }
+
+    /// The operation on a capability that wrapper tools know by this name.
+    pub fn from_wrapper_name(name: &str) -> Option<Self> {
+        Self::ON_CAPABILITY.into_iter().find(|operation| operation.wrapper_name() == name)
+    }
+
+    /// True when only MCP servers have what it is about.
+    pub const fn needs_mcp_server(self) -> bool {
+        matches!(
+            self,
+            Self::Resources
+                | Self::SearchResources
+                | Self::ResourceTemplates
+                | Self::ReadResource
+                | Self::Prompts
+                | Self::SearchPrompts
+                | Self::GetPrompt
+                | Self::Complete
+        )
+    }
+
+    /// The arguments that it takes on a capability.
+    pub const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Tools | Self::Resources | Self::ResourceTemplates | Self::Prompts => {
+                &["limit", "cursor"]
+            }
+            Self::SearchTools | Self::SearchResources | Self::SearchPrompts => {
+                &["query", "limit", "cursor"]
+            }
+            Self::DescribeTool => &["name"],
+            Self::CallTool => &["name", "args", "fields"],
+            Self::ReadResource => &["uri"],
+            Self::GetPrompt => &["name", "args"],
+            Self::Complete => &["ref", "argument", "context"],
+            Self::Inspect
+            | Self::Check
+            | Self::Search
+            | Self::Types
+            | Self::ReadArtifact
+            | Self::ReadLogs
+            | Self::ReadRecovery
+            | Self::SetUpTools
+            | Self::RunCode => &[],
+        }
+    }
+
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Inspect => ("inspect", "inspect"),
+            Self::Check => ("check", "check"),
+            Self::Tools => ("tools", "tools"),
+            Self::SearchTools => ("searchTools", "search_tools"),
+            Self::DescribeTool => ("describeTool", "describe_tool"),
+            Self::CallTool => ("callTool", "call_tool"),
+            Self::Resources => ("resources", "resources"),
+            Self::SearchResources => ("searchResources", "search_resources"),
+            Self::ResourceTemplates => ("resourceTemplates", "resource_templates"),
+            Self::ReadResource => ("readResource", "read_resource"),
+            Self::Prompts => ("prompts", "prompts"),
+            Self::SearchPrompts => ("searchPrompts", "search_prompts"),
+            Self::GetPrompt => ("getPrompt", "get_prompt"),
+            Self::Complete => ("complete", "complete"),
+            Self::Search => ("search", "search"),
+            Self::Types => ("types", "types"),
+            Self::ReadArtifact => ("readArtifact", "read_artifact"),
+            Self::ReadLogs => ("readLogs", "read_logs"),
+            Self::ReadRecovery => ("readRecovery", "read_recovery"),
+            Self::SetUpTools => ("setUpTools", "setup_tools"),
+            Self::RunCode => ("runCode", "code_mode"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_names_are_those_of_scripts() {
+        let all = DeckOperation::ON_CAPABILITY.into_iter().chain(DeckOperation::ON_DECK);
+        for operation in all {
+            let name = serde_json::to_value(operation).unwrap();
+            assert_eq!(name, operation.script_name());
+            assert_eq!(DeckOperation::from_script_name(operation.script_name()), Some(operation));
+        }
+        for other in [DeckOperation::SetUpTools, DeckOperation::RunCode] {
+            assert_eq!(DeckOperation::from_script_name(other.script_name()), None);
+        }
+    }
+}
