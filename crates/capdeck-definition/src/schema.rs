@@ -93,6 +93,9 @@ fn property_names(schema: &Value) -> Vec<&str> {
     properties.into_iter().flat_map(|properties| properties.keys().map(String::as_str)).collect()
 }
 
+/// The largest integer that every JSON reader keeps exact.
+const MAX_EXACT_INTEGER: u64 = (1 << 53) - 1;
+
 fn generate<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with_transform(as_written);
     settings.into_generator().into_root_schema_for::<T>().to_value()
@@ -118,13 +121,14 @@ fn as_written(schema: &mut Schema) {
     if object.get("default").is_some_and(Value::is_null) {
         object.remove("default");
     }
-    let unsigned = object
-        .get("format")
-        .and_then(Value::as_str)
-        .is_some_and(|format| format.starts_with("uint"));
-    if unsigned {
+    let maximum = match object.get("format").and_then(Value::as_str) {
+        Some("uint32") => Some(u64::from(u32::MAX)),
+        Some(format) if format.starts_with("uint") => Some(MAX_EXACT_INTEGER),
+        _ => None,
+    };
+    if let Some(maximum) = maximum {
         object.remove("format");
-        object.entry("maximum").or_insert_with(|| json!(9_007_199_254_740_991_u64));
+        object.entry("maximum").or_insert_with(|| json!(maximum));
     }
     if object.get("format").and_then(Value::as_str) == Some("double") {
         object.remove("format");
