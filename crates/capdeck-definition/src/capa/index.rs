@@ -11,6 +11,8 @@ pub(super) struct FileIndex {
     servers: HashMap<String, usize>,
     /// By the name with `_` for everything that some clients cannot send.
     plain_servers: HashMap<String, Vec<usize>>,
+    /// Letters of the longest name among them. No longer part of a reference can name a server.
+    longest_server: usize,
     tools_by_server: HashMap<String, Vec<usize>>,
     qualified: HashMap<String, usize>,
     ids: HashMap<String, usize>,
@@ -30,6 +32,7 @@ impl FileIndex {
         let mut index = Self::default();
         for (position, server) in file.servers.iter().enumerate() {
             index.servers.entry(server.id.clone()).or_insert(position);
+            index.longest_server = index.longest_server.max(server.id.chars().count());
             index.plain_servers.entry(plain_tool_name(&server.id)).or_default().push(position);
         }
         for (position, tool) in file.tools.iter().enumerate() {
@@ -76,9 +79,12 @@ impl CapabilityFile {
         name: &'a str,
     ) -> impl Iterator<Item = (&'a Server, &'a str)> {
         let is_separator = |letter: char| !letter.is_ascii_alphanumeric() && letter != '-';
-        name.rmatch_indices(is_separator).flat_map(move |(at, separator)| {
+        let letters = name.char_indices().take(self.index.longest_server.saturating_add(1));
+        let separators: Vec<(usize, char)> =
+            letters.filter(|(_, letter)| is_separator(*letter)).collect();
+        separators.into_iter().rev().flat_map(move |(at, separator)| {
             let prefix = name.get(..at).unwrap_or_default();
-            let tool = name.get(at + separator.len()..).unwrap_or_default();
+            let tool = name.get(at + separator.len_utf8()..).unwrap_or_default();
             let positions = self.index.plain_servers.get(&plain_tool_name(prefix));
             let servers = positions.into_iter().flatten();
             let servers = servers.filter_map(|position| self.servers.get(*position));

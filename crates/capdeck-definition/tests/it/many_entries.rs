@@ -109,6 +109,20 @@ fn a_capability_file_may_have_thousands_of_everything() {
 }
 
 #[test]
+fn a_reference_may_be_as_long_as_a_file() {
+    let reference = "!".repeat(900_000);
+    let text = format!(
+        "servers:\n- {{id: a.b, type: mcp, def: {{cmd: x}}}}\nsubagents:\n- id: one\n  description: d\n  instructions: x\n  tools: ['{reference}', a.b.any]\n"
+    );
+    let folder = Folder::with(&[("capabilities.yaml", &text)]);
+    let (file, _) = parse_capability_file(&text, &folder.path("capabilities.yaml"));
+    let file = file.unwrap();
+    assert!(file.locate(&reference).is_none());
+    let (capability, tool) = file.locate("a.b.any").unwrap();
+    assert_eq!((capability.as_str(), tool.as_str()), ("a_b", "any"));
+}
+
+#[test]
 fn intents_of_one_phrase_are_numbered() {
     let intents: Vec<&str> =
         std::iter::repeat_n(r#"{"patterns":["x"],"command":"y"}"#, 10_000).collect();
