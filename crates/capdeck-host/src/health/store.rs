@@ -59,8 +59,16 @@ pub(crate) struct HealthRecords(RecordTable);
 pub(crate) struct HealthStore {
     path: Arc<PathBuf>,
     own: Mutex<OwnRecords>,
-    /// Outcomes on their way to the disk.
-    writing: Mutex<Vec<JoinHandle<()>>>,
+    queue: Arc<Mutex<WriteQueue>>,
+}
+
+/// Outcomes that are not on disk yet. One task writes all that have come together, since every write rewrites the file and
+/// thousands of servers may fail at once.
+#[derive(Default)]
+struct WriteQueue {
+    pending: Vec<(CapabilityId, Outcome)>,
+    is_writing: bool,
+    writer: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
@@ -121,7 +129,7 @@ impl HealthStore {
     pub(crate) fn open(state_dir: &Path) -> Self {
         let path = state_dir.join("health.json");
         let own = OwnRecords { table: load(&path), written: BTreeMap::new() };
-        Self { path: Arc::new(path), own: Mutex::new(own), writing: Mutex::default() }
+        Self { path: Arc::new(path), own: Mutex::new(own), queue: Arc::default() }
     }
 
     /// Everything that is known now. Of what this process and others know the later counts.
@@ -155,27 +163,50 @@ impl HealthStore {
             own.written.insert(id.clone(), at);
         }
         drop(own);
-        let path = self.path.clone();
-        let write = move || {
-            let change = |table: &mut RecordTable| table.entry(id).or_default().add(&outcome);
-            if let Err(error) = durable::update_json(&path, change) {
-                tracing::debug!(%error, "how a capability does could not be remembered");
-            }
+        let mut queue = self.queue.lock();
+        queue.pending.push((id, outcome));
+        if std::mem::replace(&mut queue.is_writing, true) {
+            return;
+        }
+        let write = {
+            let (path, queue) = (Arc::clone(&self.path), Arc::clone(&self.queue));
+            move || write_pending(&path, &queue)
         };
         match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => {
-                let mut writing = self.writing.lock();
-                writing.retain(|one| !one.is_finished());
-                writing.push(runtime.spawn_blocking(write));
+            Ok(runtime) => queue.writer = Some(runtime.spawn_blocking(write)),
+            Err(_) => {
+                drop(queue);
+                write();
             }
-            Err(_) => write(),
         }
     }
 
     /// Waits until everything that was noted is on disk.
     pub(crate) async fn settle(&self) {
-        let writing = std::mem::take(&mut *self.writing.lock());
-        join_all(writing).await;
+        let writer = self.queue.lock().writer.take();
+        join_all(writer).await;
+    }
+}
+
+/// Writes until nothing is pending.
+fn write_pending(path: &Path, queue: &Mutex<WriteQueue>) {
+    loop {
+        let batch = {
+            let mut queue = queue.lock();
+            if queue.pending.is_empty() {
+                queue.is_writing = false;
+                return;
+            }
+            std::mem::take(&mut queue.pending)
+        };
+        let change = |table: &mut RecordTable| {
+            for (id, outcome) in batch {
+                table.entry(id).or_default().add(&outcome);
+            }
+        };
+        if let Err(error) = durable::update_json(path, change) {
+            tracing::debug!(%error, "the health of capabilities could not be saved");
+        }
     }
 }
 
@@ -188,6 +219,8 @@ fn load(path: &Path) -> RecordTable {
 
 #[cfg(test)]
 mod tests {
+    use capdeck_definition::{Deck, Owner, Root};
+
     use super::*;
 
     fn outcome(second: i64, failure: Option<&str>) -> Outcome {
@@ -215,6 +248,30 @@ mod tests {
         assert!(
             matches!(record.health(), Health::Failing { times: 1, since, .. } if since == at(7))
         );
+    }
+
+    #[tokio::test]
+    async fn outcomes_of_many_capabilities_reach_the_disk_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let servers: Vec<String> =
+            (0..500).map(|number| format!("\"s{number}\": {{\"command\": \"x\"}}")).collect();
+        let config = format!("{{\"mcpServers\": {{{}}}}}", servers.join(","));
+        std::fs::write(folder.path().join("config.json"), config).unwrap();
+        let root = Root { dir: folder.path().to_owned(), owner: Owner::User };
+        let definitions = Deck::read(&[root]).definitions;
+        assert_eq!(definitions.len(), 500);
+        let store = HealthStore::open(folder.path());
+        for definition in &definitions {
+            store.note(definition, Some("no such file".to_owned()));
+            store.note(definition, Some("no such file".to_owned()));
+        }
+        store.settle().await;
+        let queue = store.queue.lock();
+        assert!(!queue.is_writing && queue.pending.is_empty());
+        let saved = HealthRecords(load(&store.path));
+        for definition in &definitions {
+            assert!(matches!(saved.health(definition), Health::Failing { times: 2, .. }));
+        }
     }
 
     #[test]

@@ -53,7 +53,9 @@ async fn failures_are_counted_over_processes_until_it_answers() {
     let (second, other_session) = deck.operator();
     assert!(matches!(health(&second, "other"), Health::Ok { .. }));
     check::check(&other_session.request(&context()), "fake").await.outcome.unwrap_err();
-    let is_known = || matches!(health(&host, "fake"), Health::Failing { times: 3, .. });
+    // Read once per look: the other process may write between two readings.
+    let now = || host.health(host.catalog().get("fake").unwrap());
+    let is_known = || matches!(now(), Health::Failing { times: 3, .. });
     until("the other failure", || is_known().then_some(())).await;
     second.close().await;
     host.close().await;
