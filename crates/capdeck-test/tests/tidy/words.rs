@@ -1,8 +1,13 @@
-//! The glossary explains each word once.
+//! Plain words: a short glossary that explains each word once, and guides without words of a private dialect.
 
 use std::{collections::HashSet, fs};
 
 use super::{Problem, assert_none, root};
+
+const MAX_GLOSSARY_WORDS: usize = 40;
+
+/// Words that say less than the ones that engineers use every day: reported, sent, a client, again.
+const DIALECT: [&str; 5] = ["told", "nobody", "somebody", "whoever", "anew"];
 
 #[test]
 fn a_word_is_explained_once() {
@@ -14,6 +19,40 @@ fn a_word_is_explained_once() {
         .collect();
     assert_none(&problems);
     assert!(!seen.is_empty(), "the glossary has no rows");
+    assert!(
+        seen.len() <= MAX_GLOSSARY_WORDS,
+        "docs/glossary.md explains {} words, {MAX_GLOSSARY_WORDS} at most: use words that engineers know",
+        seen.len()
+    );
+}
+
+#[test]
+fn guides_use_plain_words() {
+    let guides = fs::read_dir(root().join("docs/guide")).unwrap();
+    let pages = guides.map(|guide| guide.unwrap().path()).chain(
+        ["CONTRIBUTING.md", "SECURITY.md", "docs/glossary.md"].map(|page| root().join(page)),
+    );
+    let mut problems: Vec<Problem> = Vec::new();
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        for (number, line) in prose_lines(&text) {
+            let mut words = line.split(|letter: char| !letter.is_alphanumeric());
+            if let Some(word) = words.find(|word| DIALECT.contains(&word.to_lowercase().as_str())) {
+                problems.push(format!("{}:{number}: `{word}` is not a plain word", page.display()));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+/// The lines outside of fenced blocks, with their numbers. Blocks show files and output.
+fn prose_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_block = false;
+    text.lines().zip(1..).filter_map(move |(line, number)| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_block ^= is_fence;
+        (!in_block && !is_fence).then_some((number, line))
+    })
 }
 
 /// The first cells of its tables, but for their headings.
