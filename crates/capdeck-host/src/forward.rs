@@ -24,7 +24,7 @@ pub async fn forward(
     match subject(method, params.as_ref()) {
         Some(about) => {
             let sending = send(request, id, method, params);
-            request.audited(method, id, &about, sending).await
+            request.session().audited(method, id, &about, sending).await
         }
         None => send(request, id, method, params).await,
     }

@@ -64,14 +64,14 @@ pub(crate) async fn run(
     let arguments = call.arguments.as_deref();
     match operation {
         DeckOperation::Search => {
-            request.audited("search", "", "", search(request, arguments)).await
+            request.session().audited("search", "", "", search(request, arguments)).await
         }
         DeckOperation::DescribeTool => {
-            request.audited("describe", "", "", describe(request, arguments)).await
+            request.session().audited("describe", "", "", describe(request, arguments)).await
         }
         DeckOperation::SetUpTools => {
             let setting_up = on_demand::setup_tools(request, arguments);
-            request.audited("setup_tools", "", "", setting_up).await
+            request.session().audited("setup_tools", "", "", setting_up).await
         }
         DeckOperation::CallTool => call_tool(request, call).await,
         DeckOperation::RunCode => code_mode::run_tool(request, arguments).await,

@@ -66,15 +66,4 @@ impl<'a> RequestContext<'a> {
         host.check_list_when_due(definition, connections, &lease);
         Ok(lease)
     }
-
-    /// Does some work that is no tool call, and writes its audit line.
-    pub(crate) async fn audited<T>(
-        &self,
-        method: &str,
-        capability: &str,
-        subject: &str,
-        work: impl Future<Output = Result<T, CallError>>,
-    ) -> Result<T, CallError> {
-        self.session().audited(method, capability, subject, work).await
-    }
 }

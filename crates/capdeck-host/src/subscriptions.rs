@@ -48,7 +48,7 @@ struct ResourceWatcher {
 /// Watches a resource of one server under its own URI.
 pub async fn subscribe(request: &RequestContext<'_>, id: &str, uri: &str) -> Result<(), CallError> {
     let watching = watch(request, id, uri, uri);
-    request.audited(SUBSCRIBE, id, without_query(uri), watching).await
+    request.session().audited(SUBSCRIBE, id, without_query(uri), watching).await
 }
 
 /// Watches a listed resource.
@@ -56,6 +56,7 @@ pub async fn subscribe_listed(request: &RequestContext<'_>, uri: &str) -> Result
     let route = resources::find_route(request, uri).await;
     let id = route.as_ref().map(|route| route.capability.clone()).unwrap_or_default();
     request
+        .session()
         .audited(SUBSCRIBE, &id, without_query(uri), async {
             let ResourceRoute { request, capability, uri: real } = route?;
             watch(&request, &capability, &real, uri).await
@@ -93,7 +94,7 @@ pub async fn unsubscribe(
     uri: &str,
 ) -> Result<(), CallError> {
     let unwatching = unwatch(request, id, uri);
-    request.audited(UNSUBSCRIBE, id, without_query(uri), unwatching).await
+    request.session().audited(UNSUBSCRIBE, id, without_query(uri), unwatching).await
 }
 
 async fn unwatch(request: &RequestContext<'_>, id: &str, uri: &str) -> Result<(), CallError> {
@@ -112,6 +113,7 @@ pub async fn unsubscribe_listed(request: &RequestContext<'_>, uri: &str) -> Resu
     let route = resources::find_route(request, uri).await;
     let id = route.as_ref().map(|route| route.capability.clone()).unwrap_or_default();
     request
+        .session()
         .audited(UNSUBSCRIBE, &id, without_query(uri), async {
             let ResourceRoute { request, capability, uri: real } = route?;
             unwatch(&request, &capability, &real).await

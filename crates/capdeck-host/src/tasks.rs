@@ -70,6 +70,7 @@ pub async fn answer(
     let session = request.session();
     let about = params.get("taskId").and_then(|id| raw::string(id)).unwrap_or_default();
     request
+        .session()
         .audited(method, id.as_str(), &about, async {
             match (session.tasks, method) {
                 (TaskForm::Extension, "tasks/list" | "tasks/result") => {

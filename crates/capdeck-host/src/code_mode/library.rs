@@ -67,7 +67,7 @@ pub(super) async fn answer(
     match method {
         DeckOperation::Search => {
             let asked: SearchArguments = arguments(method, args)?;
-            request.audited("search", "", "", find_tools(request, &asked)).await
+            request.session().audited("search", "", "", find_tools(request, &asked)).await
         }
         DeckOperation::Types => {
             let asked: TypesArguments = arguments(method, args)?;
