@@ -37,7 +37,8 @@ pub(super) fn import(document: &Document, id: &CapabilityId, filter: &Filter) ->
         if !filter.accepts(&name) {
             continue;
         }
-        let place = entry.place.clone();
+        // A method whose own name is empty is found among the methods of the document.
+        let place = if entry.place.is_empty() { "methods" } else { &entry.place }.to_owned();
         let read = if methods.contains_key(&name) {
             Err(format!("another method is also called `{name}`"))
         } else {

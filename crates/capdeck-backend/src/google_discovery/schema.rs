@@ -8,6 +8,7 @@ mod scalar;
 
 use std::collections::{BTreeSet, HashMap};
 
+use capdeck_catalog::is_sound_pattern;
 use serde_json::{Map, Value, json};
 
 pub(super) use self::scalar::number;
@@ -183,7 +184,16 @@ impl<'d> SchemaWriter<'d> {
                 Map::from_iter([("type".into(), "array".into()), ("items".into(), items)])
             }
             Some(kind @ ("string" | "integer" | "number" | "boolean")) => {
-                scalar::constrained(members, kind, self.direction)
+                let mut written = scalar::constrained(members, kind, self.direction);
+                let pattern = written.get("pattern").and_then(Value::as_str);
+                if let Some(pattern) = pattern.filter(|pattern| !is_sound_pattern(pattern)) {
+                    let reason = format!(
+                        "`{pattern}` is no regular expression that can be checked; any text is accepted there"
+                    );
+                    self.flaw(&reason, flaws);
+                    written.remove("pattern");
+                }
+                written
             }
             Some("null") => Map::from_iter([("type".into(), "null".into())]),
             None | Some("any") => Map::new(),

@@ -157,6 +157,15 @@ fn a_broken_method_is_listed_and_the_rest_works() {
 }
 
 #[test]
+fn a_broken_method_without_a_name_has_a_place() {
+    let mut document = small();
+    document["methods"] = json!({"": {"httpMethod": "FETCH", "path": "x"}});
+    let problems = imported(&document, &[]).discovery.problems;
+    let reason = "there is no verb `FETCH`".to_owned();
+    assert_eq!(problems, [ImportProblem { place: "methods".to_owned(), reason }]);
+}
+
+#[test]
 fn every_input_schema_compiles() {
     for tool in &imported(&small(), &[]).discovery.tools {
         assert_eq!(tool.argument_check().problem(), None, "{}", tool.name());

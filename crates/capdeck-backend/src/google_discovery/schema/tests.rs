@@ -173,13 +173,14 @@ fn what_cannot_be_read_accepts_anything_and_is_told() {
     let types = json!({
         "Thing": {"type": "object", "properties": {
             "lost": {"$ref": "Gone"}, "odd": {"type": "strnig"}, "bad": 7, "number": {"$ref": 8},
-            "list": {"type": "array"}, "deep": {"$ref": "Deep"}}},
+            "list": {"type": "array"}, "deep": {"$ref": "Deep"},
+            "open": {"type": "string", "pattern": "^[^"}}},
         "Deep": "not a schema",
     });
     let (thing, _, flaws) = written(&json!({"$ref": "Thing"}), &types, Direction::Input);
     assert_eq!(
         thing["properties"],
-        json!({"lost": {}, "odd": {}, "bad": {}, "number": {}, "list": {"type": "array", "items": {}}, "deep": {}})
+        json!({"lost": {}, "odd": {}, "bad": {}, "number": {}, "list": {"type": "array", "items": {}}, "deep": {}, "open": {"type": "string"}})
     );
     assert_eq!(
         flaws,
@@ -189,6 +190,7 @@ fn what_cannot_be_read_accepts_anything_and_is_told() {
             "schemas.Thing.lost: there is no schema \"Gone\"",
             "schemas.Thing.number: there is no schema 8",
             "schemas.Thing.odd: there is no type `strnig`",
+            "schemas.Thing.open: `^[^` is no regular expression that can be checked; any text is accepted there",
         ]
     );
 }
