@@ -15,7 +15,12 @@ impl<'a> FirstRequest<'a> {
         let start = input.iter().position(|byte| !b"\r\n".contains(byte))?;
         let input = &input[start..];
         let end = input.windows(4).position(|window| window == b"\r\n\r\n")?;
-        let mut lines = std::str::from_utf8(&input[..end]).ok()?.split("\r\n");
+        let head = std::str::from_utf8(&input[..end]).ok()?;
+        // The server also ends a line at a single line feed, as RFC 9112 allows.
+        if head.replace("\r\n", "").contains(['\r', '\n']) {
+            return None;
+        }
+        let mut lines = head.split("\r\n");
         let mut words = lines.next()?.split(' ');
         let (_method, target, version) = (words.next()?, words.next()?, words.next()?);
         if !version.starts_with("HTTP/1.") || words.next().is_some() {
