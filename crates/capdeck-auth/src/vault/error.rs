@@ -1,8 +1,8 @@
-//! Why the vault did not do what was asked.
+//! Errors of the vault.
 
 use crate::{KeyError, sealed_folder::SealedError};
 
-/// A failed operation of the vault. No variant ever holds a value.
+/// A failed operation of the vault. No variant contains a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VaultError {
     #[error(
@@ -20,7 +20,6 @@ pub enum VaultError {
 }
 
 impl VaultError {
-    /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
             Self::BadName { suggestion, .. } => format!("call it `{suggestion}`"),
@@ -33,13 +32,12 @@ impl VaultError {
         }
     }
 
-    /// True when there is no usable key, rather than something wrong with what it sealed.
+    /// Returns whether the key is the problem, rather than encrypted data.
     pub fn is_about_the_key(&self) -> bool {
         matches!(self, Self::Sealed(SealedError::Key(_)))
     }
 }
 
-/// The first letter that a reference cannot have.
 fn unfit(reference: &str) -> char {
     let fits = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '_' || *letter == '-';
     reference.chars().find(|letter| !fits(letter)).unwrap_or(' ')

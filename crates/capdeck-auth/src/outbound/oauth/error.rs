@@ -1,8 +1,8 @@
-//! Why a sign-in did not work.
+//! Errors of a sign-in.
 
 use crate::OutOfReach;
 
-/// A failed step of a sign-in. No variant ever holds a token, a secret or a query string.
+/// A failed step of a sign-in. No variant contains a token, a secret or a query string.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OAuthError {
     #[error("{what} `{text}` is not a URL")]
@@ -62,7 +62,6 @@ pub enum OAuthError {
 }
 
 impl OAuthError {
-    /// What to do about it, when there is something.
     pub fn hint(&self) -> Option<String> {
         if let Self::Key(error) = self {
             return Some(error.hint());
@@ -100,13 +99,13 @@ impl OAuthError {
         Some(hint.to_owned())
     }
 
-    /// True when a person has to sign in anew; trying again later would not help.
+    /// Returns whether only a new sign-in helps, not a retry.
     pub fn needs_sign_in(&self) -> bool {
         matches!(self, Self::TokenRefused { .. } | Self::NotSignedIn | Self::NotRenewable)
     }
 }
 
-/// An error code as it came, if it looks like one: texts from outside are not repeated.
+/// Returns the error code if it has the form of one; other remote text is not repeated.
 pub(super) fn plain_code(text: Option<String>) -> Option<String> {
     text.filter(|text| {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
