@@ -35,7 +35,7 @@ pub(crate) struct Key {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the system gives no random numbers")]
+#[error("the system's random number generator failed")]
 pub(crate) struct NoRandomness;
 
 impl Key {

@@ -50,7 +50,7 @@ pub enum KeyError {
     TwoKeys,
     #[error("the vault has entries, but its key `{path}` is gone")]
     Lost { path: String },
-    #[error("the key comes from `{variable}`, which is not ours to change")]
+    #[error("the key comes from `{variable}`, which Capdeck does not change")]
     NotOurs { variable: &'static str, own: String },
     #[error("the system's keyring cannot be used: {0}")]
     Keyring(KeyringError),
@@ -94,7 +94,7 @@ impl KeyError {
             Self::Lost { path } => format!("put the key back, or {}", start_anew(path)),
             Self::Keyring(_) => {
                 "unlock the keyring of your session and try again; `capdeck vault rekey --to file`, run \
-                 where it is open, takes the key out of it"
+                 where it is open, moves the key to a file"
                     .to_owned()
             }
             Self::NotInKeyring { path, .. } => format!(
@@ -209,7 +209,7 @@ fn key_from_variable(text: &Secret) -> Result<Vec<KeptKey>, KeyError> {
 
 fn start_anew(path: &str) -> String {
     let folder = Path::new(path).parent().unwrap_or_else(|| Path::new("."));
-    format!("start anew with: rm -r {}", shell_word(&folder.display().to_string()))
+    format!("start over with: rm -r {}", shell_word(&folder.display().to_string()))
 }
 
 pub(crate) fn shown(path: &Path) -> String {

@@ -168,7 +168,7 @@ impl SealedFolder {
             return Ok(Some(Content::Plain(bytes)));
         };
         if envelope.sealed != FORMAT {
-            return Err(damaged("it is sealed in a way that this version does not know"));
+            return Err(damaged("it is sealed in a format that this version does not know"));
         }
         let Some(ring) = self.keys.find()? else {
             self.keys.lost()?;

@@ -168,7 +168,7 @@ fn sweep_in_background(root: PathBuf, limits: ArtifactLimits) {
         sweep::sweep(&root, &limits);
     };
     if let Err(error) = thread::Builder::new().name("artifact-sweep".to_owned()).spawn(sweep) {
-        tracing::debug!(%error, "old artifacts are not swept this time");
+        tracing::debug!(%error, "old artifacts could not be removed");
     }
 }
 

@@ -45,7 +45,7 @@ pub trait Connection: fmt::Debug + Send + Sync {
     ) -> Result<(), CallError> {
         Err(CallError::new(
             ErrorCode::UnsupportedOperation,
-            "this backend does not tell when a task changes",
+            "this backend does not report task changes",
         ))
     }
 
@@ -145,7 +145,7 @@ impl Caller for NoCaller {
     ) -> Result<Box<RawValue>, CallError> {
         Err(CallError::new(
             ErrorCode::UnsupportedCapability,
-            format!("nobody is here to answer `{method}`"),
+            format!("no client can answer `{method}`"),
         )
         .hint("call the tool from a client that supports it"))
     }

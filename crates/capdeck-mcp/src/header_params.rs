@@ -53,7 +53,7 @@ pub enum InvalidHeaderParams {
     Kind { parameter: String },
     #[error("two parameters have the `x-mcp-header` `{name}`")]
     Repeated { name: String },
-    #[error("`x-mcp-header` stands under `{keyword}`, where it cannot be followed to one argument")]
+    #[error("`x-mcp-header` is under `{keyword}`, where it cannot be followed to one argument")]
     Unreachable { keyword: String },
 }
 

@@ -67,7 +67,7 @@ impl RpcError {
             ("requested".to_owned(), raw(requested)),
         ]);
         let message = format!(
-            "protocol version `{requested}` is not spoken here; supported: {}",
+            "protocol version `{requested}` is not supported; supported: {}",
             supported.join(", ")
         );
         Self::new(Self::UNSUPPORTED_VERSION, message).with_data(raw(&facts))

@@ -6,12 +6,12 @@ use crate::{KeyError, sealed_folder::SealedError};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VaultError {
     #[error(
-        "`{name}` is no name for a vault entry: use `A` to `Z`, `0` to `9` and `_`, at most 128"
+        "`{name}` is not a valid name for a vault entry: use `A` to `Z`, `0` to `9` and `_`, at most 128"
     )]
     BadName { name: String, suggestion: String },
-    #[error("`{reference}` is no name for a vault reference: use letters, digits, `_` and `-`")]
+    #[error("`{reference}` is not a valid name for a vault reference: use letters, digits, `_` and `-`")]
     BadReference { reference: String },
-    #[error("the value cannot be kept: {reason}")]
+    #[error("the value cannot be saved: {reason}")]
     BadValue { reason: &'static str },
     #[error("there is no vault entry `{name}`")]
     Missing { name: String },

@@ -52,7 +52,7 @@ impl Vault {
             one.staged.put().map_err(|error| KeyError::File {
                 path: place.display().to_string(),
                 reason: format!(
-                    "a file could not be replaced ({error}); both keys are kept there, run it again"
+                    "a file could not be replaced ({error}); the key file has both keys; run the command again"
                 ),
             })?;
         }

@@ -87,7 +87,7 @@ fn remove(folder: &Path) -> bool {
     };
     outcome
         .inspect_err(|error| {
-            tracing::debug!(%error, folder = %folder.display(), "an old artifact stays");
+            tracing::debug!(%error, folder = %folder.display(), "an old artifact could not be removed");
         })
         .is_ok()
 }

@@ -106,10 +106,10 @@ impl ArtifactPart {
         for member in query.split('&') {
             let (key, value) = member.split_once('=').unwrap_or((member, ""));
             if !["offset", "length", "at", "from", "count"].contains(&key) {
-                return Err(invalid(format!("`{key}` is no part of an artifact")));
+                return Err(invalid(format!("`{key}` is not a parameter of an artifact URI")));
             }
             if members.insert(key, value).is_some() {
-                return Err(invalid(format!("`{key}` stands there twice")));
+                return Err(invalid(format!("`{key}` is given twice")));
             }
         }
         let is_place = ["at", "from", "count"].iter().any(|key| members.contains_key(key));

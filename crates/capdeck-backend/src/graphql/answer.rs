@@ -34,7 +34,7 @@ pub(super) async fn judge(
     artifacts: &ArtifactStore,
 ) -> Result<Box<RawValue>, CallError> {
     let bug = |error: serde_json::Error| {
-        CallError::new(ErrorCode::InternalError, "the answer cannot be told").detail(error)
+        CallError::new(ErrorCode::InternalError, "the response cannot be encoded").detail(error)
     };
     let mut members: RawObject = serde_json::from_str(result.get()).map_err(bug)?;
     if members.get("isError").is_some_and(|flag| flag.get() == "true") {

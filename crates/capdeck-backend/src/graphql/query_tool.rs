@@ -136,7 +136,7 @@ impl QueryTool {
             })
             .collect();
         let nearest = nearest_names(&self.schema, text);
-        let message = format!("the document does not fit the schema: {error}");
+        let message = format!("the document does not match the schema: {error}");
         let call_error = CallError::new(ErrorCode::RequestInvalid, message)
             .data(json!({"problems": findings, "nearest": nearest}));
         let hints: Vec<String> = nearest

@@ -61,7 +61,7 @@ impl ApiSchema {
                 let schema = broken.partial;
                 for diagnostic in broken.errors.iter() {
                     found.push_with(|| {
-                        let reason = format!("{} (kept as it is)", diagnostic.error);
+                        let reason = format!("{} (not changed)", diagnostic.error);
                         (sdl::place(&schema, &diagnostic), reason)
                     });
                 }

@@ -47,7 +47,7 @@ impl Refusal<'_> {
         let renewals: Vec<String> = self.references.iter().map(renewal).collect();
         match (self.credentials, renewals.as_slice()) {
             (Credentials::None, _) => format!("give the definition of `{id}` an `auth` block"),
-            (_, []) => format!("renew what stands in the `auth` block of `{id}`"),
+            (_, []) => format!("renew the credentials in the `auth` block of `{id}`"),
             (_, renewals) => renewals.join("; "),
         }
     }

@@ -198,7 +198,7 @@ async fn keep(body: Captured) -> Result<Artifact, CallError> {
     body.keep().await.map_err(|error| {
         CallError::new(
             ErrorCode::ContentTooLarge,
-            "the response does not fit inline and could not be kept as an artifact",
+            "the response is too large to send inline and could not be stored as an artifact",
         )
         .hint("check the free space of the state folder")
         .detail(format!("{error}: {:?}", std::error::Error::source(&error)))

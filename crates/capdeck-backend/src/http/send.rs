@@ -162,7 +162,7 @@ fn redirect_target(
             ErrorCode::DownstreamProtocolError,
             "the server redirected to something that is not a URL",
         )
-        .hint("the server is at fault; tell whoever runs it")
+        .hint("report the problem to the operator of the server")
     })?;
     let refuse = |message: String, hint: &str| {
         Err(CallError::new(ErrorCode::DownstreamProtocolError, message).hint(hint))

@@ -59,7 +59,7 @@ pub(super) fn call_error(id: &str, operation: Operation<'_>, error: ClientError)
         ),
         ClientError::SessionExpired => CallError::new(
             ErrorCode::ServerUnavailable,
-            format!("`{id}` keeps forgetting the session it opened"),
+            format!("`{id}` lost its session several times"),
         ),
         ClientError::Http { status, excerpt, www_authenticate } => {
             of_status(id, status, &excerpt, www_authenticate.as_deref())

@@ -192,7 +192,7 @@ impl Session {
         context: &CallContext,
     ) -> Result<(), CallError> {
         if !self.can_watch() {
-            let message = format!("`{}` does not tell when a resource changes", self.id());
+            let message = format!("`{}` does not report resource changes", self.id());
             return Err(CallError::new(ErrorCode::UnsupportedCapability, message));
         }
         let watched = tokio::select! {

@@ -43,7 +43,7 @@ impl fmt::Display for Exit {
         match (self.code, self.signal_name()) {
             (Some(code), _) => write!(formatter, "exit code {code}"),
             (None, Some(signal)) => write!(formatter, "ended by {signal}"),
-            (None, None) => formatter.write_str("ended in an unknown way"),
+            (None, None) => formatter.write_str("ended with an unknown status"),
         }
     }
 }

@@ -47,7 +47,7 @@ impl TailoredConnection {
         match formatted {
             Ok(text) => with_text(&result, &text).unwrap_or(result),
             Err(error) => {
-                log.push(format!("the formatter `{}` was of no use: {error}", command.program));
+                log.push(format!("the formatter `{}` failed: {error}", command.program));
                 result
             }
         }

@@ -114,7 +114,7 @@ impl Client {
                 Err(error) => return Ok(Probe::Not(error)),
             }
         }
-        let message = "the server refuses each protocol version that it asks for";
+        let message = "the server rejects the protocol versions that it offers";
         Ok(Probe::Not(ClientError::protocol(message)))
     }
 }

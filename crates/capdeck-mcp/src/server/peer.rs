@@ -72,7 +72,7 @@ impl Peer {
                 outlet.offer(encode::notification(method, params.as_ref()));
             }
             Route::Call(call) => call.notify(method, params),
-            Route::Nobody => tracing::trace!(method, "a notification to nobody was dropped"),
+            Route::Nobody => tracing::trace!(method, "a notification without a client was dropped"),
         }
     }
 

@@ -114,7 +114,7 @@ impl<'a> Conversation<'a> {
     /// Exchanges messages until the run ends. `closes` is set for a worker in a bad state.
     pub(super) async fn hold(mut self, worker: &mut WorkerProcess) -> Ending {
         if let Err(error) = self.talk(worker).await {
-            tracing::warn!(%error, "a sandbox worker did not keep to the protocol");
+            tracing::warn!(%error, "a sandbox worker violated the protocol");
             worker.kill().await;
             self.end_without_worker(
                 RunError::new(ErrorCode::Script, "the worker failed"),
@@ -313,7 +313,7 @@ impl<'a> Conversation<'a> {
             let moment = Moment { timers: self.timers, clock_ms: self.elapsed_ms() };
             self.ending.moments.resize(self.answered, moment);
         }
-        let message = "the run waits for something from outside";
+        let message = "the run waits for an outside event";
         self.end_without_worker(
             RunError::new(ErrorCode::Paused, message),
             "its last run is paused",

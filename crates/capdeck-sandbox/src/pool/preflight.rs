@@ -126,7 +126,7 @@ fn argument_problems(
     let literal = if literal.is_null() { Value::Object(serde_json::Map::new()) } else { literal };
     let reasons = directory.check_arguments(id, tool, &literal);
     let told = reasons.into_iter().map(|reason| {
-        let message = format!("the arguments cannot be right for `{tool}`: {reason}");
+        let message = format!("a call of `{tool}` would fail: {reason}");
         Diagnostic::at(place, Severity::Error, "INVALID_ARGUMENTS", message)
     });
     told.collect()

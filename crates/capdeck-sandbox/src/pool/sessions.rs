@@ -41,7 +41,7 @@ pub(super) enum Missing {
 }
 
 const EXPIRED: Missing = Missing::Gone("it was not used for too long");
-const EVICTED: Missing = Missing::Gone("it made room for newer ones");
+const EVICTED: Missing = Missing::Gone("it was replaced by newer ones");
 
 impl<W> Sessions<W> {
     pub(super) fn new(ttl: Duration) -> Self {
@@ -116,7 +116,7 @@ impl<W> Sessions<W> {
 
     pub(super) fn take_all_of(&mut self, owner: &str) -> Vec<W> {
         let is_theirs = |session: &Session<W>| session.owner == owner;
-        self.end_all(is_theirs, Missing::Gone("its client has gone"))
+        self.end_all(is_theirs, Missing::Gone("its client disconnected"))
     }
 
     pub(super) fn take_all(&mut self) -> Vec<W> {

@@ -48,7 +48,7 @@ pub(super) enum StartError {
     Ended,
     #[error("the worker was not ready after {} s", START.as_secs())]
     Slow,
-    #[error("the worker did not keep to the protocol")]
+    #[error("the worker violated the protocol")]
     Protocol(#[source] io::Error),
 }
 

@@ -177,12 +177,12 @@ impl Engine {
             Failure::Tampered => {
                 let error = RunError::new(
                     ErrorCode::SessionClosed,
-                    "an earlier cell changed built-in objects in a way that cannot be undone",
+                    "an earlier cell changed built-in objects, which cannot be undone",
                 )
                 .hint(
                     "leave out `sessionId` to start a new session; do not freeze built-in objects",
                 );
-                (error, Some("built-in objects were changed for good".to_owned()))
+                (error, Some("built-in objects were changed permanently".to_owned()))
             }
             Failure::OutOfMemory => {
                 let closes = Some("its memory was full".to_owned());
@@ -286,13 +286,13 @@ impl Engine {
         }
         if calls > 0 {
             let cancelled = counted(calls, "call", "calls");
-            notes.warn("CALLS_CANCELLED", format!("cancelled {cancelled} still under way"));
+            notes.warn("CALLS_CANCELLED", format!("cancelled {cancelled} still running"));
         }
         for reason in self.rejections.take(ctx) {
             let told = self.format(ctx, reason);
             notes.warn(
                 "UNHANDLED_REJECTION",
-                format!("a promise was rejected and nobody looked: {told}"),
+                format!("unhandled promise rejection: {told}"),
             );
         }
     }

@@ -7,7 +7,7 @@ use crate::OutOfReach;
 pub enum OAuthError {
     #[error("{what} `{text}` is not a URL")]
     NotAUrl { what: &'static str, text: String },
-    #[error("{what} at `{origin}` is not asked: {reason}")]
+    #[error("{what} at `{origin}` is not allowed: {reason}")]
     ForbiddenUrl { what: &'static str, origin: String, reason: OutOfReach },
     #[error("{what} at `{origin}` cannot be reached: {reason}")]
     Unreachable { what: &'static str, origin: String, reason: String },
@@ -29,7 +29,7 @@ pub enum OAuthError {
     NoRegistration { issuer: String },
     #[error("`{issuer}` refused to register this program{}", code(.error))]
     RegistrationRefused { issuer: String, error: Option<String> },
-    #[error("`{issuer}` accepts no way of identifying this program that it has ({methods})")]
+    #[error("`{issuer}` supports only client authentication that Capdeck does not have ({methods})")]
     NoClientAuthentication { issuer: String, methods: String },
     #[error("`{issuer}` does not let people sign in on another device")]
     NoDeviceFlow { issuer: String },
@@ -45,7 +45,7 @@ pub enum OAuthError {
     IdToken { reason: &'static str },
     #[error("`redirectUri` `{uri}` cannot be listened on: {reason}")]
     RedirectUri { uri: String, reason: String },
-    #[error("nobody finished the sign-in within {seconds} s")]
+    #[error("the sign-in was not finished within {seconds} s")]
     TimedOut { seconds: u64 },
     #[error("the code was not entered in time")]
     CodeExpired,
@@ -55,7 +55,7 @@ pub enum OAuthError {
     NotRenewable,
     #[error("the sign-in file `{path}` cannot be used: {reason}")]
     Store { path: String, reason: String },
-    #[error("sign-ins cannot be kept: {0}")]
+    #[error("sign-ins cannot be saved: {0}")]
     Key(crate::KeyError),
     #[error("the HTTP client cannot be built: {reason}")]
     Client { reason: String },

@@ -78,7 +78,7 @@ pub(super) async fn verify(
 impl Claims {
     fn check(self, algorithm: &str, expected: &Expected<'_>) -> Result<String, OAuthError> {
         if expected.knows_issuer && self.iss.as_deref() != Some(expected.issuer) {
-            return Err(wrong("it was issued by somebody else"));
+            return Err(wrong("it has another issuer"));
         }
         let (meant, others) = match &self.aud {
             Some(Value::String(one)) => (one == expected.client_id, false),
@@ -106,9 +106,9 @@ impl Claims {
                 return Err(wrong("it belongs to another token"));
             }
         }
-        let subject = self.sub.filter(|sub| !sub.is_empty()).ok_or(wrong("it names nobody"))?;
+        let subject = self.sub.filter(|sub| !sub.is_empty()).ok_or(wrong("it has no subject"))?;
         if expected.subject.is_some_and(|earlier| earlier != subject) {
-            return Err(wrong("it names somebody else than before"));
+            return Err(wrong("its subject is not that of the first sign-in"));
         }
         Ok(subject)
     }
@@ -120,7 +120,7 @@ impl Claims {
         let expires = self.exp.ok_or(wrong("it does not say when it ends"))?;
         let issued = self.iat.ok_or(wrong("it does not say when it was made"))?;
         if expires <= now - skew {
-            return Err(wrong("it is over"));
+            return Err(wrong("it has expired"));
         }
         if issued > now + skew || self.nbf.is_some_and(|from| from > now + skew) {
             return Err(wrong("it is from the future; compare the clocks"));
@@ -167,14 +167,14 @@ mod tests {
         });
         assert_eq!(check(&good), Ok("ann".to_owned()));
         for (member, value, reason) in [
-            ("iss", json!("https://sso.example.com/"), "it was issued by somebody else"),
-            ("iss", Value::Null, "it was issued by somebody else"),
+            ("iss", json!("https://sso.example.com/"), "it has another issuer"),
+            ("iss", Value::Null, "it has another issuer"),
             ("aud", json!("c-2"), "it is meant for another program"),
             ("aud", json!(["c-2"]), "it is meant for another program"),
             ("aud", Value::Null, "it is meant for another program"),
             ("azp", json!("c-2"), "it is meant for another program"),
             ("azp", Value::Null, "it is meant for another program"),
-            ("exp", json!(940), "it is over"),
+            ("exp", json!(940), "it has expired"),
             ("exp", Value::Null, "it does not say when it ends"),
             ("iat", json!(1_061), "it is from the future; compare the clocks"),
             ("iat", Value::Null, "it does not say when it was made"),
@@ -182,9 +182,9 @@ mod tests {
             ("nonce", json!("n-2"), "it belongs to another sign-in"),
             ("nonce", Value::Null, "it belongs to another sign-in"),
             ("at_hash", json!("AAAA"), "it belongs to another token"),
-            ("sub", json!(""), "it names nobody"),
-            ("sub", Value::Null, "it names nobody"),
-            ("sub", json!("bob"), "it names somebody else than before"),
+            ("sub", json!(""), "it has no subject"),
+            ("sub", Value::Null, "it has no subject"),
+            ("sub", json!("bob"), "its subject is not that of the first sign-in"),
         ] {
             let mut claims = good.clone();
             claims[member] = value;

@@ -23,7 +23,7 @@ impl Pkce {
 pub(super) fn random<const BYTES: usize>() -> Result<String, OAuthError> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|_| OAuthError::Client {
-        reason: "the system gives no random numbers".to_owned(),
+        reason: "the system's random number generator failed".to_owned(),
     })?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }

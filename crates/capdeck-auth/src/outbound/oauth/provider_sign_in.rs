@@ -138,7 +138,7 @@ impl ProviderSignIn {
         let now = Instant::now();
         begun.retain(|_, one| now < one.until);
         if begun.len() >= MOST {
-            let reason = "too many sign-ins are on their way".to_owned();
+            let reason = "too many sign-ins are in progress".to_owned();
             return Err(OAuthError::Client { reason });
         }
         let until = now + self.settings.patience;
@@ -204,7 +204,7 @@ impl ProviderSignIn {
 
     async fn find(&self) -> Result<(Fetcher, ServerMetadata), OAuthError> {
         let issuer = &self.settings.issuer;
-        let what = "the provider of sign-ins";
+        let what = "the sign-in provider";
         let url = Url::parse(issuer)
             .map_err(|_| OAuthError::NotAUrl { what, text: issuer.chars().take(80).collect() })?;
         let fetcher = Fetcher::new(&self.clients, &url).await?;

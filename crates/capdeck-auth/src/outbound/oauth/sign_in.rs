@@ -214,10 +214,10 @@ impl SignIn {
         });
         match (kind, made_for) {
             (LoginKind::Oidc, LoginKind::OAuth2) => {
-                Some("it has no identity, and the definition asks for one".to_owned())
+                Some("it has no identity, but the definition requires one".to_owned())
             }
             (LoginKind::OAuth2, LoginKind::Oidc) => {
-                Some("it is for an identity, and the definition asks for none".to_owned())
+                Some("it has an identity, but the definition requires none".to_owned())
             }
             _ => None,
         }
@@ -235,7 +235,7 @@ impl SignIn {
         }
         let kept = self.change(move |record| record.challenge = Some(challenge)).await;
         if let Err(error) = kept {
-            tracing::warn!(%error, "what a server asks for could not be kept");
+            tracing::warn!(%error, "the scopes that a server requires could not be saved");
         }
     }
 

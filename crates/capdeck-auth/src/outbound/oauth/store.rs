@@ -203,7 +203,7 @@ mod tests {
         fs::write(path(&entry), plain).unwrap();
         let held = entry.hold().unwrap();
         assert_eq!(entry.load().unwrap().unwrap().registrations.len(), 1);
-        assert_eq!(fs::read_to_string(path(&entry)).unwrap(), plain, "somebody else holds it");
+        assert_eq!(fs::read_to_string(path(&entry)).unwrap(), plain, "the lock is held");
         drop(held);
         assert_eq!(entry.load().unwrap().unwrap().registrations.len(), 1);
         assert!(!fs::read_to_string(path(&entry)).unwrap().contains("canary"));

@@ -232,7 +232,7 @@ impl Build<'_> {
     fn reference(&mut self, answer: &ReferenceAnswer, place: &str) -> Option<Type> {
         let ty = reference(answer);
         if ty.is_none() {
-            self.problems.push(place, "its type is not told, or is nested too deeply");
+            self.problems.push(place, "its type is missing, or is nested too deeply");
         }
         ty
     }

@@ -107,7 +107,7 @@ impl StreamableHttp {
             };
             if fruitless >= FRUITLESS_TRIES {
                 return Err(ClientError::protocol(format!(
-                    "the event stream broke before the answer to `{}` and could not be taken up again",
+                    "the event stream broke before the answer to `{}` and could not be resumed",
                     call.method
                 )));
             }
@@ -131,7 +131,7 @@ impl StreamableHttp {
         if form(&response) == Form::Events {
             Ok(response)
         } else {
-            Err(ClientError::protocol("a stream taken up again is no event stream"))
+            Err(ClientError::protocol("a resumed stream is not an event stream"))
         }
     }
 

@@ -117,7 +117,7 @@ impl Call {
     pub(in crate::server) fn notify(&self, method: &str, mut params: Option<RawObject>) {
         let line = self.line.lock();
         let Some(outlet) = &line.outlet else {
-            tracing::debug!(method, "a notification of a call that nobody waits for was dropped");
+            tracing::debug!(method, "a notification of a call without a waiting request was dropped");
             return;
         };
         match method {

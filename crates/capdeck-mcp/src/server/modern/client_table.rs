@@ -143,7 +143,7 @@ impl ClientTable {
             };
             let opening = AssertUnwindSafe(service.open(hello, Peer::nobody())).catch_unwind();
             let fault =
-                || RpcError::internal("a fault in this server kept the session from opening");
+                || RpcError::internal("a fault in this server prevented the session from opening");
             opening.await.unwrap_or_else(|_| Err(fault()))
         };
         match client.session.get_or_try_init(open).await {
@@ -175,7 +175,7 @@ impl Client {
     }
 
     pub(super) async fn describe(&self) -> Result<RawObject, RpcError> {
-        let fault = || RpcError::internal("a fault in this server kept it from describing itself");
+        let fault = || RpcError::internal("a fault in this server prevented its description");
         let session = self.session.get().ok_or_else(fault)?;
         let describing = AssertUnwindSafe(session.describe()).catch_unwind();
         let described = describing.await.unwrap_or_else(|_| Err(fault()))?;

@@ -42,7 +42,7 @@ impl RequestState {
         let params = binding.canonical_params();
         let sealed = sealer
             .seal(PURPOSE, &binding.parts(&params), lifetime, &payload)
-            .map_err(|_| RpcError::internal("the state of this request cannot be kept now"))?;
+            .map_err(|_| RpcError::internal("the state of this request cannot be stored now"))?;
         Ok(raw(&sealed))
     }
 
