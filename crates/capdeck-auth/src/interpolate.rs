@@ -29,7 +29,6 @@ enum Asker<'a> {
     Owner,
 }
 
-/// A value whose references have all been replaced.
 #[derive(Debug, Clone)]
 pub struct Resolved<T> {
     pub value: T,
@@ -46,7 +45,6 @@ pub struct Substitution {
     pub sensitive: bool,
 }
 
-/// A text whose references have all been replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedText {
     pub text: String,
@@ -100,7 +98,6 @@ impl Unresolved {
         }
     }
 
-    /// Returns the machine-readable reason.
     pub fn code(&self) -> &'static str {
         match &self.reason {
             MissingReason::Variable { .. } | MissingReason::ProjectVariable { .. } => "unset",

@@ -37,7 +37,6 @@ pub enum KeyHome {
     Keyring,
 }
 
-/// The reason no key is usable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     #[error("{place} holds no key")]
@@ -70,7 +69,6 @@ pub(crate) struct Keys {
     guarded: PathBuf,
 }
 
-/// The active key, and old keys of an unfinished rotation.
 #[derive(Debug)]
 pub(crate) struct KeyRing {
     keys: Vec<KeptKey>,

@@ -80,7 +80,6 @@ impl Credentials {
         }
     }
 
-    /// Builds the headers of a request.
     pub fn headers(&self) -> Result<Vec<AuthHeader>, OutboundError> {
         match self {
             Self::None => Ok(Vec::new()),

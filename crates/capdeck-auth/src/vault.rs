@@ -75,7 +75,6 @@ impl Vault {
         Self { keys, state: state.to_owned() }
     }
 
-    /// Saves a value and replaces an earlier one.
     pub fn set(&self, name: &str, value: &Secret) -> Result<EntryFacts, VaultError> {
         check_name(name)?;
         check_value(value)?;

@@ -32,14 +32,12 @@ pub struct Connector {
     surroundings: Arc<Surroundings>,
 }
 
-/// The environment and the folders of a connector.
 #[derive(Debug, Clone)]
 pub struct ConnectorSettings {
     /// The source of `${VAR}` and of the environment of children.
     pub environment: Environment,
     pub project: Option<PathBuf>,
     pub artifacts_dir: PathBuf,
-    /// The folder of fetched API descriptions.
     pub documents_dir: PathBuf,
     /// The folder of the records of prepared project tools.
     pub inits_dir: PathBuf,
@@ -48,11 +46,9 @@ pub struct ConnectorSettings {
     /// Starts the process that ends children when the host is killed.
     pub guardian: Option<GuardianCommand>,
     pub client_name: String,
-    /// Also part of the `User-Agent` of HTTP requests.
     pub client_version: String,
 }
 
-/// The context of one connection.
 #[derive(Clone)]
 pub struct ConnectOptions {
     pub client: ClientProfile,
@@ -155,7 +151,6 @@ impl Connector {
         self.surroundings.logs.read(id)
     }
 
-    /// Returns the HTTP clients with address checks.
     pub fn guarded_clients(&self) -> &GuardedClients {
         &self.surroundings.guarded_clients
     }

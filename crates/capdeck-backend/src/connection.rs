@@ -52,12 +52,10 @@ pub trait Connection: fmt::Debug + Send + Sync {
     /// Sends an MCP notification. Other backends ignore it.
     async fn notify(&self, _method: &str, _params: Option<RawObject>) {}
 
-    /// Returns the handshake facts of an MCP server.
     fn server(&self) -> Option<ServerFacts> {
         None
     }
 
-    /// Returns the reason the connection can no longer be used.
     fn ended(&self) -> Option<String> {
         None
     }
@@ -69,7 +67,6 @@ pub trait Connection: fmt::Debug + Send + Sync {
 /// One tool call. Unknown members are forwarded in `rest`.
 #[derive(Debug, Clone)]
 pub struct ToolCall<'a> {
-    /// The backend's own name of the tool.
     pub name: &'a str,
     /// The arguments object, unchanged. `None` when the caller sent none.
     pub arguments: Option<&'a RawValue>,
@@ -91,7 +88,6 @@ pub struct CallContext {
     /// The client of the call. `None` means the client of the connection. A modern server gets it with each request,
     /// so one connection can serve many clients; a legacy one got it once, in the handshake.
     pub client: Option<Arc<ClientProfile>>,
-    /// The minimum log level of messages during the call.
     pub log_level: Option<String>,
 }
 

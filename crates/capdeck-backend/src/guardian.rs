@@ -24,7 +24,6 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 /// The time for orphaned groups to end by themselves.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The command of the helper process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardianCommand {
     pub program: PathBuf,

@@ -20,7 +20,6 @@ use crate::{
     working_folder::WorkingFolder,
 };
 
-/// The list of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SetupPhase {
@@ -35,7 +34,6 @@ pub enum SetupEvent<'a> {
     Finished { index: usize, count: usize, report: &'a StepReport },
 }
 
-/// The report of one step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepReport {
@@ -49,7 +47,6 @@ pub struct StepReport {
     pub elapsed_ms: u64,
 }
 
-/// The outcome of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum StepStatus {
@@ -61,7 +58,6 @@ pub enum StepStatus {
     },
 }
 
-/// The report of a set-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetupReport {
@@ -72,7 +68,6 @@ pub struct SetupReport {
 }
 
 impl SetupReport {
-    /// Returns whether every step ran and succeeded.
     pub fn succeeded(&self) -> bool {
         self.not_run == 0 && self.steps.iter().all(|step| step.status == StepStatus::Done)
     }

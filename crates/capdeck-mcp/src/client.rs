@@ -192,7 +192,6 @@ impl Client {
         }
     }
 
-    /// Returns the reason the connection ended.
     pub fn ended(&self) -> Option<String> {
         self.inner.hub.ended()
     }

@@ -31,7 +31,6 @@ enum Kind {
     Boolean,
 }
 
-/// One header of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParamHeader {
     /// `Mcp-Param-` and the name in the schema.
@@ -58,7 +57,6 @@ pub enum InvalidHeaderParams {
 }
 
 impl HeaderParams {
-    /// Reads the annotations of a tool's `inputSchema`.
     pub fn of(schema: &RawValue) -> Result<Self, InvalidHeaderParams> {
         let mut found = Self::default();
         // Tools rarely have any, so most schemas are not parsed.
@@ -71,7 +69,6 @@ impl HeaderParams {
         Ok(found)
     }
 
-    /// Returns whether the tool has no such parameter.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

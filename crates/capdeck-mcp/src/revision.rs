@@ -43,7 +43,6 @@ impl Revision {
         Self::SUPPORTED.into_iter().filter(|revision| revision.era() == Era::Modern)
     }
 
-    /// Returns the supported revision with this date.
     pub fn parse(text: &str) -> Option<Self> {
         Self::SUPPORTED.into_iter().find(|revision| revision.0 == text)
     }

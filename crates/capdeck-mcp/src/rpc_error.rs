@@ -89,7 +89,6 @@ impl RpcError {
         Self::new(Self::INTERNAL_ERROR, message)
     }
 
-    /// Adds machine-readable data.
     #[must_use]
     pub fn with_data(mut self, data: Box<RawValue>) -> Self {
         self.data = Some(data);

@@ -72,7 +72,6 @@ pub trait Session: Send + Sync + 'static {
     async fn closed(&self);
 }
 
-/// The introduction of a client.
 #[derive(Debug, Clone)]
 pub struct ClientHello {
     pub requested: String,
@@ -93,7 +92,6 @@ pub struct Principal(pub Arc<str>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimit(pub usize);
 
-/// The context of one request.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     pub id: RequestId,

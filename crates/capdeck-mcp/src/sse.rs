@@ -18,7 +18,6 @@ pub struct SseEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SseTooLarge;
 
-/// Parses events incrementally.
 #[derive(Debug)]
 pub struct SseParser {
     line: Vec<u8>,

@@ -27,7 +27,6 @@ pub trait CallOut: Send + Sync {
     }
 }
 
-/// One call of a script.
 #[derive(Debug)]
 pub struct CallRequest {
     /// The capability of the used handle; `None` for the functions of `caplets` itself.
@@ -37,7 +36,6 @@ pub struct CallRequest {
     pub args: Box<RawValue>,
 }
 
-/// The response to a call.
 #[derive(Debug)]
 pub struct CallAnswer {
     /// JSON text, passed to the script unparsed, or the failure.

@@ -46,7 +46,6 @@ pub(crate) struct Compiled {
     pub(crate) positions: Positions,
     pub(crate) uses: Vec<Use>,
     pub(crate) declares: Vec<(String, Kind)>,
-    /// The types it declares there, with their text.
     pub(crate) types: Vec<(String, String)>,
     /// True when the value of the last statement is the cell's value: it has no `return`.
     pub(crate) gives_last_value: bool,

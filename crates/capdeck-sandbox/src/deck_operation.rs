@@ -59,12 +59,10 @@ impl DeckOperation {
     const ON_DECK: [Self; 5] =
         [Self::Search, Self::Types, Self::ReadArtifact, Self::ReadLogs, Self::ReadRecovery];
 
-    /// Returns the name in a script.
     pub const fn script_name(self) -> &'static str {
         self.names().0
     }
 
-    /// Returns the name as an `operation` of a wrapper tool.
     pub const fn wrapper_name(self) -> &'static str {
         self.names().1
     }
@@ -74,7 +72,6 @@ impl DeckOperation {
         all.into_iter().find(|operation| operation.script_name() == name)
     }
 
-    /// Returns the operation of a wrapper tool's `operation` name.
     pub fn from_wrapper_name(name: &str) -> Option<Self> {
         Self::ON_CAPABILITY.into_iter().find(|operation| operation.wrapper_name() == name)
     }
@@ -94,7 +91,6 @@ impl DeckOperation {
         )
     }
 
-    /// Returns its argument names on a capability.
     pub const fn fields(self) -> &'static [&'static str] {
         match self {
             Self::Tools | Self::Resources | Self::ResourceTemplates | Self::Prompts => {

@@ -85,7 +85,6 @@ fn doc_part(doc: &str) -> String {
     if line.is_empty() { line } else { format!(": {line}") }
 }
 
-/// A tool with its schemas.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolShape<'a> {
     pub name: &'a str,
@@ -94,7 +93,6 @@ pub struct ToolShape<'a> {
     pub output_schema: Option<&'a Value>,
 }
 
-/// Returns the TypeScript declarations of a capability's tools.
 pub fn tool_types(id: &str, tools: &[ToolShape<'_>]) -> String {
     let mut text =
         format!("// caplets{}\ninterface {} {{\n", member_of(id), schema_type::pascal(id));

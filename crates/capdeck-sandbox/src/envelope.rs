@@ -17,7 +17,6 @@ pub struct Envelope {
     pub meta: Meta,
 }
 
-/// The reason a run has no value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunError {
@@ -68,7 +67,6 @@ pub enum ErrorCode {
     /// The run only waits for calls that need an outside event.
     #[serde(rename = "RUN_PAUSED")]
     Paused,
-    /// A repeated run behaved differently.
     #[serde(rename = "RUN_DIVERGED")]
     Diverged,
     #[serde(rename = "SERVER_UNAVAILABLE")]
@@ -124,7 +122,6 @@ impl RunError {
     }
 }
 
-/// A source position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     pub line: u32,
@@ -207,7 +204,6 @@ impl Logs {
     }
 }
 
-/// Facts about a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Meta {
@@ -231,7 +227,6 @@ pub struct Meta {
     pub recovery_ref: Option<String>,
 }
 
-/// The state of a run's session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionStatus {

@@ -121,7 +121,6 @@ impl SandboxPool {
         self.0.checker.close();
     }
 
-    /// Returns the number of sessions.
     pub fn session_count(&self) -> usize {
         self.0.state.lock().sessions.len()
     }

@@ -62,7 +62,6 @@ pub(crate) struct CheckRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Checked {
     pub(crate) problems: Vec<TypeProblem>,
-    /// The cell disables its check.
     pub(crate) unchecked: bool,
     pub(crate) types: Vec<(String, String)>,
 }
@@ -177,10 +176,8 @@ pub(crate) struct Done {
 /// The progress of a repeatable run since the last report.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Passed {
-    /// The moments of the taken responses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) taken: Vec<Moment>,
-    /// The total number of fired timers.
     #[serde(default)]
     pub(crate) timers: u32,
 }

@@ -9,7 +9,6 @@ use crate::{
     moment::Moment,
 };
 
-/// A finished run.
 #[derive(Debug)]
 pub struct RunReport {
     pub envelope: Envelope,
@@ -33,7 +32,6 @@ pub struct CallRecord {
     pub duration_ms: f64,
 }
 
-/// The outcome of a recorded call.
 #[derive(Debug)]
 pub enum CallOutcome {
     Done {

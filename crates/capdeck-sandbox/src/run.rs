@@ -16,7 +16,6 @@ impl SessionId {
         Self(uuid::Uuid::new_v4().to_string())
     }
 
-    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -40,7 +39,6 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// The session of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionChoice {
     /// A new one for later runs too.
@@ -50,7 +48,6 @@ pub enum SessionChoice {
     Earlier(SessionId),
 }
 
-/// One cell of code with its options.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     pub code: String,
@@ -82,7 +79,6 @@ impl Run {
         }
     }
 
-    /// Uses an existing session.
     #[must_use]
     pub fn in_session(self, id: SessionId) -> Self {
         Self { session: SessionChoice::Earlier(id), ..self }
@@ -112,7 +108,6 @@ pub struct Determinism {
     pub timers: TimerPace,
 }
 
-/// Whether the timers of a repeatable run wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimerPace {
     Wait,

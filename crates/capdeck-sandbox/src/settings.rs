@@ -2,7 +2,6 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-/// The settings of code mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxSettings {
     pub worker: WorkerCommand,
@@ -12,7 +11,6 @@ pub struct SandboxSettings {
     pub spare_workers: usize,
     /// The maximum number of sessions per owner; the least recently used is ended.
     pub max_sessions_per_owner: usize,
-    /// The idle timeout of a session.
     pub session_ttl: Duration,
     pub default_timeout: Duration,
     pub max_timeout: Duration,
@@ -20,7 +18,6 @@ pub struct SandboxSettings {
     pub grace: Duration,
     /// The timeout of one type check, without the start of the checker.
     pub check_timeout: Duration,
-    /// The idle timeout of the type checker.
     pub checker_ttl: Duration,
 }
 
@@ -32,7 +29,6 @@ pub struct WorkerCommand {
 }
 
 impl SandboxSettings {
-    /// The default settings for this worker command.
     pub fn new(worker: WorkerCommand) -> Self {
         Self {
             worker,

@@ -3,15 +3,8 @@
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
     Literal(&'a str),
-    Variable {
-        text: &'a str,
-        name: &'a str,
-        default: Option<&'a str>,
-    },
-    Vault {
-        text: &'a str,
-        name: &'a str,
-    },
+    Variable { text: &'a str, name: &'a str, default: Option<&'a str> },
+    Vault { text: &'a str, name: &'a str },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

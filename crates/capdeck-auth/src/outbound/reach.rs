@@ -23,7 +23,6 @@ pub enum Reach {
     Private,
     /// Also this machine, even without TLS.
     Loopback,
-    /// Private networks and this machine.
     Inside,
 }
 

@@ -9,7 +9,9 @@ pub enum VaultError {
         "`{name}` is not a valid name for a vault entry: use `A` to `Z`, `0` to `9` and `_`, at most 128"
     )]
     BadName { name: String, suggestion: String },
-    #[error("`{reference}` is not a valid name for a vault reference: use letters, digits, `_` and `-`")]
+    #[error(
+        "`{reference}` is not a valid name for a vault reference: use letters, digits, `_` and `-`"
+    )]
     BadReference { reference: String },
     #[error("the value cannot be saved: {reason}")]
     BadValue { reason: &'static str },

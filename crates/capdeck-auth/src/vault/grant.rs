@@ -21,7 +21,6 @@ pub struct Holder {
     pub path: String,
 }
 
-/// Lets one holder read one entry under one reference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     pub holder: Holder,
@@ -29,7 +28,6 @@ pub struct Grant {
     pub entry: String,
 }
 
-/// The reason a reference has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct VaultMiss {
@@ -38,7 +36,6 @@ pub struct VaultMiss {
     pub hint: String,
 }
 
-/// The machine-readable reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VaultMissKind {
     Missing,

@@ -20,7 +20,6 @@ pub(super) struct AutomaticOperation {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) document: String,
-    /// `Query.viewer`
     pub(super) place: String,
 }
 

@@ -5,7 +5,6 @@ mod build;
 
 pub(super) use self::build::parse;
 
-/// The introspection query with all newer fields.
 pub(super) const QUERY: &str = "query IntrospectionQuery { __schema { \
     queryType { name } mutationType { name } subscriptionType { name } \
     types { kind name description specifiedByURL isOneOf \

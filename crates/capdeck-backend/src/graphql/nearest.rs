@@ -15,7 +15,6 @@ const MOST_OFFERED: usize = 3;
 
 const DEEPEST: usize = 64;
 
-/// Returns each unknown name, as `Type.name`, with the nearest known ones.
 pub(super) fn nearest_names(schema: &ApiSchema, text: &str) -> IndexMap<String, String> {
     let document = match Parser::new().recursion_limit(DEEPEST).parse_ast(text, "document") {
         Ok(document) => document,

@@ -22,7 +22,6 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    /// Validates a document. `name` selects one of several operations.
     pub(super) fn compile(
         schema: &ApiSchema,
         document: String,

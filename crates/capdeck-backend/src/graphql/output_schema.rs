@@ -33,7 +33,6 @@ pub(super) fn output_schema(
     wrapped(data.into())
 }
 
-/// Returns the schema of a structured result with any `data`.
 pub(super) fn open_output_schema() -> Map<String, Value> {
     wrapped(json!({"type": "object", "additionalProperties": true}))
 }
@@ -86,7 +85,6 @@ struct Member<'a> {
 
 struct Gathered<'m, 'a> {
     members: &'m mut Members<'a>,
-    /// The visited fragments, and whether they always apply.
     seen: &'m mut HashMap<&'a Name, bool>,
 }
 
@@ -195,7 +193,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns whether every object of the parent type meets the condition.
     fn always_fits(&self, parent: &Name, condition: Option<&Name>) -> bool {
         condition.is_none_or(|condition| {
             condition == parent || self.schema.valid().is_subtype(condition, parent)

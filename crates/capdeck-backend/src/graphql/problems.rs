@@ -35,7 +35,6 @@ impl Problems {
         self.unlisted += others.unlisted;
     }
 
-    /// Returns all of them, with a last one that counts the rest.
     pub(super) fn into_list(mut self) -> Vec<ImportProblem> {
         if self.unlisted > 0 {
             self.listed.push(ImportProblem {

@@ -169,7 +169,6 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// Returns the additional fields of a possible type, with their aliases.
     fn fragment_fields(
         &mut self,
         of: &Name,
@@ -234,7 +233,6 @@ impl Tree {
     }
 }
 
-/// Returns whether a field has no required argument.
 fn is_chosen(field: &FieldDefinition, rules: SelectionRules) -> bool {
     let is_current = rules.include_deprecated || !field.directives.has("deprecated");
     is_current && !field.arguments.iter().any(|argument| argument.is_required())

@@ -2,7 +2,6 @@
 
 const LONGEST: usize = 600;
 
-/// Removes line breaks and truncates at a character boundary.
 pub(super) fn shortened(text: &str) -> String {
     let mut words = String::with_capacity(text.len().min(LONGEST + 4));
     for word in text.split_whitespace() {

@@ -62,9 +62,12 @@ pub(crate) struct Endpoint {
 #[derive(Debug, Clone)]
 pub(crate) enum Delivery {
     /// Inline for text within the limit, otherwise an artifact.
-    Inline { limit: u64 },
-    /// Always an artifact, optionally with this name.
-    Artifact { filename: Option<String> },
+    Inline {
+        limit: u64,
+    },
+    Artifact {
+        filename: Option<String>,
+    },
 }
 
 impl Endpoint {
@@ -145,7 +148,6 @@ impl Endpoint {
         self.surroundings.logs.of(&self.id).push(line.into_owned());
     }
 
-    /// Converts a refusal of our credentials to an error with the next step.
     pub(crate) async fn refusal(&self, response: Response) -> CallError {
         let refusal = Refusal {
             id: &self.id,
@@ -239,7 +241,6 @@ impl Endpoint {
         PACE.try_with(|pace| pace.deadline()).unwrap_or_else(|_| Instant::now() + self.timeout)
     }
 
-    /// Sends a request and converts the response to a call result.
     pub(crate) async fn exchange(
         &self,
         request: Request,
@@ -293,7 +294,6 @@ impl Endpoint {
         head.answer(body.finish().await, limit, started, &scrubber).await
     }
 
-    /// Returns the reason the endpoint can no longer be used.
     pub(crate) fn ended(&self) -> Option<String> {
         self.closed.is_cancelled().then(|| "the connection was closed".to_owned())
     }

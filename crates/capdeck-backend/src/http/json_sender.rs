@@ -9,7 +9,6 @@ use crate::{CallError, ErrorCode};
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// A client for one receiver.
 #[derive(Debug, Clone)]
 pub struct JsonSender {
     http: reqwest::Client,
@@ -18,7 +17,6 @@ pub struct JsonSender {
 }
 
 impl JsonSender {
-    /// Sends to this address with additional headers.
     pub fn new(
         url: String,
         headers: Vec<(String, String)>,

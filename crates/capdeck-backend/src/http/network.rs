@@ -15,7 +15,6 @@ pub(super) struct Network {
     id: CapabilityId,
     clients: GuardedClients,
     reach: Reach,
-    /// Origins on this machine that the definition names.
     local: Vec<Origin>,
 }
 

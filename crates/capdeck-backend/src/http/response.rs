@@ -35,7 +35,6 @@ pub(crate) const DEFAULT_INLINE: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct Head {
     status: StatusCode,
-    /// The content type as sent, with parameters.
     content_type: Option<String>,
     /// In lower case, without parameters; empty when the server sent none.
     mime_type: String,

@@ -55,7 +55,6 @@ pub(super) fn after_failure(
     is_worth_it.then(|| pause(attempt))
 }
 
-/// Finds an error of a type among the causes of another.
 pub(super) fn cause<Kind: Error + 'static>(error: &reqwest::Error) -> Option<&Kind> {
     let mut source = error.source();
     while let Some(inner) = source {

@@ -37,7 +37,10 @@ pub(super) struct Sender {
 }
 
 enum Failure {
-    Unanswered { url: Url, error: reqwest::Error },
+    Unanswered {
+        url: Url,
+        error: reqwest::Error,
+    },
     /// Not retryable.
     Settled(CallError),
 }

@@ -12,7 +12,6 @@ use crate::ClientProfile;
 pub(super) struct Clients {
     /// The host's own `clientInfo`, for clients without one.
     own_info: RawObject,
-    /// The log level of the client that opened the connection.
     own_level: Mutex<Option<String>>,
     known: Mutex<Vec<Known>>,
 }

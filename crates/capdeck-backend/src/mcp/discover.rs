@@ -31,7 +31,6 @@ const TEMPLATES: Listing = Listing {
 const PROMPTS: Listing =
     Listing { method: "prompts/list", member: "prompts", capability: "prompts" };
 
-/// Requests every list that the server declares, within one deadline.
 pub(super) async fn discover(
     session: &Session,
     context: &CallContext,

@@ -141,7 +141,6 @@ impl Session {
         context.timeout.unwrap_or(self.parts.call_timeout)
     }
 
-    /// Sends a request for a caller, in the form of the server's era.
     pub(super) async fn request(
         &self,
         method: &str,

@@ -12,7 +12,6 @@ pub(crate) struct Exit {
 impl Exit {
     pub(super) const UNKNOWN: Self = Self { code: None, signal: None };
 
-    /// Returns the name of the signal, such as `SIGTERM`.
     pub(crate) fn signal_name(self) -> Option<String> {
         let name = match self.signal? {
             1 => "SIGHUP",

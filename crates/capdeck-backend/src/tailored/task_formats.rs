@@ -16,7 +16,6 @@ const MOST: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct TaskFormats(Mutex<IndexMap<String, Formatter>>);
 
-/// Both forms of a response that is a task.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Made {

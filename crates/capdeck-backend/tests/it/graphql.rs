@@ -252,7 +252,12 @@ async fn a_free_document_is_checked_before_it_is_sent() {
             "the document does not match the schema: line 1",
             "`Query.person(di:)`: did you mean `id`?; `Person.nme`: did you mean `name`?; `Persn`: did you mean `Person`?",
         ),
-        ("{ hello", ErrorCode::RequestInvalid, "the document does not match the schema: line 1", ""),
+        (
+            "{ hello",
+            ErrorCode::RequestInvalid,
+            "the document does not match the schema: line 1",
+            "",
+        ),
         (
             "query A { hello } query B { hello }",
             ErrorCode::RequestInvalid,

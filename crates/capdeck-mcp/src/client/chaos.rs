@@ -25,13 +25,11 @@ pub struct Chaos {
     /// The same seed gives the same faults in the same order.
     pub seed: Option<u64>,
     pub delay: Option<RangeInclusive<Duration>>,
-    /// The request or its response is lost.
     pub drop: f64,
     pub truncate: f64,
     pub malformed: f64,
     /// A list change is announced before the response.
     pub list_change: f64,
-    /// The server loses the session.
     pub expire: f64,
     /// The affected methods; empty means all except the handshake.
     pub only: Vec<String>,

@@ -11,7 +11,6 @@ use super::HttpTarget;
 
 const MAX_RESENDS: u32 = 2;
 
-/// Provides the credentials of HTTP requests.
 #[async_trait]
 pub trait Credentials: Send + Sync {
     /// Returns the `Authorization` value of the next request, if there is one.

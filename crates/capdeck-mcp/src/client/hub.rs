@@ -50,7 +50,6 @@ pub(super) enum Origin<'a> {
     Connection,
     /// A stream that belongs to no request.
     Session,
-    /// The response stream of one request.
     Call(&'a Arc<Call>),
 }
 

@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 use super::{Client, ClientError, RequestOptions};
 use crate::{Era, RawObject, Revision, raw};
 
-/// The introduction of this client.
 #[derive(Debug, Clone, Default)]
 pub struct ClientHello {
     pub info: RawObject,
@@ -21,7 +20,6 @@ pub struct ServerHello {
     pub capabilities: RawObject,
     pub server_info: RawObject,
     pub instructions: Option<String>,
-    /// The whole response, as sent.
     pub raw: Box<RawValue>,
 }
 

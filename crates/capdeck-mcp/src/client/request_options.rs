@@ -10,7 +10,6 @@ use crate::RawObject;
 /// Receives the params of a progress notification, without the token.
 pub type OnProgress = Arc<dyn Fn(RawObject) + Send + Sync>;
 
-/// The deadlines, handlers and sender of a request.
 #[derive(Clone)]
 pub struct RequestOptions {
     /// Idle timeout; progress resets it.
@@ -20,7 +19,6 @@ pub struct RequestOptions {
     pub cancel: CancellationToken,
     /// Requests progress with a generated token, and receives it.
     pub on_progress: Option<OnProgress>,
-    /// Receives the server's requests and notifications that belong to this request.
     pub events: Option<Arc<dyn ClientHandler>>,
     /// Requests with the same number are for the same person. A question on a shared stream that could be for several
     /// of them goes to the newest; without a number it goes to the connection's handler.
@@ -38,7 +36,6 @@ pub enum OnInputRequired {
     /// Sends its questions to the request's events, then sends the request again with the responses.
     #[default]
     Answer,
-    /// Returns the result unchanged.
     HandBack,
 }
 

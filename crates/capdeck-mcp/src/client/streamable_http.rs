@@ -36,7 +36,6 @@ struct StreamableHttp {
     hub: Arc<Hub>,
     target: HttpTarget,
     session: Mutex<SessionHeaders>,
-    /// Passed to tasks that reply to the server.
     this: Weak<Self>,
 }
 

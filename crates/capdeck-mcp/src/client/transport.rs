@@ -39,7 +39,6 @@ pub(super) trait Transport: Send + Sync {
     /// The server received `notifications/initialized`.
     fn opened(&self) {}
 
-    /// Ends the session where the transport supports it.
     async fn close(&self) {}
 
     /// Parses a frame as the response to one call. `None` where all calls share a stream.

@@ -38,7 +38,6 @@ pub struct HttpOptions {
     pub max_body: usize,
     /// The maximum number of sessions in each era. The one idle longest is ended for the next.
     pub max_sessions: usize,
-    /// The idle timeout of a session.
     pub session_idle: Duration,
     /// A response that takes longer than this opens a stream instead of plain JSON.
     pub json_grace: Duration,

@@ -9,7 +9,6 @@ pub struct Load {
     /// Running requests, including subscriptions.
     pub requests: usize,
     pub streams: usize,
-    /// Calls that wait for a client's answers.
     pub suspended_calls: usize,
 }
 

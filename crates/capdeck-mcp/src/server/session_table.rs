@@ -50,7 +50,6 @@ impl SessionTable {
         self.sessions.lock().remove(id)
     }
 
-    /// Removes and returns every idle session, and cleans up the others.
     pub(super) fn sweep(&self, idle_limit: Duration) -> Vec<Arc<HttpSession>> {
         let mut sessions = self.sessions.lock();
         let stale: Vec<String> = sessions
@@ -82,7 +81,6 @@ fn idlest<'s>(sessions: impl Iterator<Item = &'s Arc<HttpSession>>) -> Option<St
     idle.max().map(|(_, id)| id.clone())
 }
 
-/// Returns an unguessable session id in visible ASCII.
 pub(super) fn new_session_id() -> Result<String, getrandom::Error> {
     let mut bytes = [0_u8; 24];
     getrandom::fill(&mut bytes)?;

@@ -78,7 +78,6 @@ fn allows(earlier: Kind, later: Kind) -> bool {
     }
 }
 
-/// Returns the names that a program declares at its top level and that exist at run time.
 pub(super) fn declared(scoping: &Scoping) -> Vec<Declared> {
     let symbols = scoping.get_bindings(scoping.root_scope_id()).values();
     let mut found: Vec<Declared> = symbols

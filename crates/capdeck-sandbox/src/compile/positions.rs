@@ -33,7 +33,6 @@ impl Positions {
         Self(tokens)
     }
 
-    /// Returns the source position of a line and column of the generated code, starting at one.
     pub(crate) fn source(&self, line: u32, column: u32) -> Option<Location> {
         let wanted = (line.saturating_sub(1), column.saturating_sub(1));
         let after = self.0.partition_point(|(from, _)| *from <= wanted);

@@ -51,7 +51,6 @@ pub(super) struct Conversation<'a> {
     /// The number of calls that wait for a person.
     people: Option<watch::Receiver<usize>>,
     still: Option<Instant>,
-    /// The known number of fired timers.
     timers: u32,
     logged: usize,
 }

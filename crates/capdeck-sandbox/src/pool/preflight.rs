@@ -40,7 +40,6 @@ pub(super) fn problems(uses: &[Use], directory: &dyn Directory) -> Vec<Diagnosti
     found
 }
 
-/// Returns the findings of a type check, and the inferred types for later cells.
 pub(super) fn of_types(
     checked: Result<Checked, CheckError>,
     wanted: TypeCheck,

@@ -87,7 +87,6 @@ impl TypeChecker {
         Ok(isolation)
     }
 
-    /// Returns the process id, for measurements.
     pub(super) fn process(&self) -> Option<u32> {
         self.slot.try_lock().ok()?.process.as_ref()?.id()
     }

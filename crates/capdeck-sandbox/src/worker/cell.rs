@@ -290,10 +290,7 @@ impl Engine {
         }
         for reason in self.rejections.take(ctx) {
             let told = self.format(ctx, reason);
-            notes.warn(
-                "UNHANDLED_REJECTION",
-                format!("unhandled promise rejection: {told}"),
-            );
+            notes.warn("UNHANDLED_REJECTION", format!("unhandled promise rejection: {told}"));
         }
     }
 

@@ -88,12 +88,10 @@ impl Rejections {
         }
     }
 
-    /// Removes a promise that got a handler.
     pub(super) fn forget<'js>(&self, ctx: &Ctx<'js>, promise: &Value<'js>) {
         self.note(ctx, promise.clone(), Value::new_undefined(ctx.clone()), true);
     }
 
-    /// Returns and clears the remaining reasons.
     pub(super) fn take<'js>(&self, ctx: &Ctx<'js>) -> Vec<Value<'js>> {
         let held = std::mem::take(&mut *self.held.borrow_mut());
         held.into_iter().filter_map(|rejection| rejection.reason.restore(ctx).ok()).collect()

@@ -65,7 +65,8 @@ fn time<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Shared) -> Result<()> 
     let state = shared.clone();
     let bytes = move |ctx: Ctx<'js>, count: usize| {
         let bytes = state.run().chance.bytes(count);
-        let bytes = bytes.ok_or_else(|| Exception::throw_message(&ctx, "no source of random numbers"))?;
+        let bytes =
+            bytes.ok_or_else(|| Exception::throw_message(&ctx, "no source of random numbers"))?;
         Ok::<String, rquickjs::Error>(to_binary(&bytes))
     };
     host.set("randomBytes", Function::new(ctx.clone(), bytes)?)?;

@@ -16,10 +16,8 @@ use super::{
     started::Started,
 };
 
-/// The sign-in flow to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginWay {
-    /// A browser that can be redirected to this machine.
     Browser,
     /// A browser on any device, with a code.
     Device,
@@ -27,7 +25,6 @@ pub enum LoginWay {
     DeviceIfOffered,
 }
 
-/// The next step of a started sign-in.
 #[derive(Debug)]
 pub enum Begun {
     Browser(Box<Login>),

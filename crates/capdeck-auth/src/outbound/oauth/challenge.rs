@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Challenge {
-    /// The address of the protected resource metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_metadata: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -29,7 +29,9 @@ pub enum OAuthError {
     NoRegistration { issuer: String },
     #[error("`{issuer}` refused to register this program{}", code(.error))]
     RegistrationRefused { issuer: String, error: Option<String> },
-    #[error("`{issuer}` supports only client authentication that Capdeck does not have ({methods})")]
+    #[error(
+        "`{issuer}` supports only client authentication that Capdeck does not have ({methods})"
+    )]
     NoClientAuthentication { issuer: String, methods: String },
     #[error("`{issuer}` does not let people sign in on another device")]
     NoDeviceFlow { issuer: String },

@@ -30,7 +30,6 @@ impl Fetcher {
         Ok(Self { reach, http })
     }
 
-    /// Parses a URL from metadata or a definition and rejects one out of reach.
     pub(super) fn url(&self, what: &'static str, text: &str) -> Result<Url, OAuthError> {
         let url = Url::parse(text).map_err(|_| OAuthError::NotAUrl { what, text: shown(text) })?;
         self.check(what, &url)?;

@@ -25,7 +25,6 @@ use crate::{GuardedClients, Secret};
 const PATIENCE: Duration = Duration::from_secs(600);
 const MOST: usize = 2000;
 
-/// An OpenID provider and this host's client registration there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
     /// Exactly as the provider identifies itself.
@@ -35,7 +34,6 @@ pub struct ProviderSettings {
     pub patience: Duration,
 }
 
-/// Handles sign-ins at one provider.
 #[derive(Debug)]
 pub struct ProviderSignIn {
     settings: ProviderSettings,
@@ -58,7 +56,6 @@ pub struct ProviderPage {
     pub state: String,
 }
 
-/// The parameters of the redirect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProviderAnswer {
     pub state: String,
@@ -90,7 +87,6 @@ struct Begun {
 }
 
 impl ProviderSettings {
-    /// Settings with a timeout of ten minutes.
     pub fn new(
         issuer: impl Into<String>,
         client_id: impl Into<String>,

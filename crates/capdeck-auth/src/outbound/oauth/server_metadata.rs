@@ -40,7 +40,6 @@ impl ServerMetadata {
     }
 }
 
-/// Reads the metadata of an issuer and verifies its issuer identifier.
 pub(super) async fn find(
     fetcher: &Fetcher,
     issuer: &str,

@@ -22,7 +22,6 @@ pub struct OAuthSettings {
     pub client_secret: Option<Secret>,
     pub scopes: Vec<String>,
     pub redirect_uri: Option<String>,
-    /// Additional parameters of the authorization request.
     pub authorization_parameters: &'static [(&'static str, &'static str)],
 }
 

@@ -42,14 +42,22 @@ struct Known {
 pub enum Refusal {
     SignInNeeded,
     /// The sign-in does not match the definition.
-    OtherSignIn { reason: String },
-    Unreadable { error: OAuthError },
+    OtherSignIn {
+        reason: String,
+    },
+    Unreadable {
+        error: OAuthError,
+    },
     /// The sign-in expired and cannot be renewed.
     SignInOver,
-    RightsMissing { scopes: Vec<String> },
+    RightsMissing {
+        scopes: Vec<String>,
+    },
     /// The sign-in has every required scope, and the request is still refused.
     RightsUseless,
-    RenewalFailed { error: OAuthError },
+    RenewalFailed {
+        error: OAuthError,
+    },
 }
 
 impl SignIn {

@@ -33,7 +33,6 @@ impl Started {
         }
     }
 
-    /// Validates the response of the token endpoint and saves it.
     pub(super) async fn complete(
         self,
         answer: Result<TokenAnswer, OAuthError>,

@@ -17,7 +17,6 @@ pub struct SignInStatus {
     pub wanted_scopes: Vec<String>,
 }
 
-/// Whether requests have a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignInState {
     SignedIn,
@@ -26,7 +25,6 @@ pub enum SignInState {
 }
 
 impl SignIn {
-    /// Reads the status from the file.
     pub fn status(&self) -> Result<SignInStatus, OAuthError> {
         let record = self.entry.load()?.unwrap_or_default();
         let mut wanted_scopes =

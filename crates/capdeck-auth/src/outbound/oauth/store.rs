@@ -15,7 +15,6 @@ use crate::{
     sealed_folder::{Content, SealedError, SealedFolder},
 };
 
-/// The sign-ins of one state folder.
 #[derive(Debug, Clone)]
 pub struct TokenStore {
     folder: SealedFolder,

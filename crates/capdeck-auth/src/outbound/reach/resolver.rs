@@ -11,10 +11,8 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::{Reach, is_local_name, out_of_reach, place, place::Place};
 
-/// Resolves host names.
 #[async_trait::async_trait]
 pub trait Names: Debug + Send + Sync {
-    /// Returns every address of a name.
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 

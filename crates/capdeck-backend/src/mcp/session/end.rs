@@ -63,7 +63,6 @@ impl Session {
         self.gone.cancel();
     }
 
-    /// Builds an error with the exit status and the last lines of an ended process.
     pub(in crate::mcp) async fn explain(
         &self,
         operation: Operation<'_>,

@@ -82,7 +82,6 @@ pub(super) fn accepted() -> Response<ResponseBody> {
     response
 }
 
-/// A live event stream, with headers against proxy buffering.
 pub(super) fn events(reader: EventReader) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::events(reader));
     let headers = response.headers_mut();

@@ -35,7 +35,6 @@ pub(in crate::server) struct Call {
     subscription: Option<RequestId>,
 }
 
-/// The request that waits for the call now.
 pub(super) struct Line {
     /// `None` without a waiting request.
     pub(super) outlet: Option<Outlet>,
@@ -117,7 +116,10 @@ impl Call {
     pub(in crate::server) fn notify(&self, method: &str, mut params: Option<RawObject>) {
         let line = self.line.lock();
         let Some(outlet) = &line.outlet else {
-            tracing::debug!(method, "a notification of a call without a waiting request was dropped");
+            tracing::debug!(
+                method,
+                "a notification of a call without a waiting request was dropped"
+            );
             return;
         };
         match method {

@@ -133,7 +133,6 @@ impl Modern {
         Ok(envelope.complete(&result, &additions).into_owned())
     }
 
-    /// Checks the questions of a session's own result, and seals its state.
     fn seal_own_state(
         &self,
         envelope: &ResultEnvelope<'_>,

@@ -18,7 +18,6 @@ pub(super) enum Translated {
     Questions(RawObject),
 }
 
-/// Converts an error. `params` are those of the failed request.
 pub(super) fn translate(
     error: RpcError,
     method: &str,

@@ -26,7 +26,6 @@ pub(super) struct Running {
     pub(super) call: Arc<Call>,
     work: Option<Work>,
     cancel: CancellationToken,
-    /// Keeps the session alive.
     pub(super) busy: Busy,
 }
 
